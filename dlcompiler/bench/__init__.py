@@ -1,4 +1,4 @@
-"""Benchmarks: of the compiler itself, and of its operators beside other libraries; no tests."""
+"""Benchmarks of the compiler, and of its operators compared with other libraries."""
 
 from dlcompiler.bench.compiler_speed import BENCHMARKS, BenchmarkResult, run_benchmarks
 from dlcompiler.bench.machine import describe_machine, fma_peak_gflops

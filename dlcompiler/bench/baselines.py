@@ -1,4 +1,4 @@
-"""What works that only move memory are compared with besides peers: memcpy and our own streams."""
+"""Baselines for works that only move memory: memcpy and streams."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.bench.peers import Absent, Job, Offer
 from dlcompiler.bench.streams import granularity, stream
 
 BASELINES = ("memcpy", "stream")
-"""Names beside those of peers."""
+"""Names of the baselines."""
 
 _MIXES = {
     "copy": "1:1",
@@ -24,11 +24,11 @@ _MIXES = {
     "min": "1:0",
     "mean": "1:0",
 }
-"""Function -> its reads to writes; others compute more than they move."""
+"""Function -> its reads to writes. Other functions are limited by arithmetic."""
 
 
 def baseline_offers(job: Job) -> dict[str, Callable[[Job], Sequence[Offer]]]:
-    """Return what makes offers of memcpy and streams, for works that move memory."""
+    """Return the functions that make offers of memcpy and of streams."""
     if job.function not in _MIXES or job.threads > 1:
         return {}
     return {"memcpy": _memcpy, "stream": _stream}

@@ -103,7 +103,7 @@ def lowering() -> BenchmarkResult:
 
 
 def featurising() -> BenchmarkResult:
-    """Measure how many candidates a cost model looks at."""
+    """Measure how many candidates a cost model scores in a second."""
     values: dict[str, float] = {}
     texts = []
     for name in SUBJECTS:

@@ -1,4 +1,4 @@
-"""How long it takes from a schedule to loaded code, with the compiler's cache out of the way."""
+"""Measure the time from a schedule to loaded code, with and without the compiler's cache."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.works import Row, Work
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ops import Reference
-from dlcompiler.runtime.timing import Timing
+from dlcompiler.runtime.timing import Timing, measured_here
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
 from dlcompiler.te import Tensor
@@ -32,12 +32,12 @@ CONTEST_LIMIT_S = 300.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How works are measured."""
+    """Settings of the measurement of works."""
 
     peers: tuple[str, ...] = ("numpy", "torch", "onnxruntime")
     """Names of peers; those that are not installed are reported as absent."""
     threads: int = 1
-    """Of our kernels and of every peer."""
+    """Number of threads of our kernels and of every peer."""
     is_tuned: bool = True
     """Whether configs that ship are used; else the analytic ones only."""
     judged_only: bool = False
@@ -67,14 +67,14 @@ class _ProcessLost(Exception):  # noqa: N818  not an error yet: it is tried agai
 
 
 class Bench:
-    """Measures works beside peers, in a worker process of its own.
+    """Measures works and peers in alternation, in a worker process of its own.
 
     Parameters
     ----------
     settings : Settings
-        How.
+        How they are measured.
     worker : Worker, optional
-        Where; ``with`` ends it.
+        The worker process; ``with`` ends it.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Bench:
         self.settings = settings
         self._names = check_names(settings.peers)
         self._absent = {name: why for name in self._names if (why := missing(name))}
-        # Libraries as large as these map more addresses than they use.
+        # Large libraries map more addresses than they use, so there is no limit of memory.
         self._worker = worker or Worker(COMMAND, memory_limit_bytes=None)
 
     def __enter__(self) -> Bench:
@@ -102,9 +102,9 @@ class Bench:
             yield self.measure_row(work, row)
 
     def measure_row(self, work: Work, row: Row) -> Result:
-        """Measure one row; what goes wrong is a result, too, so that the other rows are measured.
+        """Measure one row; a failure is also a result, so that the other rows are measured.
 
-        That holds for mistakes of ours as well: a bench of hours must not end at one of them.
+        This includes errors of dlcompiler itself: a benchmark of hours must not end at one of them.
         """
         threads = self.settings.threads
         try:
@@ -124,7 +124,7 @@ class Bench:
         try:
             return self._contest(work, row, implementation, present)
         except _ProcessLost as lost:
-            # Ours or a peer's doing: without peers, it is ours.
+            # Our kernel or a peer crashed: try again without peers to find out which.
             contest, _ = self._contest(work, row, implementation, ())
             return contest, dict.fromkeys(present, f"in a process that was lost: {lost}")
 
@@ -209,7 +209,7 @@ def _arrays(
 
 
 def _evaluated(work: Work, value: Mapping[str, Any]) -> Contest:
-    """Return what the worker measured, in pairs of one round."""
+    """Return the measurements of the worker, with ratios of samples of the same round."""
     samples = {name: tuple(seconds) for name, seconds in value["samples_s"].items()}
     ours, peak = samples["ours"], samples["peak"]
     rate = value["flops"] / work.flops if work.flops else 1.0
@@ -220,14 +220,19 @@ def _evaluated(work: Work, value: Mapping[str, Any]) -> Contest:
         times_the_flops = value["flops"] / value["flops_alone"]
         peak_speedup = times_the_flops * paired_ratio(samples["peak alone"], peak).median
     return Contest(
-        ours=Timing(ours),
+        ours=_timing(ours),
         peers={
-            name: PeerResult(Timing(samples[name]), way, paired_ratio(samples[name], ours))
+            name: PeerResult(_timing(samples[name]), way, paired_ratio(samples[name], ours))
             for name, way in value["ways"].items()
         },
         of_peak=of_peak,
         peak_gflops=value["flops"] / Timing(peak).median_s / 1e9,
         worst=value["worst"],
-        alone=None if alone is None else Timing(alone),
+        alone=None if alone is None else _timing(alone),
         peak_speedup=peak_speedup,
     )
+
+
+def _timing(samples_s: tuple[float, ...]) -> Timing:
+    """Return samples of a worker, which runs on this machine."""
+    return Timing(samples_s, provenance=measured_here())

@@ -1,4 +1,4 @@
-"""Measured works and tables as one JSON document."""
+"""Measure works and tables, and write the results as one JSON document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dlcompiler.json_text import JsonError, parse
 from dlcompiler.target.detect import available_cores
 
 Say = Callable[[str], None]
-"""Prints a line as soon as it is known."""
+"""Prints a line of progress."""
 
 
 def measure_works(works: Iterable[Work], settings: Settings, say: Say) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def check_mergeable(
     tables : sequence of Table
         What is to be measured.
     peers : sequence of str
-        Beside whom.
+        Names of the libraries to compare with.
     cpu : str
         The processor, as of the document's ``machine``; what follows a ``;`` does not count.
 
@@ -128,7 +128,7 @@ def read_document(path: Path, operation: str = "bench --page") -> dict[str, Any]
             operation, "not a document of tables", got=str(path),
             hint="dlcompiler bench --suite paper --save FILE writes one",
         )  # fmt: skip
-    try:  # what can be merged and shown is whole
+    try:  # a document that can be merged and shown is complete
         str(document["machine"]["cpu"]).partition(";")
         page(merged(document, document))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -150,7 +150,7 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_for(table: Table, settings: Settings) -> Settings:
-    """Return the settings that a table asks for."""
+    """Return the settings for a table."""
     threads = available_cores() if table.on_all_cores else settings.threads
     is_tuned = settings.is_tuned and table.is_tuned
     judged_only = settings.judged_only or not table.is_tuned or table.on_all_cores

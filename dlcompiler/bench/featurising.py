@@ -1,4 +1,4 @@
-"""How fast a cost model looks at configs: features and predictions of whole batches."""
+"""Measure how fast features and predictions of batches of configs are computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dlcompiler.target import resolve
 BATCH = 10_000
 ROUNDS = 9
 KNOWN = 256
-"""Measured points that the model has learned from."""
+"""Number of measured points that the model is fitted to."""
 
 SUBJECTS: Mapping[str, tuple[str, dict[str, int]]] = {
     "gemm 512³": ("matmul", {"m": 512, "n": 512, "k": 512}),
@@ -37,7 +37,7 @@ class Featurised:
     features_per_s: float
     """Candidates whose features are computed in a second [1/s]."""
     predictions_per_s: float
-    """Candidates whose features are computed and looked at by the model in a second [1/s]."""
+    """Candidates whose features are computed and scored by the model in a second [1/s]."""
     first_s: float
     """Finding the skeletons of the space, once [s]."""
     columns: int
@@ -52,7 +52,7 @@ def time_featurising(name: str, rounds: int = ROUNDS) -> Featurised:
     name : str
         A key of `SUBJECTS`.
     rounds : int
-        Batches.
+        Number of batches.
     """
     of, params = SUBJECTS[name]
     item, target = operator(of), resolve("cpu")
@@ -75,7 +75,7 @@ def time_featurising(name: str, rounds: int = ROUNDS) -> Featurised:
         middle = time.perf_counter()
         model.predict(points)
         end = time.perf_counter()
-        if number:  # the first batch makes what is looked up later
+        if number:  # the first batch fills the tables that later ones use
             alone.append(len(points) / (middle - start))
             both.append(len(points) / (end - middle))
     return Featurised(statistics.median(alone), statistics.median(both), first, columns)

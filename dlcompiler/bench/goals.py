@@ -1,4 +1,4 @@
-"""What a table of measured works is to reach, and whether it does."""
+"""Goals of tables of measured works, and whether they are reached."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Verdict:
     """Whether a goal is reached."""
 
     text: str
-    """What is asked for."""
+    """The goal in words."""
     got: float | None
-    """What was measured; ``None``: nothing, or not all of it."""
+    """The measured value; None if it, or a part of it, is missing."""
     holds: bool
     note: str = ""
     """Which row decided it, or what is missing."""
@@ -28,10 +28,10 @@ Rows = Mapping[str, Result]
 
 
 class Goal(Protocol):
-    """Something that a table is to reach."""
+    """A goal of a table."""
 
     def judge(self, rows: Rows) -> Verdict:
-        """Compare what was measured with it."""
+        """Compare the measured results with the goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class MeanRatio:
 
     at_least: float
     labels: tuple[str, ...] = ()
-    """Of these works only."""
+    """Labels of the works that count."""
 
     def judge(self, rows: Rows) -> Verdict:
-        """Compare what was measured with it."""
+        """Compare the measured results with the goal."""
         of = f" of {', '.join(self.labels)}" if self.labels else ""
         text = f"geometric mean{of} ≥ {self.at_least:g}"
         ratios = _ratios({label: rows[label] for label in self.labels or rows})
@@ -59,10 +59,10 @@ class WorstRatio:
 
     at_least: float
     peers: tuple[str, ...] | None = None
-    """Which peers count; by default all."""
+    """The peers that count; by default all."""
 
     def judge(self, rows: Rows) -> Verdict:
-        """Compare what was measured with it."""
+        """Compare the measured results with the goal."""
         text = f"none < {self.at_least:g}"
         if self.peers is not None:
             text += f" of the best of {', '.join(self.peers)}"
@@ -77,7 +77,7 @@ class PeakFraction:
     label: str
 
     def judge(self, rows: Rows) -> Verdict:
-        """Compare what was measured with it."""
+        """Compare the measured results with the goal."""
         text = f"{self.label}: ≥ {self.at_least:g} of the FMA peak, or as much as the best peer"
         contest = rows[self.label].contest
         ratio = rows[self.label].ratio
@@ -94,7 +94,7 @@ class Speedup:
     at_least: float
 
     def judge(self, rows: Rows) -> Verdict:
-        """Compare what was measured with it."""
+        """Compare the measured results with the goal."""
         text = f"speed-up over one thread ≥ {self.at_least:g} of the FMA peak's, geometric mean"
         fractions = {label: _fraction(result) for label, result in rows.items()}
         if lost := _lost(fractions):
@@ -128,7 +128,7 @@ def _worst(text: str, at_least: float, ratios: Mapping[str, float | None]) -> Ve
 
 
 def _lost(values: Mapping[str, float | None]) -> str:
-    """Say which rows have no number; a mean of the others would be another table's."""
+    """Return which rows have no number, since a mean of the others is not comparable."""
     lost = [label for label, value in values.items() if value is None]
     if not lost:
         return ""

@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 SEED = 0
 
 
-class NotThere(Exception):  # noqa: N818  not an error: a row says it
+class NotThere(Exception):  # noqa: N818  not an error: a row shows it
     """No operator computes a work yet, or the operator lacks an option that the work needs."""
 
 

@@ -1,4 +1,4 @@
-"""What may be said of repeated measurements: medians with intervals, and geometric means."""
+"""Statistics of repeated measurements: medians with intervals, and geometric means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ratio:
 
 
 def paired_ratio(seconds: Sequence[float], ours: Sequence[float]) -> Ratio:
-    """Return another one's times divided by ours, round by round, as a median with its interval.
+    """Return the median of a peer's times divided by ours, round by round, with its interval.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Shipped tensor intrinsics beside the same loops without them: ``--suite intrinsics``.
+"""Compare tensor intrinsics with the same loops without them: ``--suite intrinsics``.
 
-Each product is cut into the tiles of its intrinsic, on one thread. Beside the tensorized schedule
-stand the plain nest of these loops, and the nest with its innermost data loop vectorized and the
-rows of the tile unrolled: what a schedule reaches without an intrinsic. Results are verified first.
+Each product is cut into the tiles of its intrinsic, on one thread. The tensorized schedule is
+compared with the plain nest of these loops, and with the nest whose innermost data loop is
+vectorized and whose rows of the tile are unrolled. Results are verified first.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class Variants:
 
 @dataclass(frozen=True)
 class Row:
-    """One product: the time of each variant, as measured beside the tensorized one."""
+    """The times of the variants of one product, each in alternation with the tensorized one."""
 
     work: str
     intrinsic: str
     median_s: float
-    """Of the tensorized schedule; [s]."""
+    """Time of the tensorized schedule [s]."""
     medians_s: Mapping[str, float]
-    """Of the other variants; [s]."""
+    """Times of the other variants [s]."""
     ratios: Mapping[str, float]
     """Medians of the paired ratios: how many times as fast the intrinsic is; [1]."""
     spreads: Mapping[str, float]
@@ -133,7 +133,7 @@ def run_suite(
     works
         Name -> variants for a target.
     rounds
-        Samples of each pair of variants.
+        Number of samples of each pair of variants.
     """
     rows, failed = [], {}
     for name, make in works.items():

@@ -1,7 +1,7 @@
-"""Live tuning runs: how good the result is, how fast trials come, and what the tuner itself takes.
+"""Live tuning runs: quality of the result, trials per second, and share of the tuner's time.
 
-The works are those of the replay tables, on one thread. What a run found is measured beside other
-libraries, as `dlcompiler.bench.contest` does.
+The works are those of the replay tables, on one thread. The best config of a run is
+compared with other libraries, as in `dlcompiler.bench.contest`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RATED = ("gemm", "conv2d")
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What came of a run, and of its best config beside other libraries."""
+    """The result of a run, and the ratio of its best config to other libraries."""
 
     name: str
     """Of the work: a key of `dlcompiler.bench.tables.WORKS`."""
@@ -44,19 +44,19 @@ class LiveRun:
     best_s: float | None
     """Shortest time of a call, measured in the run [s]."""
     best_at: int | None
-    """Number of the trial that it came of, from 0: the analytic config is 0."""
+    """Number of the trial with this time; trial 0 is the analytic config."""
     default_s: float | None
     """Time of the analytic config [s]."""
     elapsed_s: float
-    """Of the whole run [s]."""
+    """Duration of the whole run [s]."""
     trials_per_s: float
-    """Of all trials, their building and checking counted [1/s]."""
+    """Trials per second, including building and checking [1/s]."""
     own_share: float
-    """Part of the time that the tuner's own work took: search, features, training, records."""
+    """Share of the time for the tuner's own work: search, features, training, records."""
     outcomes: Mapping[str, int]
     """How many trials ended in which way."""
     overlaps: bool | None = None
-    """Whether candidates were built while others ran, as this machine was found to allow."""
+    """Whether candidates were built while others ran; a test of the machine decides it."""
     hit_s: float | None = None
     """The longest time of a hit: of the replay table, if there is one [s]."""
     peer: str | None = None
@@ -93,7 +93,7 @@ def live_run(
     peers: Sequence[str] = Settings().peers,
     best_s: float | None = None,
 ) -> LiveRun:
-    """Tune a work on this machine, and measure what was found beside other libraries.
+    """Tune a work on this machine, and compare the best config with other libraries.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def live_run(
     seed : int
         Of the run.
     peers : sequence of str
-        Libraries to measure beside; those that are not installed are left out.
+        Libraries to compare with; those that are not installed are left out.
     best_s : float, optional
         The best time of a replay table, with which the run's is compared [s].
     """
@@ -176,7 +176,7 @@ class _FixedBench(Bench):
 
 
 def judge_live(runs: Sequence[LiveRun]) -> tuple[Verdict, ...]:
-    """Compare live runs with what they are to reach."""
+    """Compare live runs with their goals."""
     rated = [run for run in runs if _family(run.name) in RATED]
     fast = [run for run in runs if run.best_s is not None and run.best_s < FAST_S]
     tables = [run for run in runs if run.hit_s is not None]

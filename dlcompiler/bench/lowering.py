@@ -1,4 +1,4 @@
-"""How fast schedules are lowered, stepped and listed: each from a fresh schedule."""
+"""Measure lowering, one step, and listing all moves, each from a fresh schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlcompiler.pipeline import Change, lower
 
 ROUNDS = 21
 LATE = ("unroll", "simplify unrolled")
-"""Passes that pay for copies of bodies, as many as a schedule asks for."""
+"""Passes whose time grows with the copies of bodies that a schedule requests."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the machine can do at best, measured: the scale for every other figure."""
+"""Measure the peak rate and the memory bandwidth of the machine, for comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BANDWIDTH_ELEMENTS = 1 << 24
 
 
 def describe_machine() -> dict[str, str]:
-    """Return what a reader of figures needs to know of the machine and the libraries."""
+    """Return a description of the machine and the libraries, for the readers of figures."""
     cores = available_cores()
     peaks = [f"{fma_peak_gflops(1):.0f} GFLOP/s (1 thread)"]
     if cores > 1:
@@ -54,7 +54,7 @@ def fma_peak_gflops(threads: int, repeats: int = 5) -> float:
     Parameters
     ----------
     threads : int
-        How many threads compute at once.
+        Number of threads that compute at once.
     repeats : int
         Samples; their median is returned.
     """
@@ -69,12 +69,12 @@ def fma_peak_gflops(threads: int, repeats: int = 5) -> float:
 
 
 class FMALoop:
-    """A call that does nothing but multiply-adds on registers, in each of some threads.
+    """A call that only does multiply-adds on registers, in each of several threads.
 
     Parameters
     ----------
     threads : int
-        How many threads compute at once.
+        Number of threads that compute at once.
     """
 
     def __init__(self, threads: int) -> None:
@@ -117,13 +117,13 @@ class FMALoop:
 
 
 def _allowed_cores() -> list[int | None]:
-    """Return the cores of this thread, where the system tells."""
+    """Return the cores that this thread may use, if the system has such a list."""
     return [*sorted(os.sched_getaffinity(0))] if hasattr(os, "sched_getaffinity") else [None]
 
 
 @contextlib.contextmanager
 def _pinned(core: int | None) -> Iterator[None]:
-    """Keep this thread on one core: the system may leave a new thread on its creator's for long."""
+    """Pin this thread to one core; the system may keep a new thread on its creator's core."""
     if core is None:
         yield
         return
@@ -193,7 +193,7 @@ def _fma_loop(lanes: int) -> str:
 def _start(lanes: int, number: int) -> str:
     """Return the constant that an accumulator starts from.
 
-    All differ, so that none can be merged. None is 1: x/2 + 1/2 stays there, and LLVM would leave
-    the accumulator out.
+    All differ, so that LLVM cannot merge accumulators. None is 1, because x/2 + 1/2 is then
+    constant, and LLVM would remove the accumulator.
     """
     return f"<{', '.join([f'float {number + 2}.000000e+00'] * lanes)}>"

@@ -1,4 +1,4 @@
-"""Arrays to measure on: aligned alike for all who take part."""
+"""Arrays for measurements, aligned equally for our kernels and all peers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 ALIGNMENT = 64
 """A cache line [byte]."""
 INPUT, EXPECTED, BOUND = "input:", "expected:", "bound:"
-"""Begin the names of inputs, of right outputs, and of how far a result may be from them."""
+"""Prefixes of the names of inputs, of right outputs, and of their bounds."""
 ALONE = "alone:"
-"""Begins the names of arrays of our kernel for one thread, where it is another operator's."""
+"""Prefix of arrays of our one-thread kernel if another operator computes it."""
 PLAIN = "plain:"
-"""Begins the names of arrays that peers take in place of one that was packed ahead."""
+"""Prefix of arrays that peers take instead of one that was packed ahead."""
 
 
 def aligned(shape: Sequence[int], dtype: Any = np.float32) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""A document of measured works as lines of text, and as a page."""
+"""Format a document of measured works as lines of text, and as a Markdown page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLUMNS = ("work", "row", "ours", "±", "best peer", "its time", "ratio", "of p
 
 
 def heading() -> str:
-    """Return the line above `line`s."""
+    """Return the headings of the columns of `line`."""
     return _columns(_COLUMNS)
 
 
@@ -22,7 +22,7 @@ def line(row: Mapping[str, Any]) -> str:
 
 
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what stands under `heading`, for a row of a document."""
+    """Return the cells of a row of a document, in the columns of `heading`."""
     name = row.get("label", row["work"])
     if row["ours_seconds"] is None:
         first = row["reason"].partition("\n")[0]
@@ -67,7 +67,7 @@ def threads_text(count: int) -> str:
 
 
 SHOWN_OF_HELDOUT = 6
-"""Rows of a table of heldout shapes that a page shows: the slowest beside the peers."""
+"""Number of rows that a page shows of heldout shapes: those with the smallest ratios."""
 
 _INTRODUCTION = """\
 # Benchmarks

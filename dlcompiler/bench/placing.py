@@ -1,4 +1,4 @@
-"""Where threads of other libraries run, and when they are done."""
+"""Control on which cores threads of other libraries run, and wait until they sleep."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LONGEST_S = 0.3
 
 
 def wait_until_quiet() -> None:
-    """Return when no thread of this process computes any more, or after 0.3 s.
+    """Wait until no thread of this process computes, or for 0.3 s at most.
 
     OpenBLAS's threads spin for about 0.1 s after a call, those of OpenMP and of ONNX Runtime for
-    some milliseconds. The process's own clock tells.
+    some milliseconds. The CPU time of the process shows it.
     """
     end = time.perf_counter() + _LONGEST_S
     while time.perf_counter() < end:
@@ -32,9 +32,9 @@ def wait_until_quiet() -> None:
 
 @contextlib.contextmanager
 def caller_apart() -> Iterator[None]:
-    """Keep this thread on one core, and all others of this process, of any library, off it.
+    """Pin this thread to one core, and keep all other threads of this process off it.
 
-    The main thread is left alone: it waits, and its cores are what the process may use.
+    The main thread is not moved: it waits, and its cores are read as those of the process.
     """
     if not _THREADS.is_dir():
         yield

@@ -1,4 +1,4 @@
-"""What was measured of a work, as data."""
+"""Results of measured works, as data."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class PeerResult:
-    """A peer beside us."""
+    """The result of a peer."""
 
     timing: Timing
-    """Its calls [s]."""
+    """Times of its calls [s]."""
     way: str
-    """How it computed."""
+    """The way in which it computed."""
     ratio: Ratio
     """Its time divided by ours."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What was measured in one contest."""
+    """The measurements of one contest: our kernel and the peers, in alternation."""
 
     ours: Timing
-    """Our calls [s]."""
+    """Times of our calls [s]."""
     peers: Mapping[str, PeerResult]
-    """By name."""
+    """Results of the peers by name."""
     of_peak: Ratio
     """Our rate as a fraction of the FMA peak, on as many threads, in alternation with ours."""
     peak_gflops: float
@@ -44,7 +44,7 @@ class Contest:
     config: str = ""
     """The choices of its schedule."""
     alone: Timing | None = None
-    """Our calls on one thread [s], where there are more."""
+    """Times of our calls on one thread [s]; None if `ours` has one thread."""
     peak_speedup: float | None = None
     """How much faster the FMA peak is on all threads than on one."""
 

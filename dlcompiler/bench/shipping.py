@@ -1,4 +1,4 @@
-"""Find configs worth shipping: tune a work, and keep what beats the config used so far."""
+"""Tune works for the shipped configs: keep a config that beats the one used so far."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAIR_LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Found:
-    """What a search for one work found."""
+    """The best config of a search for one work."""
 
     work: Work
     workload: Workload
@@ -53,7 +53,7 @@ def find_config(work: Work, **options: Any) -> Found:
     Parameters
     ----------
     work : Work
-        What is tuned.
+        The work to tune.
     **options
         Arguments of `dlcompiler.autotune.run.tune`.
 
@@ -71,9 +71,9 @@ def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) 
     Parameters
     ----------
     work : Work
-        What is tuned.
+        The work to tune.
     threads : int
-        Of parallel loops, and cores of the target.
+        Number of threads of parallel loops, and of cores of the target.
     target : str
         Name of a target whose code this machine runs.
     **options
@@ -94,7 +94,7 @@ def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) 
 
 
 def judge(work: Work, run: TuningRun) -> Found:
-    """Measure the best config of a run, on one thread, beside the one used so far.
+    """Compare the best config of a run with the one used so far, on one thread.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Kernels that only move memory: what elementwise work and reductions can reach at best.
+"""Kernels that only move memory: upper limits of elementwise functions and reductions.
 
-Each reads its inputs, from end to end or at several places at once, eight vectors in an iteration,
-does one addition for each vector read, and writes what its mix asks for; with stores through the
-caches, and past them.
+Each kernel reads its inputs, from end to end or at several places at once, eight vectors in an
+iteration. It does one addition for each vector read, and writes the arrays of its mix, with stores
+through the caches or past them.
 """
 
 from __future__ import annotations

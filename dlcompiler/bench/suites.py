@@ -1,4 +1,4 @@
-"""The tables that this project measures itself by, as data.
+"""The suites of the benchmark: tables of works with their goals, as data.
 
 **Source:** convolutions C1 … C12 and D1 … D9: T. Chen and others, "TVM: An automated end-to-end
 optimizing compiler for deep learning", OSDI 2018, table 2 (SAME padding, batch 1).
@@ -22,12 +22,12 @@ class Table:
     """Works that are measured and judged together."""
 
     name: str
-    """Names it on the command line."""
+    """Name on the command line."""
     title: str
     works: Mapping[str, Work]
-    """Label -> work."""
+    """Works by their labels."""
     goals: tuple[Goal, ...]
-    """What is to be reached."""
+    """Goals of the table."""
     on_all_cores: bool = False
     """Whether our kernels and all peers use all cores; else one thread."""
     is_tuned: bool = True

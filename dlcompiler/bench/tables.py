@@ -1,14 +1,13 @@
-"""Make replay tables: measure points of a space, the neighbourhoods of the best, then those again.
+"""Make replay tables: measure points of a space, then the neighbours of the best, then the best.
 
 1. A sample of points (all, where there are no more), and the default config.
-2. All points that differ from one of the best in one knob, until the best have no new ones: what is
-   best is then best among its neighbours, too.
-3. The fastest ones several times more, in rounds with an order of their own each: a single time
-   that is the shortest of thousands is short by luck, too. A round's times are divided by how fast
-   the machine was in it, over all of the round.
+2. All points that differ from one of the best in one knob, until the best have no new neighbours.
+   The best is then also the best of its neighbours.
+3. The fastest points several times more, in rounds with different orders, because the shortest of
+   thousands of single times is too short by chance. The times of a round are divided by the speed
+   of the machine in that round.
 
-Everything is stored as soon as it is measured, so that an interrupted measurement goes on where it
-was.
+Each time is stored as soon as it is measured, so that an interrupted measurement can go on.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ WORKS: dict[str, str] = {
     "D9": "depthwise:1x1024x7x7,3,1,1",
     "softmax-64x1000": "softmax:64x1000",
 }
-"""Name of a table -> what is measured in it; C2 … D9 as in `dlcompiler.bench.suites`."""
+"""Name of a table -> its work; C2 … D9 as in `dlcompiler.bench.suites`."""
 
 FOLDER = Path(__file__).parent / "tables"
-"""Where the tables are that ship."""
+"""Folder of the tables that ship."""
 
 SEED = 0
 POINTS = 2000
 BEST = 10
-"""Of how many of the best the neighbours are measured."""
+"""Number of the best points whose neighbours are measured."""
 MOST_EXPANSIONS = 8
 NEAR_BEST = 0.9
 """What is at least this fast, compared with the best, is measured again …"""
@@ -67,7 +66,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a table is made of: a work on one thread, as one operator with a space."""
+    """The subject of a table: a work on one thread, computed by one operator with a space."""
 
     name: str
     operator: Operator
@@ -87,7 +86,7 @@ class Subject:
 
 @dataclass
 class _Journal:
-    """What was measured, by rounds, kept in a store."""
+    """The results by rounds, which a store keeps."""
 
     subject: Subject
     store: RecordStore
@@ -97,7 +96,7 @@ class _Journal:
     rounds: dict[int, dict[int, Result]] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Take in what an earlier measurement left."""
+        """Read the results of an earlier measurement."""
         subject = self.subject
         for record in self.store.records(subject.workload, subject.key):
             is_measured = record.provenance.kind == "measured"
@@ -156,7 +155,7 @@ class _Journal:
 
 
 def subject_of(text: str) -> Subject:
-    """Return what a table measures, from the name of a table that ships or from a work.
+    """Return the subject of a table, from the name of a shipped table or from a work.
 
     A convolution is `conv2d_direct` with its default block: the form with a large space.
 
@@ -178,7 +177,7 @@ def subject_of(text: str) -> Subject:
 
 
 def pool_of(subject: Subject) -> MeasurePool:
-    """Return what measures: this machine, one thread."""
+    """Return the pool of this machine, with one thread."""
     target = target_of(1)
     return LocalPool(subject.operator, subject.workload, target, threads=1)
 
@@ -192,22 +191,22 @@ def measure_table(
     points: int = POINTS,
     say: Say = print,
 ) -> ReplayTable:
-    """Measure a table; what the store has already is not measured again.
+    """Measure a table; results in the store are not measured again.
 
     Parameters
     ----------
     subject : Subject
-        What.
+        The work and its space.
     store : RecordStore
-        Where results are kept until the table is whole.
+        Keeps results until the table is complete.
     pool : MeasurePool
-        What measures.
+        The pool that measures.
     machine : mapping of str to str
         Description of the machine.
     points : int
-        How many random points; with all their neighbours, there are more in the table.
+        Number of random points; the table also has neighbours of the best.
     say : callable
-        Gets lines about the progress.
+        Called with lines about the progress.
 
     Raises
     ------
@@ -264,7 +263,7 @@ def _rows(journal: _Journal, again: Sequence[int]) -> Iterator[TableRow]:
 def _levelled(
     rounds: Mapping[int, Mapping[int, Result]], points: Sequence[int]
 ) -> dict[int, tuple[float, ...]]:
-    """Return the times of points over the rounds, as if the machine had kept its speed.
+    """Return the times of points over the rounds, corrected for the speed of the machine.
 
     The speed of the machine in a round is the geometric mean of the times of those points that all
     rounds have.

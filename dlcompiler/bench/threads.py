@@ -1,4 +1,4 @@
-"""What parallel loops cost: starting one, and sharing the cores with NumPy's threads.
+"""Measure the start of parallel loops, and sharing the cores with NumPy's threads.
 
 ``python -m dlcompiler.bench.threads`` prints one measurement of `alternation` as JSON: OpenBLAS
 reads its environment when NumPy is imported, so each setting needs a process of its own.
@@ -72,17 +72,17 @@ class Dispatch:
     """Medians of the time that a parallel loop takes [s]."""
 
     spinning_s: float
-    """An empty one, 20 µs after the one before: idle helpers spin."""
+    """An empty loop, 20 µs after the last one, while idle threads still spin."""
     asleep_s: float
-    """An empty one, 2 ms after the one before: they sleep."""
+    """An empty loop, 2 ms after the last one, when idle threads sleep."""
     meeting_spinning_s: float
-    """One in which all threads must take part."""
+    """A loop in which all threads must take part, 20 µs after the last one."""
     meeting_asleep_s: float
-    """The same, after 2 ms."""
+    """The same loop, 2 ms after the last one."""
 
 
 def dispatch(rounds: int = 300) -> Dispatch:
-    """Measure what starting a parallel loop costs, with the current number of threads."""
+    """Measure the time to start a parallel loop, with the current number of threads."""
     empty, meeting = _launch("empty"), _launch("meet")
     return Dispatch(
         statistics.median(_after(_SPINNING_S, empty, rounds)),
@@ -131,12 +131,12 @@ class Alternation:
 
     @property
     def own(self) -> float:
-        """How many times as long our call takes in turn with NumPy's."""
+        """Time of our call in turn with NumPy's, divided by its time alone."""
         return self.own_in_turn_s / self.own_alone_s
 
     @property
     def numpy(self) -> float:
-        """How many times as long NumPy's call takes in turn with ours."""
+        """Time of NumPy's call in turn with ours, divided by its time alone."""
         return self.numpy_in_turn_s / self.numpy_alone_s
 
 

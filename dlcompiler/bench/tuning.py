@@ -1,8 +1,8 @@
 """The suite ``tuning``: how many trials each tuner needs on the replay tables.
 
 A *hit* is a point at least `HIT` times as fast as the table's best. Each tuner searches each table
-with several seeds, from nothing: the operator's default config is not tried first, not for random
-points either. What counts is the number of the trial of the first hit, at most the table's size.
+with several seeds, without records; the operator's default config is not tried first. The result is
+the number of the trial of the first hit, or the table's size if there is none.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ HIT = 0.95
 SEEDS = 20
 BATCH = 8
 GUIDED = "xgb"
-"""The model-guided tuner: the one that goals speak of."""
+"""The model-guided tuner, for which the goals are."""
 TUNERS = ("random", "genetic", "descent", "ridge", "xgb-rank", GUIDED)
 MANY = 150
-"""Where random points need as many trials, a model has something to gain."""
+"""Trials of random points from which on the goals compare the model with them."""
 FROM, TO, WARM_TRIALS = ("C2", "C6"), "C9", 200
-"""Of experience: records of so many trials on these tables, for that one."""
+"""The experience for table `TO`: records of `WARM_TRIALS` trials on each table of `FROM`."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """How a tuner did on a table."""
+    """The result of a tuner on a table."""
 
     table: str
     tuner: str
@@ -58,7 +58,7 @@ class Replayed:
     trials: tuple[int, ...]
     """Number of the first hit, for each seed."""
     seconds_per_trial: float
-    """What proposing took, divided by the trials [s]."""
+    """Time of proposing for each trial [s]."""
 
     @property
     def median(self) -> float:
@@ -88,7 +88,7 @@ def trials_to_hit(table: ReplayTable, searcher: Tuner, batch: int = BATCH) -> tu
     table : ReplayTable
         What is searched.
     searcher : Tuner
-        Keeps to the table's points.
+        A tuner that proposes points of the table only.
     batch : int
         How many points are proposed at once.
 
@@ -97,7 +97,7 @@ def trials_to_hit(table: ReplayTable, searcher: Tuner, batch: int = BATCH) -> tu
     trials : int
         At most the table's size.
     seconds : float
-        In which the tuner thought, in all [s].
+        Total time of proposing [s].
     """
     hits, count, thought = table.hits(HIT), 0, 0.0
     while count < len(table.rows):
@@ -116,7 +116,7 @@ def trials_to_hit(table: ReplayTable, searcher: Tuner, batch: int = BATCH) -> tu
 
 
 def features_of_table(table: ReplayTable) -> tuple[FeatureSource, str]:
-    """Return what describes the points of a table, and a note if that is less than it could be."""
+    """Return the features of the points of a table, and a note if some are missing."""
     knobs = KnobFeatures(table.space)
     item, workload = operator(table.workload.op), table.workload
     space = item.space(workload, target_of(1))
@@ -161,7 +161,7 @@ def run_suite(
     tables : mapping of str to ReplayTable
         By name.
     say : callable
-        Gets each line as soon as it is known.
+        Called with each line of the results.
     tuners : sequence of str
         Names of `dlcompiler.autotune.tuners.TUNERS`.
     seeds : int

@@ -1,6 +1,6 @@
 """The worker process of a contest: our kernels and the peers, verified, then timed in alternation.
 
-It is the worker of `dlcompiler.measurement`, with one entry point more. Peers are imported here
+It is the worker of `dlcompiler.measurement` with an additional entry point. Peers are imported here
 and nowhere else.
 """
 
@@ -29,7 +29,7 @@ from dlcompiler.runtime.serve import Handler, Request, serve
 from dlcompiler.runtime.timing import Timing, alternate
 
 OTHER_COMPUTATION = 1000.0
-"""A peer whose result is off by more than this many of our bounds computes something else."""
+"""A peer whose error is more than this many of our bounds does not compute the work."""
 _WITH_THREADS = {"warm_s": 0.02, "sample_s": 4e-3}
 _TRIALS = {"budget_s": 0.0, "sample_s": 2e-3, "rounds": (3, 3)}
 
@@ -103,13 +103,13 @@ class Contests:
 
 @dataclass
 class _Entrant:
-    """What takes part in a contest."""
+    """Our kernel, or a peer, in a contest."""
 
     call: Callable[[], object]
     outputs: Mapping[str, Array] = field(default_factory=dict)
     way: str = ""
     difference: float | None = None
-    """From the right result, as a fraction of our bound."""
+    """Largest difference from the right result, as a fraction of our bound."""
 
     @staticmethod
     def of_kernels(
@@ -228,7 +228,7 @@ def _difference(name: str, got: Array, expected: Array, bound: Array) -> float:
 
 
 def main() -> None:
-    """Serve until the pipe closes."""
+    """Answer requests until the pipe closes."""
     llvm.version()
     server = threading.Thread(target=serve, args=(Contests().entries(),))
     server.start()

@@ -1,4 +1,4 @@
-"""Works: what is measured beside other libraries, named by a text such as ``gemm:512x640x768``.
+"""Works: computations to measure, named by a text such as ``gemm:512x640x768``.
 
 `parse_work` reads such a text; `GRAMMAR` is its grammar, a family to a line.
 """
@@ -21,7 +21,7 @@ LARGEST_TENSOR = 1 << 29
 
 ACTIVATIONS = ("relu", "relu6", "gelu", "silu", "sigmoid", "tanh")
 EPILOGUES = ("bias", "batch_norm", "residual", *ACTIVATIONS)
-"""What may be fused behind a product or a convolution, in the order in which it happens."""
+"""Steps that may be fused after a product or a convolution, in their order."""
 
 ELEMENTWISE = {
     **dict.fromkeys(("copy", "scale", "relu", "exp", "tanh", "sigmoid"), 1),
@@ -30,7 +30,7 @@ ELEMENTWISE = {
 """Elementwise functions, and how many arrays each reads."""
 REDUCTIONS = ("sum", "max", "min", "mean")
 POOLINGS = ("max", "avg")
-"""An average counts the zeros of the padding, too."""
+"""Functions of pooling; an average also counts the zeros of the padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Family:
     form: str
     """The sizes as a user writes them."""
     names: tuple[str, ...]
-    """What the numbers of `form` are called, in its order."""
+    """Names of the numbers of `form`, in its order."""
     functions: tuple[str, ...] = ()
-    """Names that may stand before the sizes."""
+    """Names of functions that may precede the sizes."""
     has_weights: bool = False
     """Whether an operand is known before the call, and may be packed ahead."""
     judged: Row = "plain"
-    """The row that the targets read."""
+    """The row that decides the goals."""
     bound_by: Literal["compute", "memory"] = "compute"
     """What limits a good implementation."""
 
@@ -97,9 +97,9 @@ class Work:
     numbers: tuple[int, ...]
     """Its sizes, named by `Family.names`."""
     function: str = ""
-    """Which function, in families that have several."""
+    """Name of the function, in families that have several."""
     epilogue: tuple[str, ...] = ()
-    """What is fused behind it."""
+    """The fused steps that follow it."""
 
     def __getitem__(self, name: str) -> int:
         return self.numbers[GRAMMAR[self.family].names.index(name)]
@@ -111,12 +111,12 @@ class Work:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """How it is measured: with its operands as the caller has them, and packed ahead."""
+        """The rows that are measured: with operands as the caller has them, or packed ahead."""
         return ("plain", "prepacked") if GRAMMAR[self.family].has_weights else ("plain",)
 
     @property
     def judged(self) -> Row:
-        """The row that targets read."""
+        """The row that decides the goals."""
         return GRAMMAR[self.family].judged
 
     @property

@@ -266,14 +266,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peers",
         default=",".join(REGISTRY),
-        help="libraries to measure beside us, those that are installed (default: %(default)s)",
+        help="libraries to compare with, if installed (default: %(default)s)",
     )
-    parser.add_argument("--threads", default="1", help="of us and of all peers: a number, or all")
+    threads = "number of threads of our kernels and of all peers, or all"
+    parser.add_argument("--threads", default="1", help=threads)
     parser.add_argument(
         "--rows",
         choices=("all", "judged"),
         default="all",
-        help="plain and prepacked weights, or only the row that targets read",
+        help="measure plain and prepacked weights, or only the row that decides the goals",
     )
     parser.add_argument("--untuned", action="store_true", help="use analytic configs only")
     parser.add_argument("--seconds", type=_positive, help="time for the rounds of one row")

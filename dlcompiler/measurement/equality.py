@@ -1,4 +1,4 @@
-"""Which elements of a result are wrong: integers as integers, floats within their bound."""
+"""Compare results with right values: integers exactly, floats within their bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlcompiler.errors import InternalError
 Array = npt.NDArray[Any]
 
 _NAN_BITS = {2: 0x7FDA, 4: 0x7FD5AA5A, 8: 0x7FFD5AA55AA55A5A}
-"""NaNs, by the bytes of a float, that no computation makes."""
+"""NaN bit patterns, by the bytes of a float, that no computation produces."""
 _NUMBER = 77.0
 _NO_BOOL = 0xAA
 """A byte that is neither true nor false."""
@@ -123,12 +123,12 @@ def poison_for(expected: Array, dtype: Any) -> Array:
 
 
 def unwritten(got: Array, poison: Array) -> Array:
-    """Tell which elements still are what `poison_for` has put there, to the bit."""
+    """Return which elements still have the bits that `poison_for` wrote."""
     return np.asarray(_bits(got) == _bits(poison))
 
 
 def has_bounds(expected: Array, bound: Array, dtype: str) -> Array:
-    """Tell which elements of a right result a comparison can find wrong."""
+    """Return at which elements of a result a comparison could find an error."""
     if not is_float(dtype):
         return np.ones(expected.shape, np.bool_)
     return np.isfinite(bound) | (np.isnan(expected) & np.isnan(bound))

@@ -1,4 +1,4 @@
-"""Arrays in memory of their own, between pages that nothing may touch.
+"""Arrays between protected pages, so that accesses outside them end the process.
 
 A kernel that reads or writes outside such an array ends its process at once, instead of changing a
 neighbour silently.
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 Place = Literal["begin", "end", "aligned"]
 
 GUARD_BYTES = 1 << 16
-"""Size of the forbidden memory on each side: an access a row too far meets it, too."""
+"""Size of the protected memory on each side, so that an access a row too far is also found."""
 _CACHE_LINE = 64
 _HUGE_PAGE = 2 << 20
 _NO_ACCESS, _READ = 0, 1  # PROT_NONE, PROT_READ

@@ -1,4 +1,4 @@
-"""Inputs that are used as indices: between which values they name elements that exist."""
+"""Find the valid values of inputs that are used as indices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MOST_CONSTANTS = 32
 
 @dataclass(frozen=True)
 class IndexRanges:
-    """What may be drawn for the inputs that are used as indices."""
+    """The valid values of the inputs that are used as indices."""
 
     spans: Mapping[Tensor, Interval] = field(default_factory=dict)
     """Least and greatest value, where they are known."""
@@ -66,7 +66,7 @@ class _Index:
     extent: int
     values: _Values
     sources: tuple[Tensor, ...]
-    """The inputs whose elements decide."""
+    """The inputs whose elements it depends on."""
 
     def holds(self, spans: Spans) -> bool:
         """Tell whether the index is inside its dimension for all elements in these spans."""
@@ -75,7 +75,7 @@ class _Index:
 
 
 def index_ranges(outputs: Sequence[Tensor], *, guarded: bool) -> IndexRanges:
-    """Return what may be drawn for inputs, so that every index names an element.
+    """Return the values of inputs for which every index is valid.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Inputs for a verification: random ones, and those on which wrong programs show."""
+"""Inputs for a verification: random ones, and others that reveal typical errors."""
 
 from __future__ import annotations
 

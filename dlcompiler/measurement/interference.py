@@ -1,4 +1,4 @@
-"""Which cores build and which run, and whether the one disturbs the other."""
+"""Assign cores to building and running, and test whether building disturbs what runs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _SAME_SHARE = 0.2  # of a core: less is no difference
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """How the cores are shared out."""
+    """The cores for running and for building."""
 
     run: tuple[int, ...]
-    """Those on which candidates run."""
+    """Cores on which candidates run."""
     build: tuple[int, ...]
-    """The others; none, where candidates take all."""
+    """The other cores; empty if candidates use all."""
 
     @property
     def all(self) -> tuple[int, ...]:
-        """All that this process may use."""
+        """All cores that this process may use."""
         return (*self.build, *self.run)
 
 
@@ -49,7 +49,7 @@ def cores_for(threads: int) -> Cores:
     count = min(max(threads, 1), len(allowed))
     if count == len(allowed) or not hasattr(os, "sched_setaffinity"):
         return Cores(allowed[-count:], allowed[:-count])
-    with ThreadPoolExecutor(1) as other:  # this thread stays where it is
+    with ThreadPoolExecutor(1) as other:  # in another thread, so that this one is not pinned
         shares = dict(zip(allowed, other.map(share_of, allowed), strict=True))
     ordered = sorted(allowed, key=lambda core: (round(shares[core] / _SAME_SHARE), core))
     run = tuple(sorted(ordered[-count:]))

@@ -18,13 +18,13 @@ from typing import TypeAlias
 _COLLECTED_AFTER = 100_000
 """New objects between two collections; Python's own number is 700."""
 _SWITCH_S = 0.5e-3
-"""After this a thread gives the interpreter away, if another one waits for it [s]."""
+"""Time after which a thread releases the interpreter for a waiting one [s]."""
 
 _Settings: TypeAlias = tuple[tuple[int, int, int], float]
 
 _lock = threading.Lock()
 _usual: list[_Settings] = []
-"""What to go back to, once for each block that is open."""
+"""The settings to restore, one for each open block."""
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def measure(
     Examples
     --------
     >>> dlc.measure(matmul, [a, b, c])                                         # doctest: +SKIP
-    Timing(median=38.2 ms, spread=1.1 ms, n=27, 56.2 GFLOP/s)
+    Timing(median=38.2 ms, spread=1.1 ms, n=27, 56.2 GFLOP/s, measured on AMD EPYC)
     """
     if not isinstance(getattr(kernel, "program", None), Program):
         raise MeasurementError(

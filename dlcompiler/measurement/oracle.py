@@ -1,4 +1,4 @@
-"""Inputs of a verification, and what must come out by `te.evaluate`."""
+"""Oracles of a verification: inputs, and the right outputs by `te.evaluate`."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _REACHES_OF_LARGE = (0.4, 0.15)
 
 @dataclass(frozen=True)
 class Oracle:
-    """Inputs, what must come out, and how far a right result may be from it."""
+    """Inputs, the right outputs, and the largest allowed difference from them."""
 
     inputs: Mapping[Any, Any]
     """Arrays of tensors, and numbers of symbols."""
     expected: Mapping[Tensor, Array]
-    """Of floats in float64, of others in their dtypes."""
+    """The right outputs: floats in float64, others in their dtypes."""
     bounds: Mapping[Tensor, Array]
     kind: Kind = "random"
     """Of the inputs."""
     seed: int = 0
     """Of the inputs."""
     indices: tuple[str, ...] = ()
-    """What was drawn for inputs that are used as indices, as text."""
+    """The values of inputs that are used as indices, as text."""
 
     @property
     def nbytes(self) -> int:
@@ -194,7 +194,7 @@ class _Maker:
         return None
 
     def attempt(self, kind: Kind, reach: float) -> Oracle | None:
-        """Return an oracle, or None where the expression cannot be computed of such inputs."""
+        """Return an oracle, or None if the expression cannot be evaluated on such inputs."""
         try:
             return self.oracle(kind, reach)
         except Exception:  # code from outside may raise anything on values it was not made for

@@ -1,4 +1,4 @@
-"""What a loop nest moves between the caches.
+"""Compute the traffic of a loop nest between the caches.
 
 A loop whose touched lines fit a cache finds them there when they are touched again; the nest is
 looked at from the inside, until the lines no longer fit. Conflicts count where rows begin a power
@@ -32,11 +32,11 @@ PAGE_BYTES = 4096
 LEVELS = ("L1", "L2", "L3")
 _LINES_OF_PAGE = PAGE_BYTES // LINE_BYTES
 _FULL = 0.75
-"""Part of a cache that a working set may fill before it no longer stays."""
+"""Share of a cache that a working set may fill without being evicted."""
 
 
 class WorkingSets:
-    """What the loops of a nest touch, and what comes from beyond each cache.
+    """The working sets of the loops of a nest, and the traffic from behind each cache.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class WorkingSets:
         ]
 
     def _traffic(self, lines: list[Num], capacity: float, warm: Num) -> Num:
-        """Return what comes from beyond a cache; [byte].
+        """Return the traffic from behind a cache [byte].
 
         Where the loops inside a loop fit, one run of that loop brings each line once: what its
         next iteration shares with the last is still there. Where all data of the program fit, they

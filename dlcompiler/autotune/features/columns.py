@@ -14,14 +14,14 @@ class Column:
     name: str
     value: Num
     is_logarithmic: bool
-    """Whether models see ``log2(1 + value)``: what is multiplied by knobs."""
+    """Whether models get ``log2(1 + value)``: for values that knobs multiply."""
 
 
 def logarithmic(name: str, value: Num) -> Column:
-    """Return a column that models see by its logarithm."""
+    """Return a column whose logarithm is given to models."""
     return Column(name, value, True)
 
 
 def plain(name: str, value: Num) -> Column:
-    """Return a column that models see as it is."""
+    """Return a column that is given to models without a logarithm."""
     return Column(name, value, False)

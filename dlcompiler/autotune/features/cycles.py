@@ -1,4 +1,4 @@
-"""How long a nest takes, at least: predicted from its arithmetic and from what it moves."""
+"""Predict the least time of a loop nest, from its arithmetic and its memory traffic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dlcompiler.autotune.features.numbers import Num, at_most, divide, most, sel
 from dlcompiler.ops.gemm.default import FMA_LATENCY_CYCLES
 
 BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
-"""What one core reads from L2, L3 and memory, about; [byte / cycle]."""
+"""Approximate bandwidth of one core from L2, L3 and memory [byte / cycle]."""
 COST = {"add": 1, "mul": 1, "div": 16, "special": 24}
 """What an operation takes of the units that add and multiply, in operations: a division keeps one
 busy for 4 to 8 cycles, a function of `dlcompiler.codegen.llvm.functions` is some twenty
@@ -21,7 +21,7 @@ _SPILL_CYCLES = 1.2
 """What each sum takes in a step as soon as not all fit the registers: it is loaded, added to and
 stored (measured on Zen 3 for products and convolutions: 1.0 to 1.35); [cycle]."""
 _LOOP_CYCLES = 1.0
-"""Of an iteration of a loop besides its body; [cycle]."""
+"""Overhead of an iteration of a loop, without its body [cycle]."""
 
 
 def compute_cycles(nest: Nest) -> Num:

@@ -1,4 +1,4 @@
-"""Formulas of knobs, evaluated for many configs at once."""
+"""Evaluate formulas of knobs for many configs at once."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ _SMALL_TABLE = 1 << 6
 def _merged(
     groups: Mapping[frozenset[int], list[Column]], radices: Sequence[int]
 ) -> dict[frozenset[int], list[Column]]:
-    """Return groups of which the small ones are part of larger ones that are looked up, too."""
+    """Return groups in which small ones are merged into larger ones that are also looked up."""
 
     def size(knobs: frozenset[int]) -> int:
         return math.prod(radices[knob] for knob in knobs)
@@ -228,7 +228,7 @@ def _merged(
 
 
 def _scaled(columns: Sequence[Column], values: Values) -> Values:
-    """Return the values as models see them, shape ``(len(columns), n)``."""
+    """Return the values as they are given to models, shape ``(len(columns), n)``."""
     logarithmic = np.array([column.is_logarithmic for column in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         values[logarithmic] = np.log2(1 + values[logarithmic])

@@ -1,4 +1,4 @@
-"""How the loops and accesses of a schedule's state lie, as formulas of knobs.
+"""Regions, loops and accesses of a schedule's state, as formulas of knobs.
 
 For lowering, `dlcompiler.schedule.inference.bounds` infers this by symbolic arithmetic. Here it is
 computed by evaluating index expressions at places: at the first iteration of all loops, one step
@@ -304,7 +304,7 @@ def _union(a: Range | None, b: Range) -> Range:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """What a statement reads or writes of one buffer."""
+    """An access of a statement to one buffer."""
 
     name: str
     """Of the buffer."""
@@ -314,7 +314,7 @@ class Access:
     shape: tuple[Num, ...]
     """Of the buffer."""
     strides: tuple[Num, ...]
-    """How far it moves with one step of each loop, outermost first; [element]."""
+    """Its stride for one step of each loop, outermost first [element]."""
     widths: tuple[tuple[Num, ...], ...]
     """Of each depth d, from 0 to the number of loops: how many indices of each dimension the loops
     from d on touch."""
@@ -327,7 +327,7 @@ class Access:
 def access_of(
     geometry: Geometry, own: StageGeometry, load: TensorLoad, itemsize: int, *, is_write: bool
 ) -> Access:
-    """Return how an access of a stage's statement moves through its buffer."""
+    """Return the strides and footprints of an access of a stage's statement."""
     tensor = load.tensor
     assert isinstance(tensor, Tensor)
     producer = geometry.producer(tensor)
@@ -346,7 +346,7 @@ def access_of(
         total: Num = 0
         for new, old, pitch in zip(moved, start, pitches, strict=True):
             total = add(total, multiply(subtract(new.first, old.first), pitch))
-        # Along a loop that runs once nothing moves, whatever its index is multiplied by.
+        # A loop with one iteration has no stride, whatever its index is multiplied by.
         strides.append(select(at_most(loop.extent, 1), 0, total))
     widths = []
     for depth in range(len(loops) + 1):
@@ -357,7 +357,7 @@ def access_of(
 
 
 def _pitches(shape: Sequence[Num]) -> tuple[Num, ...]:
-    """Return how far apart neighbours are along each dimension; [element]."""
+    """Return the strides of the dimensions of an array [element]."""
     result: list[Num] = []
     pitch: Num = 1
     for extent in reversed(shape):

@@ -1,4 +1,4 @@
-"""What of a schedule is refused because of its numbers."""
+"""Check the numeric limits of schedules, as formulas of knobs."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Nest:
 
     @property
     def speedup(self) -> Num:
-        """By how many cores it is shared, at most."""
+        """The largest number of cores that share it."""
         return most(least(self.parallel, self.target.cores), 1)
 
     @property
@@ -135,7 +135,7 @@ class Nest:
         return total
 
     def step(self, access: Access) -> Num:
-        """Return how far an access moves from lane to lane, or along the innermost loop.
+        """Return the stride of an access from lane to lane, or along the innermost loop.
 
         In elements, without a sign.
         """

@@ -1,4 +1,4 @@
-"""Numbers that depend on knobs: what a template computes from them, kept as a formula.
+"""Numbers that depend on knobs, as formulas.
 
 A number that depends on no knob is a plain Python number. Every other one is a `Number`: a node of
 a graph in which equal formulas are one node, with the range of its values. The graph is evaluated
@@ -88,7 +88,7 @@ class Graph:
         return len(self._nodes)
 
     def knob(self, number: int, table: Sequence[float]) -> Num:
-        """Return what stands for a knob: `table` has its value for each of the knob's values."""
+        """Return the formula of a knob: `table` has its number for each of the knob's values."""
         first = table[0]
         if all(value == first for value in table):
             return first

@@ -23,7 +23,7 @@ _BEYOND = ("L2", "L3", "memory")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """What is known of a statement."""
+    """The features of a statement."""
 
     columns: tuple[Column, ...]
     compute: Num

@@ -32,7 +32,7 @@ KINDS: dict[str, Yields] = {
     "itervar": itervar_columns,
     "curve": curve_columns,
 }
-"""Name of a set of features -> what yields its columns."""
+"""Name of a set of features -> the function that yields its columns."""
 
 MOST_SKELETONS = 4096
 """Beyond this many the features of other configs are computed one by one, which is slow."""
@@ -42,7 +42,7 @@ _EXPLORED = 1 << 15
 
 @dataclass(slots=True, eq=False)
 class _Way:
-    """What is known of a skeleton."""
+    """A skeleton with its features."""
 
     columns: tuple[Column, ...]
     legal: Program
@@ -57,7 +57,7 @@ class _Leaf:
 
 @dataclass(slots=True, eq=False)
 class _Branch:
-    """A question that templates ask, and what follows from the answers."""
+    """A decision of templates, and the ways on for its outcomes."""
 
     program: Program
     condition: Number
@@ -103,13 +103,13 @@ class SpaceFeatures:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """What each number is: the features of all skeletons."""
+        """Names of the features of all skeletons."""
         self._explore()
         return tuple(dict.fromkeys(column.name for way in self._ways for column in way.columns))
 
     @property
     def skeletons(self) -> int:
-        """How many different ways the template goes, of those found so far."""
+        """Number of skeletons found so far: different sequences of the template's decisions."""
         return len(self._ways)
 
     def rows(self, points: Indices) -> Matrix:
@@ -170,7 +170,7 @@ class SpaceFeatures:
         return {key: np.concatenate(parts) for key, parts in sorted(result.items())}
 
     def _traced(self, point: int, path: Sequence[Number]) -> _Branch | _Leaf:
-        """Run the template for a point; return what it decides behind the decisions of `path`."""
+        """Run the template for a point; return its decisions after those of `path`."""
         if len(self._ways) >= MOST_SKELETONS:
             raise TuningError(
                 "features of a space", "the template asks too much of its config",

@@ -1,4 +1,4 @@
-"""What a tuner looks at of a schedule: statements with their loops, operations and accesses."""
+"""Statements of a schedule with their loops, operations and accesses, as input of features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, Var, walk
 from dlcompiler.schedule.state import State
 
 MOST_READS = 3
-"""Accesses that are looked at, of those that a statement reads, in the order of the text."""
+"""Number of reads of a statement that features describe, in the order of its text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Run a template once for all configs that it treats alike.
+"""Run a template once for all configs for which it makes the same decisions.
 
 The template gets one config, whose values remember how they were computed and what was asked of
 them (`Traced`). What it does with numbers, such as splitting by them, is recorded with a symbol;
@@ -37,17 +37,17 @@ from dlcompiler.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A question that a template asked of its config, and the answer."""
+    """A comparison of knobs that a template made, and its outcome."""
 
     condition: Number
-    """1 where the answer is yes."""
+    """The formula of the outcome: 1 if true."""
     is_true: bool
-    """The answer."""
+    """The outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skeleton:
-    """What a template does with all configs that make its decisions alike."""
+    """The schedule of all configs for which a template makes the same decisions."""
 
     decisions: tuple[Decision, ...]
     """In the order in which they were made."""
@@ -59,7 +59,7 @@ class Skeleton:
 
 @dataclass(slots=True)
 class Tracer:
-    """What is noted while a template runs."""
+    """The decisions and symbols recorded while a template runs."""
 
     graph: Graph
     decisions: list[Decision] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Tracer:
     _by_node: dict[Number, Var] = field(default_factory=dict)
 
     def decide(self, condition: Num, is_true: bool) -> bool:
-        """Note an answer, and return it; what is the same for all configs is no decision."""
+        """Record an outcome and return it, unless it is the same for all configs."""
         if isinstance(condition, Number):
             decision = Decision(condition, is_true)
             if decision not in self.decisions:
@@ -75,7 +75,7 @@ class Tracer:
         return is_true
 
     def symbol(self, node: Num, value: int) -> Expr:
-        """Return what stands for a number in an expression."""
+        """Return the symbol of a number in an expression."""
         if not isinstance(node, Number):
             return index_const(value)
         if node not in self._by_node:
@@ -86,7 +86,7 @@ class Tracer:
 
 
 class Traced:
-    """A whole number computed from knobs, which remembers how."""
+    """A whole number computed from knobs, with its formula."""
 
     __slots__ = ("node", "tracer", "value")
 
@@ -238,7 +238,7 @@ class TracedChoice:
 
 
 class TracedConfig(Config):
-    """A config whose values remember what is asked of them."""
+    """A config whose values record the comparisons that are made with them."""
 
     __slots__ = ("_traced",)
 
@@ -251,7 +251,7 @@ class TracedConfig(Config):
 
     @property
     def values(self) -> Any:
-        """The values by knob, which remember."""
+        """The recording values by knob."""
         return self._traced
 
     def __getitem__(self, name: str) -> Any:

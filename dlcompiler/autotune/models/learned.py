@@ -13,7 +13,7 @@ from dlcompiler.autotune.models.learners import Learner
 from dlcompiler.autotune.models.roofline import RooflineModel
 
 _HELD = 4.0
-"""Points that say that rates follow what an analytic model allows, before any was measured."""
+"""Weight, in points, of the assumption that rates follow the analytic model."""
 
 
 class LearnedModel:
@@ -43,7 +43,7 @@ class LearnedModel:
         base: RooflineModel | None = None,
     ) -> None:
         self.name = name
-        """As a user asks for it."""
+        """Its name in the registry of models."""
         limits = base.columns if base is not None else ()
         self.columns = (*features.columns, *(f"roofline: {name}" for name in limits))
         """What its features are; last, the limits of the analytic model."""
@@ -76,7 +76,7 @@ class LearnedModel:
         self._is_fitted = True
 
     def predict(self, points: Indices) -> Vector:
-        """Return log2 of the calls per second that it expects of each point.
+        """Predict log2 of the calls per second of each point.
 
         Before it is fitted: of a prior, relative to the best of a shape; of an analytic model, what
         it allows; else 0.
@@ -96,7 +96,7 @@ class LearnedModel:
         return self._learner.spread(self._rows(points))
 
     def importance(self) -> Mapping[str, float]:
-        """Return what part of its decisions each feature makes, of those that it learned.
+        """Return the importance of each feature in what it learned.
 
         They add up to 1, or are all 0 as long as nothing tells one point from another.
         """

@@ -1,4 +1,4 @@
-"""Ridge regression in closed form: the model where XGBoost is absent."""
+"""Ridge regression in closed form: the model that is used without XGBoost."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RidgeLearner:
         return np.concatenate([line, line**2], axis=1)
 
     def predict(self, rows: Matrix) -> Vector:
-        """Return the label that it expects of each row."""
+        """Predict the label of each row."""
         if not self._count:
             return np.full(len(rows), self._constant)
         predicted: Vector = (self._terms(rows) - self._middle) @ self._weights + self._constant

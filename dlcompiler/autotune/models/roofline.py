@@ -40,7 +40,7 @@ class RooflineModel:
     """
 
     name = "roofline"
-    """As a user asks for it."""
+    """Its name in the registry of models."""
 
     def __init__(self, names: Sequence[str], limits: Limits) -> None:
         self.columns = tuple(names)
@@ -66,7 +66,7 @@ class RooflineModel:
         self._binding = dict(zip(self.columns, map(float, shares), strict=True))
 
     def predict(self, points: Indices) -> Vector:
-        """Return log2 of the calls per second that it expects of each point."""
+        """Predict log2 of the calls per second of each point."""
         predicted: Vector = self._factor - np.log2(self._seconds(points).max(axis=1))
         return predicted
 
@@ -115,7 +115,7 @@ def limits_of(features: FeatureSource, rates: Mapping[str, float]) -> Limits:
 
 
 def roofline_of(features: FeatureSource) -> RooflineModel | None:
-    """Return the model of the columns that say how many cycles each limit asks for, if any do.
+    """Return the model of the columns with the cycles of each limit; None if there are none.
 
     Until measurements set the factor, a cycle counts as `CYCLE_S`.
     """

@@ -15,7 +15,7 @@ from dlcompiler.errors import TuningError
 Objective: TypeAlias = Literal["regression", "rank"]
 
 MEMBERS = 4
-"""Models of the ensemble, which differ in the rows and columns that they see."""
+"""Number of models of the ensemble, which are fitted to different rows and columns."""
 ROUNDS, FEW_ROUNDS = 40, 24
 """Trees of each; fewer where there is much to learn from, so that learning stays short …"""
 MUCH = 200_000
@@ -32,7 +32,7 @@ SETTINGS = {
     "verbosity": 0,
 }
 COLUMNS = 24
-"""How many columns each node of a tree looks at, about."""
+"""Approximate number of columns that each node of a tree considers."""
 _OBJECTIVES: dict[Objective, dict[str, Any]] = {
     "regression": {"objective": "reg:squarederror"},
     "rank": {
@@ -120,7 +120,7 @@ class TreeLearner:
             self._lines.append(_line(scores, labels) if is_rank else (self._constant, 1.0))
 
     def predict(self, rows: Matrix) -> Vector:
-        """Return the label that it expects of each row."""
+        """Predict the label of each row."""
         mean: Vector = self._all(rows).mean(axis=0)
         return mean
 

@@ -25,9 +25,9 @@ class GuardedModel:
 
     def __init__(self, model: CostModel, lock: threading.Lock) -> None:
         self.name = model.name
-        """As a user asks for it."""
+        """Its name in the registry of models."""
         self.columns = model.columns
-        """What its features are."""
+        """Names of its features."""
         self._model = model
         self._lock = lock
 
@@ -72,7 +72,7 @@ class GuardedTuner:
 
     @property
     def note(self) -> str:
-        """What a user should know about how it works now; may be empty."""
+        """A note for the user about how it works at present; may be empty."""
         return self._tuner.note
 
     @note.setter
@@ -87,7 +87,7 @@ class GuardedTuner:
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """Points where its searchers stand; none for a tuner without any."""
+        """The points at which its walkers are; empty for a tuner without walkers."""
         return self._tuner.walkers
 
     def propose(self, count: int) -> Sequence[Proposal]:
@@ -96,6 +96,6 @@ class GuardedTuner:
             return self._tuner.propose(count)
 
     def observe(self, point: int, rate: float | None) -> None:
-        """Take in what came of a point: calls per second, None when it failed."""
+        """Record the result of a point: calls per second, None if it failed."""
         with self._lock:
             self._tuner.observe(point, rate)

@@ -1,4 +1,4 @@
-"""What a peer is asked to compute, and what it answers."""
+"""Jobs that peers compute, and their offers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Job:
     family: str
     """A key of `dlcompiler.bench.works.GRAMMAR`."""
     function: str
-    """Which function, in families that have several."""
+    """Name of the function, in families that have several."""
     sizes: Mapping[str, int]
     """The work's sizes by name."""
     epilogue: tuple[str, ...]
-    """Steps behind the product or convolution."""
+    """Steps that follow the product or convolution."""
     row: str
     """``plain``: all arrays are known at the call only; ``prepacked``: weights are known before."""
     threads: int
-    """How many threads may be used."""
+    """Number of threads that may be used."""
     arrays: Mapping[str, Array]
     """Inputs by role: ``data``, ``other``, ``weight``, ``bias``, ``scale``, ``shift``,
     ``residual``."""
@@ -55,11 +55,11 @@ class Offer:
     way: str
     """How it is computed, such as ``eager`` or ``traced``."""
     call: Callable[[], object]
-    """What is timed."""
+    """The call that is timed."""
     result: Callable[[], Array]
-    """What the last call computed."""
+    """Returns the result of the last call."""
     computes_the_work: bool = True
-    """False: it moves as much memory as the work does, and computes less."""
+    """Whether it computes the work; if not, it only moves as much memory."""
 
 
 class Absent(Exception):  # noqa: N818  not an error: a peer has no function for this job

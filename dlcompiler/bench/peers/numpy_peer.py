@@ -11,7 +11,7 @@ from dlcompiler.bench.memory import aligned
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 
 EPSILON = 1e-5
-"""Of layer norm: what torch and ONNX take by default."""
+"""Epsilon of layer norm: the default of torch and ONNX."""
 
 
 def offers(job: Job) -> list[Offer]:

@@ -13,7 +13,7 @@ from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
 
 OPSET = 20
-"""The first one with Gelu."""
+"""The first version of the operator set with Gelu."""
 _IR_VERSION = 9
 
 

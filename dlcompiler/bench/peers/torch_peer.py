@@ -12,7 +12,7 @@ from dlcompiler.bench.peers.job import Absent, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
 
 _PROFILED_RUNS = 5
-"""Calls that the traced program's optimiser watches before it has its last form."""
+"""Number of calls after which the optimiser of the traced program has finished."""
 
 
 def offers(job: Job) -> list[Offer]:
@@ -40,7 +40,7 @@ def _torch(threads: int) -> Any:
     except ImportError as error:
         raise Absent(f"torch cannot be imported: {error}") from error
     torch.set_num_threads(threads)
-    torch.set_grad_enabled(False)  # of this thread, which is the one that calls
+    torch.set_grad_enabled(False)  # of this thread, which does the calls
     return torch
 
 
