@@ -103,7 +103,7 @@ class Affine:
         return result
 
     def _is_long_with(self, other: Affine) -> bool:
-        """Tell whether the product has too many terms, or copies one that was too long already."""
+        """Tell whether a product has too many terms, or a factor that is already too long."""
         if len(self.terms) * len(other.terms) > MAX_TERMS or self.degree + other.degree > MAX_PARTS:
             return True
         if max(len(form.terms) + bool(form.constant) for form in (self, other)) == 1:

@@ -244,10 +244,9 @@ def check_array(array: object, name: str, shape: tuple[int, ...], dtype: str, wh
 
 
 def with_normal_bools(array: Value) -> Value:
-    """Return an array whose bools are the bytes 0 and 1; the same array if its dtype is another.
+    """Return an array of bools as bytes 0 and 1; an array of another dtype is returned as it is.
 
-    A bool is true if its byte is not 0, whoever wrote it. NumPy takes most of its operations from
-    that, but copies the byte.
+    A bool is true if its byte is not 0. NumPy's operations mostly agree, but copies keep the byte.
 
     Examples
     --------

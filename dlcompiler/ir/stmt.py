@@ -46,7 +46,7 @@ SHARED_SCOPES = SHARED, WARP
 
 
 def is_sharer(scope: str, kind: str) -> bool:
-    """Tell whether the threads of a loop of this kind share what is in memory of this scope."""
+    """Tell whether the threads of a loop of this kind share memory of this scope."""
     if scope == WARP:
         return kind == "threadIdx.x"
     return scope == SHARED and is_in_block(kind)
@@ -63,7 +63,7 @@ def is_in_block(kind: str) -> bool:
 
 
 def is_concurrent(kind: str) -> bool:
-    """Tell whether iterations of a loop of this kind may run in any order, or at once."""
+    """Tell whether iterations of a loop of this kind may run in any order or concurrently."""
     return kind in ("parallel", "vectorized") or kind in THREADS
 
 
