@@ -1,4 +1,4 @@
-"""Facts about expressions: simplified, bounded, as affine forms; what indices sweep, solved."""
+"""Analyse index expressions: simplify them, bound them, prove conditions, solve equations."""
 
 from dlcompiler.arith.affine import Affine
 from dlcompiler.arith.analyzer import Analyzer

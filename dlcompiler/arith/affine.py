@@ -1,4 +1,4 @@
-"""Index expressions as sums of integer multiples of atoms: ``i*32 + j*m - 1``.
+"""Represent index expressions as sums of integer multiples of atoms: ``i*32 + j*m - 1``.
 
 An atom is a variable, an index expression that is not a sum (``i // 3``, ``min(i, j)``, a load), or
 a product of these (``j*m``).
@@ -34,14 +34,14 @@ class Term:
         return self.parts[0] if len(self.parts) == 1 else reduce(_times, self.parts)
 
     def without(self, part: Expr) -> Affine:
-        """Return what `part`, taken out once, is multiplied by."""
+        """Return the term divided by `part`, which it contains."""
         position = next(n for n, other in enumerate(self.parts) if other is part)
         return Affine.of_product((*self.parts[:position], *self.parts[position + 1 :]), self.factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """``sum(factor * atom) + constant``; the terms keep the order they were first met in."""
+    """``sum(factor * atom) + constant``; the terms keep the order of their first appearance."""
 
     terms: dict[AtomKey, Term]
     constant: int = 0
@@ -103,7 +103,7 @@ class Affine:
         return result
 
     def _is_long_with(self, other: Affine) -> bool:
-        """Tell whether the product has too many terms, or copies one that was too long already."""
+        """Tell whether a product has too many terms, or a factor that is already too long."""
         if len(self.terms) * len(other.terms) > MAX_TERMS or self.degree + other.degree > MAX_PARTS:
             return True
         if max(len(form.terms) + bool(form.constant) for form in (self, other)) == 1:

@@ -102,8 +102,8 @@ class Analyzer:
     def upper_bound(self, expr: Expr, over: Collection[Var]) -> Affine | None:
         """Return the greatest value of an index expression while the variables `over` run.
 
-        The result has none of them. None when one has no end, or when `expr` neither only grows
-        nor only falls with it.
+        The result has none of these variables. None if one has no bound, or if `expr` is not
+        monotonic in it.
         """
         return bound(self.affine(expr), over, self, 1)
 
@@ -147,7 +147,7 @@ class Analyzer:
         return expr if verdict is None else TRUE if verdict else FALSE
 
     def decide(self, op: CompareOp, difference: Affine) -> bool | None:
-        """Decide ``a op b`` from the form ``a - b``; None when the ranges do not tell."""
+        """Decide ``a op b`` from the form ``a - b``; None if the ranges do not decide it."""
         bounds = self.bounds(difference)
         verdict = bounds.decide(op)
         if verdict is not None or not self.is_symbolic(difference, bounds):
@@ -166,7 +166,7 @@ class Analyzer:
         known = self.where_running(difference)
         negated = difference.times(-1)
         match op:
-            case "lt" | "ge":  # what is not negative has a negation below 1
+            case "lt" | "ge":  # a >= 0 if and only if -a < 1
                 below, above = difference, negated.plus(ONE, -1)
             case "gt" | "le":
                 below, above = difference.plus(ONE, -1), negated
@@ -177,7 +177,7 @@ class Analyzer:
         return op in ("gt", "ge", "ne") if is_negative(above, known) else None
 
     def is_symbolic(self, form: Affine, bounds: Interval) -> bool:
-        """Tell whether ends that are expressions may say more than the bounds."""
+        """Tell whether symbolic bounds may be tighter than numeric ones."""
         if not self.extents:
             return not bounds.is_bounded
         return not bounds.is_bounded or any(

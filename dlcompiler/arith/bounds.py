@@ -1,4 +1,4 @@
-"""Bounds of an operation on indices from those of its operands: one rule, and law, for each."""
+"""Bound an operation on indices by the bounds of its operands: one rule, with its law, each."""
 
 from __future__ import annotations
 

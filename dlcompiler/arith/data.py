@@ -1,4 +1,4 @@
-"""Rewrite rules for data: what holds for wrapping integers, for IEEE floats and for conditions.
+"""Rewrite rules for data: wrapping integers, IEEE floats and conditions.
 
 The table is the code: `rewritten` matches the left sides and builds the right ones. Each rule makes
 an expression smaller, or moves a literal to the right, so that rewriting ends.
@@ -146,7 +146,7 @@ EXTREMA = (
         (binary("max", x, HIGHEST), HIGHEST),
     ),
 )
-# Not x + 0 (-0.0 + 0.0 is 0.0), x * 0 or x - x (infinities and NaN have other results).
+# There is no rule for x + 0 (-0.0 + 0.0 is 0.0), x * 0 or x - x (wrong for infinities and NaN).
 FLOATS = _table(
     "float",
     (x * 1, x),
@@ -191,7 +191,8 @@ COMPARISONS = (
         (x <= HIGHEST, TRUE),
     ),
     *_table(
-        "int uint index float",  # the order of floats has no such rule: a NaN is not ordered
+        # No such rule for `<` of floats: with NaN both `a < b` and `a >= b` are false.
+        "int uint index float",
         (Not(compare("eq", x, y)), compare("ne", x, y)),
         (Not(compare("ne", x, y)), compare("eq", x, y)),
     ),

@@ -1,4 +1,4 @@
-"""Bounds of integers that are data: they wrap, so a result is bounded only where it cannot."""
+"""Bound integers that are data: a result that may wrap has only the bounds of its dtype."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dlcompiler.arith.interval import EVERYTHING, Interval
 from dlcompiler.ir import Binary, Call, Cast, Const, Expr, IfThenElse, Select
 
 MAX_DEPTH = 16
-"""Deeper operands are taken to be anything; [levels]."""
+"""Deeper operands count as unbounded; [levels]."""
 
 
 def data_range(
@@ -40,7 +40,7 @@ def data_range(
         case Select(_, a, b) | IfThenElse(_, a, b):
             found = data_range(a, of_index, depth - 1).hull(data_range(b, of_index, depth - 1))
         case Binary(op, a, b):
-            # Of the mathematical result, which is the wrapped one where it fits the dtype.
+            # Bounds of the mathematical result, which is the result if it fits the dtype.
             left, right = data_range(a, of_index, depth - 1), data_range(b, of_index, depth - 1)
             found = bounds_of_operation(op, left, right)
         case Call("likely", (value,)):

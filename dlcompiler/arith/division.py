@@ -1,7 +1,7 @@
-"""How divisions of indices simplify: each rule is a function, with the law it rests on.
+"""Simplify divisions of indices: each rule is a function, with the law that proves it.
 
 All rules are about a dividend ``q*d + r`` of which the multiples of the divisor d, which is
-positive, are taken out. A rule answers for ``//`` and for ``%``.
+positive, are taken out. Each rule covers ``//`` and ``%``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Division:
     divisor: Affine
 
     def answer(self, quotient: Affine, rest: Affine) -> Affine:
-        """Choose what was asked for."""
+        """Return the quotient or the remainder, as `op` says."""
         return quotient if self.op == "floordiv" else rest
 
 

@@ -1,4 +1,4 @@
-"""Literals folded: the value that the program would compute."""
+"""Fold operations on literals to the value that the program would compute."""
 
 from __future__ import annotations
 

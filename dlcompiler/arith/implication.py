@@ -1,8 +1,8 @@
-"""Do conditions imply a bound? ``1 <= i`` and ``i < n + 1`` imply that ``i - 1`` is in [0, n).
+"""Prove that conditions imply a bound: ``1 <= i`` and ``i < n + 1`` imply ``0 <= i - 1 < n``.
 
-The bound is denied, and the conditions, the ranges of the variables and what defines each atom
-(``q = a // 4`` is ``4*q <= a < 4*q + 4``) become linear inequalities. The bound is proved where
-these contradict each other. A disjunction, a minimum, a maximum and a choice are split into cases.
+The negated bound, the conditions, the ranges of the variables and the definition of each atom
+(``q = a // 4`` is ``4*q <= a < 4*q + 4``) become linear inequalities. If these contradict each
+other, the bound is proved. A disjunction, a minimum, a maximum and a choice are split into cases.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dlcompiler.ir.operations import CompareOp
 MAX_SPLITS = 4
 """Depth of nested case splits in one proof: at most 2**4 systems; [1]."""
 MAX_ATOMS = 24
-"""An expression with more is not reasoned on; [1]."""
+"""Expressions with more nodes are not analysed; [1]."""
 NEGATION: dict[CompareOp, CompareOp] = {
     "eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"
 }  # fmt: skip
@@ -49,7 +49,7 @@ def implies(conditions: Sequence[Expr], bound: Compare, analyzer: Analyzer) -> b
     Parameters
     ----------
     conditions
-        Conditions of any form; what is no comparison of integers says nothing.
+        Conditions of any form; those that are no comparisons of integers are ignored.
     bound
         A comparison of index expressions: ``<``, ``<=``, ``>`` or ``>=``.
     analyzer
@@ -99,7 +99,7 @@ class _Case:
     # -- conditions ----------------------------------------------------------------------------
 
     def assume(self, condition: Expr, is_true: bool = True) -> None:
-        """Add what a condition says, or its negation."""
+        """Add the facts of a condition, or of its negation."""
         match condition:
             case Logical(op, a, b):
                 if (op == "and") == is_true:

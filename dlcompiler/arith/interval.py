@@ -38,7 +38,7 @@ class Interval:
         return Interval(_floordiv(self.low, divisor), _floordiv(self.high, divisor))
 
     def decide(self, op: CompareOp) -> bool | None:
-        """Decide ``a op b`` where this interval holds ``a - b``; None when it does not tell."""
+        """Decide ``a op b`` where this interval holds ``a - b``; None if it does not decide it."""
         low, high = self.low, self.high
         yes, no = {
             "lt": (high < 0, low >= 0),

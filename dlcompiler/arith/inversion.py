@@ -1,4 +1,4 @@
-"""Where index expressions take given values: equations of integers in ranges, solved.
+"""Solve equations of index expressions over integers in ranges.
 
 ``y*2 + r == h`` with y in [0, 8) and r in [0, 3) holds where ``y = h // 2 - q`` and
 ``r = h % 2 + q*2``, for the q in [0, 2) that leave y and r in their ranges.
@@ -42,11 +42,11 @@ class Solution:
     """The points where equations hold: one for each point of `free` where `conditions` hold."""
 
     values: dict[Var, Expr]
-    """What each unknown is that is not free, by the variables of `free` and those given."""
+    """Value of each unknown that is not free, in terms of `free` and the given variables."""
     free: dict[Var, Extent]
-    """What is left to run through, from 0: unknowns and new variables."""
+    """Unknowns and new variables to iterate over, from 0, with their extents."""
     conditions: tuple[Expr, ...]
-    """To be checked in this order: what a condition reads is inside where those before it hold."""
+    """Conditions in order: the loads in one are in bounds where the previous ones hold."""
     analyzer: Analyzer
     """Knows the ranges of all variables."""
 

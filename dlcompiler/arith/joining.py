@@ -1,4 +1,4 @@
-"""Indices of a fused loop, ``A[f // 7, f % 7]``, as one index of what lies side by side."""
+"""Join the indices of a fused loop: ``A[f // 7, f % 7]`` is ``A[0, f]`` in row-major memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws: what the rules of this package rest on, written down so that the tests can prove them.
+"""Laws that justify the rules of this package, in a form that the tests can prove.
 
 A rule on indices is a function, and `law` says what it uses. A rule on data is the law itself: the
 tables in `dlcompiler.arith.data` are what the simplifier matches. The tests prove each law with an

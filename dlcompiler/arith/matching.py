@@ -1,4 +1,4 @@
-"""Patterns: expressions whose variables stand for others.
+"""Match patterns: expressions whose variables stand for other expressions.
 
 A pattern is written with the variables of `dlcompiler.arith.laws`. Its numbers are of the dtype
 that the operands of the matched expression have.

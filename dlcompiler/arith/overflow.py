@@ -1,8 +1,9 @@
-"""Which values of data keep the arithmetic of an index from overflowing.
+"""Find limits on data under which the arithmetic of an index does not overflow.
 
 Index arithmetic is compiled as if it never overflowed: extents are limited, and so are all indices
 made of axes. An index that is read from a tensor is not: ``A[I[i]*3 + 1]`` overflows for huge
-elements of ``I``, and then a comparison of it may say anything. What is read must be limited first.
+elements of ``I``, and a comparison of the result is then meaningless. So the elements are compared
+with a limit first.
 """
 
 from __future__ import annotations

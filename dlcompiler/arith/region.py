@@ -1,4 +1,4 @@
-"""The range that an index sweeps while some of its variables run and the others stand still."""
+"""Compute the range of an index while some of its variables vary and the others are fixed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dlcompiler.ir import (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`extent` consecutive indices from `first` on, which depends on the variables that stand.
+    """`extent` consecutive indices from `first` on, which depends on the fixed variables.
 
     The extent is a number where it is known, else a formula of symbols.
     """

@@ -1,4 +1,4 @@
-"""Values at a few points: what does not hold at one of them need not be tried to be proved."""
+"""Evaluate expressions at a few points: a claim that fails at one needs no attempt at a proof."""
 
 from __future__ import annotations
 

@@ -42,22 +42,22 @@ Semantics that every consumer (interpreter, code generator, simplifier) keeps:
   An index that becomes data goes through an explicit ``Cast``.
 - ``floordiv``/``floormod`` round toward minus infinity, ``truncdiv``/``truncmod`` toward zero.
   Integer division by zero gives 0 and its remainder 0; ``INT_MIN // -1`` wraps to ``INT_MIN``.
-- ``min`` and ``max`` of floats propagate NaN; which of 0 and -0 is the larger is not said. Float
+- ``min`` and ``max`` of floats propagate NaN; which of 0 and -0 is larger is not defined. Float
   arithmetic is IEEE; only the contraction of a multiply and an add into one FMA is allowed.
-- Bit operations are on two's complement, of an index on as many bits as it needs. A shift by the
-  width or more, or by less than 0, shifts everything out: 0, and -1 for ``shr`` of a negative
-  number. ``shr`` of a signed integer keeps the sign. Shifts of an index, and its lowest bits, are
-  built as the product, floor division or ``floormod`` that they are.
+- Bit operations use two's complement, for an index with as many bits as it needs. A shift by the
+  width or more, or by less than 0, shifts everything out: the result is 0, or -1 for ``shr`` of a
+  negative number. ``shr`` of a signed integer keeps the sign. A shift of an index is built as a
+  product or a floor division, and ``&`` with a mask of its lowest bits as a ``floormod``.
 - Operations on float16 and bfloat16 round each time; those of bfloat16 are done in float32. The
   functions of a `Call` are listed in `dlcompiler.ir.functions`.
 - A float is converted to an integer by truncation that saturates; NaN becomes 0.
-- A bool in memory is a byte: 0 is false, each other value is true, and 0 or 1 is written.
+- A bool in memory is a byte: 0 is false, every other value is true; stores write 0 or 1.
 - A vector dtype is written ``float32x8``. The lanes of a vectorized loop run in any order.
-- So do the iterations of parallel loops, and of loops bound to a thread axis: those of
-  ``blockIdx.*`` are blocks of a launch, those of ``threadIdx.*`` threads of a block, and those of
-  ``vthread`` virtual threads: several that one thread runs, in turns. Between two
-  barriers the threads of a block run in any order. A buffer in ``shared`` memory is one for the
-  block, and stands outside the loops of its threads.
+- The iterations of parallel loops, and of loops bound to a thread axis, also run in any order.
+  Those of ``blockIdx.*`` are the blocks of a launch, those of ``threadIdx.*`` the threads of a
+  block, and those of ``vthread`` virtual threads, which one thread runs interleaved. Between two
+  barriers the threads of a block run in any order. All threads of a block use the same buffer in
+  ``shared`` memory; it is allocated outside their loops.
 """
 
 from dlcompiler.ir.builder import BufferView, Builder

@@ -1,4 +1,4 @@
-"""A builder of loop IR: statements in the order in which a user's Python makes them."""
+"""Build loop IR statement by statement from Python."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class BufferView:
         self._builder.emit(Store(self.buffer, places, expr))
 
     def access_ptr(self, access_mask: str | int, **options: Any) -> Region:
-        """Return what a call from outside gets of it; see `Buffer.access_ptr`."""
+        """Return an argument for an external call; see `Buffer.access_ptr`."""
         return self.buffer.access_ptr(access_mask, **options)
 
     def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
-        """Return a box of it, for a call from outside; see `Buffer.region`."""
+        """Return a box of the buffer, for an external call; see `Buffer.region`."""
         return self.buffer.region(indices, extents, mode)
 
     def _places(self, indices: Any) -> tuple[Expr, ...]:
@@ -125,7 +125,7 @@ class BufferView:
 
 
 class Builder:
-    """Collects statements; ``with`` opens what encloses them.
+    """Collects statements; ``with`` opens loops and conditions around them.
 
     Examples
     --------
@@ -154,12 +154,12 @@ class Builder:
         *,
         for_type: str | None = None,
     ) -> Iterator[Expr]:
-        """Open a loop from `begin` to below `end`; gives the value that counts.
+        """Open a loop from `begin` to below `end`, and return its variable.
 
         Parameters
         ----------
         begin, end : int or Expr
-            The first value, and the one behind the last; with ``begin >= end`` nothing runs.
+            The first value, and one more than the last; with ``begin >= end`` nothing runs.
         name : str
             Name of the loop.
         dtype : str
@@ -186,7 +186,7 @@ class Builder:
 
     @contextmanager
     def if_scope(self, cond: Any) -> Iterator[None]:
-        """Open what runs only where a condition holds."""
+        """Open a block that runs only if a condition holds."""
         test = condition(cond, "if_scope")
         with self._scope() as body:
             yield
@@ -194,7 +194,7 @@ class Builder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """Open what runs where the condition of the `if_scope` before it does not hold."""
+        """Open a block that runs if the condition of the preceding `if_scope` does not hold."""
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, If) or last.otherwise is not None:
             raise ExpressionError("else_scope", "no if_scope stands directly before it")
@@ -229,7 +229,7 @@ class Builder:
         return BufferView(self, buffer)
 
     def buffer_ptr(self, buffer: Any, shape: Any = None) -> BufferView:
-        """Return a buffer so that its elements can be read and written.
+        """Return a view of a buffer whose elements can be read and written.
 
         `shape` is accepted where it is the buffer's own.
         """
@@ -254,7 +254,7 @@ class Builder:
         return Call("likely", (condition(expr, "likely"),), "bool")
 
     def emit(self, stmt: Any) -> None:
-        """Append a statement: a call of code from outside, or what another builder made."""
+        """Append a statement: an external call, or the result of another builder."""
         if not isinstance(stmt, Stmt):
             raise ExpressionError(
                 "emit", "not a statement", got=str(stmt), expected="a call, or what get() returns"
@@ -292,7 +292,7 @@ class Builder:
 
 
 def _body(entries: Sequence[Stmt | Wrap]) -> Stmt:
-    """Join statements; what wraps holds all that follow it."""
+    """Join statements; an allocation or a `let` contains all statements after it."""
     following: list[Stmt] = []
     for entry in reversed(entries):
         following = [entry, *following] if isinstance(entry, Stmt) else [entry(seq(following))]

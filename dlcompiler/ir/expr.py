@@ -134,7 +134,7 @@ class Compare(Expr):
         _set(self, "dtype", dtypes.with_lanes("bool", dtypes.lanes(self.a.dtype)))
 
     def __bool__(self) -> bool:
-        """Answer by identity for two variables, so that ``in`` and ``.index`` work on them."""
+        """Compare two variables by identity, so that ``in`` and ``.index`` work on lists."""
         if self.op in ("eq", "ne") and isinstance(self.a, Var) and isinstance(self.b, Var):
             return (self.a is self.b) == (self.op == "eq")
         return Operators.__bool__(self)
@@ -142,7 +142,7 @@ class Compare(Expr):
 
 @node
 class Logical(Expr):
-    """``and``/``or`` of two conditions; the second is evaluated only when it decides."""
+    """``and``/``or`` of two conditions; the second is evaluated only if it decides."""
 
     op: LogicalOp
     a: Expr
@@ -249,7 +249,7 @@ class Broadcast(Expr):
 
 
 class TensorHandle(Protocol):
-    """What the IR needs to know of a tensor of the `te` package."""
+    """The properties of a tensor that the IR uses; `te.Tensor` has them."""
 
     @property
     def name(self) -> str:
@@ -306,7 +306,7 @@ class Axis(Operators):
     ) -> None:
         self.name = name
         self.start = start
-        """What the axis stands for in its first iteration; its variable still counts from 0."""
+        """Value of the axis in its first iteration; its variable counts from 0."""
         self.extent = extent
         """Number of iterations when it was created; [1]."""
         self.kind: AxisKind = kind
@@ -353,10 +353,10 @@ class Reducer:
     rhs: tuple[Var, ...] = ()
     results: tuple[Expr, ...] = ()
     identities: tuple[Expr, ...] = ()
-    """Of `results`: the partial result over nothing."""
+    """Identities of `results`: the result of a reduction over no points."""
 
     def identity(self, dtype: str) -> Const:
-        """Return the value that changes nothing when `op` combines it."""
+        """Return the identity of `op`: the value that leaves any other unchanged."""
         match self.op:
             case "add":
                 return const(0, dtype)
@@ -369,7 +369,7 @@ class Reducer:
         raise AssertionError(self.op)
 
     def identity_of(self, values: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the partial result over no points, for `values` reduced together."""
+        """Return the identity of each of `values`, which are reduced together."""
         if self.op is not None:
             return tuple(self.identity(value.dtype) for value in values)
         return self.identities
@@ -380,8 +380,8 @@ class Reduce(Expr):
     """One result of `values`, combined over all points of `axes` where `condition` holds.
 
     The reduction starts from `init`, where given, else from the reducer's identity. A reducer of
-    several values makes several results; `index` says which one this is. All of them stand at the
-    top of one operation.
+    several values has several results; `index` is the number of this one. The results are the
+    outputs of one operation.
     """
 
     reducer: Reducer
@@ -397,12 +397,12 @@ class Reduce(Expr):
 
     @property
     def value(self) -> Expr:
-        """What is combined to this result."""
+        """The expression that is reduced to this result."""
         return self.values[self.index]
 
     @property
     def start(self) -> tuple[Expr, ...]:
-        """The results over no points."""
+        """The initial values of the results."""
         return self.init or self.reducer.identity_of(self.values)
 
 
@@ -414,7 +414,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _python_number(value: Any) -> Any:
-    """Return NumPy's numbers as Python's; not all of them know that they are numbers."""
+    """Convert a NumPy number to Python's; some NumPy numbers are no `numbers.Real`."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -502,7 +502,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
 
 
 def as_index(value: Any, where: str) -> Expr:
-    """Return an integer as an expression of dtype ``index``; `where` begins a refusal."""
+    """Return an integer as an expression of dtype ``index``; `where` begins an error."""
     if isinstance(value, bool | np.bool_):
         raise ExpressionError(where, "a bool is not an index", got=repr(value))
     expr = as_expr(value, "index" if isinstance(value, numbers.Integral) else None)
@@ -537,7 +537,7 @@ def negate(value: Any) -> Expr:
     """Build the negation of a number."""
     expr = as_expr(value)
     element = dtypes.element(expr.dtype)
-    # 0.0 - 0.0 is 0.0, but -0.0 - 0.0 is -0.0: only this negates a zero too.
+    # 0.0 - x is 0.0 for x = 0.0; -0.0 - x is -0.0, as the negation must be.
     zero = const(-0.0 if dtypes.is_float(element) else 0, element)
     return binary("sub", zero, expr)
 
@@ -583,14 +583,14 @@ def binary(op: BinaryOp, a: Any, b: Any) -> Expr:
 
 
 def _is_mask(value: Expr) -> TypeGuard[Const]:
-    """Tell whether this is a number of which the lowest bits are set, and no others."""
+    """Tell whether this is a constant 2**k - 1, a mask of the lowest bits."""
     if not isinstance(value, Const) or value.value < 0:
         return False
     return int(value.value) & int(value.value) + 1 == 0
 
 
 def _index_shift(op: BinaryOp, a: Expr, b: Expr) -> Expr:
-    """Shift an index by a number: the product or the floor division that it is."""
+    """Build the shift of an index by a constant as a product or a floor division."""
     if not isinstance(b, Const) or not 0 <= b.value <= MAX_INDEX_SHIFT:
         raise ExpressionError(
             "shift of an index",
@@ -605,8 +605,9 @@ def _index_shift(op: BinaryOp, a: Expr, b: Expr) -> Expr:
 def power(a: Any, b: Any) -> Expr:
     """Build ``a**b``.
 
-    An integer to a power that is a Python int from 0 to 64 is the product of integers, which wraps;
-    a float to the power 2 the product of floats. Else integers are converted to ``float32``.
+    An integer to the power of a Python int from 0 to 64 is a product of integers, which wraps. A
+    float to the power of 2 is a product. All other powers are calls of `pow`; it converts integers
+    to ``float32``.
     """
     b = _python_number(b)
     if isinstance(b, int) and not isinstance(b, bool):
@@ -634,7 +635,7 @@ def _integer_power(base: Expr, exponent: int) -> Expr:
 
 
 def invert(value: Any) -> Expr:
-    """Build ``~value``: all bits turned; of a condition, its negation."""
+    """Build ``~value``: the complement of an integer, the negation of a condition."""
     expr = as_expr(value)
     element = dtypes.element(expr.dtype)
     if dtypes.is_bool(element):

@@ -1,4 +1,4 @@
-"""Buffers, and calls of code from outside, as a user writes them."""
+"""Declare buffers and build calls of external functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIBM = {
     "exp10": "exp10",  # an extension of some C libraries
     "nearbyint": "round",
 }
-"""Function of the C mathematics library -> ours of the same meaning; ``f`` ends that of float32."""
+"""Function of the C mathematics library for float64 -> function of the IR."""
 
 
 def decl_buffer(
@@ -45,26 +45,26 @@ def decl_buffer(
     name : str
         Name in the program.
     data : None
-        The memory is found where the buffer is bound, never given.
+        Accepted for classic code; the memory is bound by the caller.
     strides : sequence of int or Expr, optional
         Elements per step of each dimension; by default those of a compact row-major array; [1]. A
-        symbol (`te.var`) stands for what the memory bound has.
+        symbol (`te.var`) takes the stride of the bound memory.
     elem_offset : None or 0
-        Where the memory begins follows from what is bound.
+        Accepted for classic code; the offset is that of the bound memory.
     scope : str
         Memory: ``""`` is ``"global"``.
     data_alignment : int
-        What the address of the first element is a multiple of; -1 for that of every array; [byte].
+        Alignment of the first element; -1 for the default of every array; [byte].
     offset_factor : int
-        Where it stands for a part of another buffer, that begins at a multiple of so many elements;
-        0 promises nothing; [1].
+        If the buffer is bound to a part of another one, the offset of that part is a multiple of
+        this number of elements; 0 for any offset; [1].
     buffer_type : ""
         Broadcasting by strides of 0 is not supported.
 
     Raises
     ------
     ExpressionError
-        For what is not supported, or does not fit.
+        If an argument is not supported or does not match the others.
 
     Examples
     --------
@@ -121,12 +121,12 @@ def _extent(value: Any, where: str) -> Extent:
 
 
 def call_packed(name: str, *args: Any) -> ExternCall:
-    """Call a function of Python that this process has registered under a name.
+    """Build a call of a registered Python function.
 
     Parameters
     ----------
     name : str
-        What `register_func` was given.
+        Name given to `register_func`.
     args : Buffer, Region, number or Expr
         A buffer arrives as a NumPy array that shares its memory, a number as a number. Given whole,
         an input of the stage is read, and any other buffer written; ``buffer.access_ptr("rw")`` and
@@ -146,14 +146,14 @@ def call_packed(name: str, *args: Any) -> ExternCall:
 
 
 def call_extern(dtype: Any, name: str, *args: Any) -> ExternCall:
-    """Call a function of C that this process has registered under a name.
+    """Build a call of a registered C function.
 
     Parameters
     ----------
     dtype : str
         Type of the result, which is dropped.
     name : str
-        What `register_extern` was given.
+        Name given to `register_extern`.
     args : Region, number or Expr
         A region (``buffer.access_ptr("r")``) arrives as a pointer to its first element, an index as
         an ``int64_t``, any other number as the C type of its dtype.
@@ -173,7 +173,7 @@ def call_extern(dtype: Any, name: str, *args: Any) -> ExternCall:
 
 
 def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
-    """Call a function of the C mathematics library, by the function here that means the same.
+    """Build a call of a function of the C mathematics library, as the IR's own function.
 
     Parameters
     ----------

@@ -13,12 +13,12 @@ from dlcompiler.ir.stmt import Buffer, StepRef, Stmt
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
-    """A program over buffers and numbers: `params` are given by the caller, inputs before outputs.
+    """A function over buffers and numbers, `params`: inputs before outputs.
 
-    `outputs` names the parameters that are written. `symbols` are the extents that the shapes of
-    the caller's arrays give; a parameter that is a variable of dtype ``index`` is one of them too.
-    `axes` tells, for the stage that a store belongs to (``C`` or ``C.init``), which loops it must
-    be reachable from: passes may delete loops, but never lose where a store came from.
+    `outputs` are the parameters that are written. `symbols` are the extents that are inferred from
+    the shapes of the arguments; a parameter that is a variable of dtype ``index`` is also one of
+    them. `axes` maps the stage of a store (``C`` or ``C.init``) to the loops in its origin: passes
+    may delete loops, but must keep the origin of each store.
     """
 
     name: str
@@ -28,7 +28,7 @@ class PrimFunc:
     axes: Mapping[StepRef, frozenset[StepRef]] = field(default_factory=dict)
     symbols: tuple[Var, ...] = ()
     checks: tuple[tuple[Expr, str], ...] = ()
-    """What must hold of the symbols in a call, each with what is wrong where it does not."""
+    """Conditions on the symbols, checked in each call, with the message of a failure."""
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

@@ -1,7 +1,6 @@
-"""What each function of the language computes, on NumPy scalars and arrays.
+"""Evaluate the functions of the language on NumPy scalars and arrays.
 
-A part of `dlcompiler.ir.numeric`, which says what values are; names and meaning are in
-`dlcompiler.ir.functions`.
+Values are those of `dlcompiler.ir.numeric`; names and meaning are in `dlcompiler.ir.functions`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _erf_elements = np.frompyfunc(math.erf, 1, 1)
 
 
 def call_function(name: str, dtype: str) -> Function:
-    """Return the function that a call by `name` computes of a first argument of `dtype`."""
+    """Return the NumPy function of a call of `name` whose first argument has `dtype`."""
     element = dtypes.element(dtype)
     if element in ("float16", "bfloat16") and name not in _IN_THEIR_DTYPE:
         return _in_float32(_function(name, "float32"), element)
@@ -71,7 +70,7 @@ def _nextafter(value: Value, toward: Value, *, element: str) -> Value:
 
 
 def _pow(value: Value, exponent: Value, *, element: str) -> Value:
-    """Compute powers; of an exponent that is one number for all, NumPy takes 0.5 as the root."""
+    """Compute powers with an array of exponents: NumPy takes a scalar 0.5 as `sqrt`."""
     a, b = np.broadcast_arrays(value, exponent)
     return np.power(a.reshape(-1), b.reshape(-1).copy()).reshape(a.shape)[()]
 
@@ -81,7 +80,7 @@ def _rsqrt(value: Value, *, element: str) -> Value:
 
 
 def _sigmoid(value: Value, *, element: str) -> Value:
-    """Compute ``1 / (1 + exp(-x))`` without the power that overflows."""
+    """Compute ``1 / (1 + exp(-x))`` without overflow of `exp`."""
     one = dtypes.to_numpy(element).type(1)
     small = np.exp(-np.abs(value))
     return np.where(value < 0, small, one)[()] / (one + small)
@@ -89,7 +88,7 @@ def _sigmoid(value: Value, *, element: str) -> Value:
 
 def _popcount(value: Value, *, element: str) -> Value:
     array = np.asarray(value)
-    bits = array.view(f"u{array.dtype.itemsize}")  # of negative numbers NumPy counts the positive's
+    bits = array.view(f"u{array.dtype.itemsize}")  # NumPy counts the bits of the absolute value
     return np.bitwise_count(bits).astype(array.dtype)[()]
 
 

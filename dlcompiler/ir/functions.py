@@ -1,4 +1,4 @@
-"""The functions of the language: their names, and what they take and return.
+"""Table of the functions of the language: names, dtypes, and names in NumPy and in C.
 
 =============================== ================================================================
 functions                       meaning, on the dtype of the (first) argument
@@ -38,18 +38,18 @@ Result: TypeAlias = Literal["same", "bool", "int32"]
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes and returns."""
+    """Dtypes of a function, and its names elsewhere."""
 
     domain: Domain
-    """What the arguments are; all of one dtype."""
+    """Kind of dtype of the arguments, which all have the same dtype."""
     arity: int = 1
     """Number of arguments."""
     result: Result = "same"
     """Dtype of the result: that of the first argument, or as named."""
     is_exact: bool = False
-    """Whether the result is the true one, of an exact argument."""
+    """Whether the result of an exact argument is exact."""
     last: str | None = None
-    """Dtype of the last argument, where it is another one."""
+    """Dtype of the last argument, if it differs from the others."""
     libm: str | None = None
     """Its name in the C library for float64; with an ``f`` behind it for float32."""
     numpy: Callable[..., Any] | None = None
@@ -85,7 +85,7 @@ class Signature:
 
 
 FUNCTION_ULPS = 4
-"""How far a function that rounds may be from the true result, in units in the last place."""
+"""Largest error of a function that rounds; [units in the last place]."""
 
 FUNCTIONS: dict[str, Signature] = {
     "acos": Signature("float", libm="acos", numpy=np.arccos),

@@ -1,4 +1,4 @@
-"""Which parts of an expression are evaluated under which conditions."""
+"""Find the conditions under which each part of an expression is evaluated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dlcompiler.ir.rewrite import children
 from dlcompiler.ir.stmt import Region
 
 MAX_WAYS = 8
-"""How many combinations of conditions that lead to one node are told apart; [1]."""
+"""Most combinations of conditions that are distinguished for one node; [1]."""
 Guards: TypeAlias = tuple[Expr, ...]
 """Conditions that all hold, each evaluated only where those before it do."""
 Node = TypeVar("Node", bound=Expr)
@@ -62,7 +62,7 @@ def _below(node: Expr, guards: Guards | None) -> Sequence[tuple[Expr, Guards | N
 
 
 def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:
-    """Return the operands of an expression, each with what holds where it is evaluated."""
+    """Return the operands of an expression, each with the condition it is evaluated under."""
     match expr:
         case IfThenElse(condition, a, b):
             return [(condition, guards), (a, (*guards, condition)), (b, (*guards, Not(condition)))]
@@ -75,7 +75,7 @@ def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:
 
 
 def corners(region: Region) -> tuple[Guards, tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
-    """Return when a region has elements, and the indices of its first and its last one then."""
+    """Return the condition that a region is not empty, and its first and last indices."""
     pairs = list(zip(region.indices, region.extents, strict=True))
     sizes = (extent for _, extent in pairs if not (isinstance(extent, Const) and extent.value > 0))
     last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)

@@ -1,9 +1,8 @@
 """Tensor intrinsics in the loop IR: a call of machine code that computes regions of buffers.
 
-What the machine code computes is declared: the call carries its declaration as loops, over the
-program's own buffers, which touch exactly the regions of the call. Whoever asks what a program
-means, the interpreter, the analyses and passes, reads these loops; the code generator writes the
-machine code in their place.
+A call carries the declaration of its machine code as loops over the program's own buffers, which
+access exactly the regions of the call. The interpreter, the analyses and the passes use these
+loops; the code generator writes the machine code instead.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from dlcompiler.ir.rewrite import Node, rewrite
 from dlcompiler.ir.stmt import Buffer, ExternCall, Origin, Region, Stmt, Store, extent_expr
 
 IntrinsicMode: TypeAlias = Literal["body", "reset", "update"]
-"""What a call does of a reduction: all of it, its start, or some of its points; ``body`` of what is
-no reduction."""
+"""Part of a reduction that a call computes: all of it, the initialisation, or an update by some
+points. A computation without a reduction has only ``body``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routine:
     """Statements that compute what an intrinsic declares, over buffers that stand for its regions.
 
-    `buffers` are the one that is written, then those that are read. A stride that is a variable is
-    that of the region.
+    `buffers` are the one that is written, then those that are read. A variable as a stride takes
+    the stride of the region.
     """
 
     buffers: tuple[Buffer, ...]
@@ -34,18 +33,18 @@ class Routine:
 
     @property
     def variables(self) -> tuple[Var, ...]:
-        """The strides that are known where it is called."""
+        """The variables that stand for strides of the call's regions."""
         strides = (stride for buffer in self.buffers for stride in buffer.strides)
         return tuple(dict.fromkeys(stride for stride in strides if isinstance(stride, Var)))
 
 
 Part: TypeAlias = "str | Routine"
-"""What carries out a mode: an emitter of the code generator, by its name, or statements."""
+"""Implementation of a mode: the name of an emitter of the code generator, or statements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intrinsic:
-    """What the loop IR knows of an intrinsic: its name, and what carries out each mode."""
+    """An intrinsic in the loop IR: its name and the implementation of each mode."""
 
     name: str
     parts: Mapping[IntrinsicMode, Part]
@@ -55,8 +54,8 @@ class Intrinsic:
 class IntrinsicCall(Stmt):
     """A call of an intrinsic, which writes the first of its `regions` and reads the others.
 
-    An update reads the first one, too. Dimension n of the operand that a region is for runs along
-    dimension ``dims[…][n]`` of its buffer. `body` is what is declared of it, as loops.
+    An update also reads the first one. Dimension n of the operand of a region is dimension
+    ``dims[…][n]`` of its buffer. `body` is the declaration, as loops.
     """
 
     intrinsic: Intrinsic
@@ -68,7 +67,7 @@ class IntrinsicCall(Stmt):
 
     @property
     def part(self) -> Part:
-        """What carries it out."""
+        """The implementation of its mode."""
         return self.intrinsic.parts[self.mode]
 
     @property
@@ -113,7 +112,7 @@ def _part_of(
 def routine_statement(routine: Routine, call: IntrinsicCall) -> Stmt:
     """Return the statements of a routine over the regions of a call.
 
-    Every assignment comes from where the call comes from.
+    Every assignment gets the origin of the call.
     """
     operands = dict(zip(routine.buffers, call.operands, strict=False))
     strides: dict[Expr, Expr] = {}

@@ -1,4 +1,4 @@
-"""What a name can be: of a tensor, a variable, an axis, a function, a stage; and a tag."""
+"""Check the names of tensors, variables, axes, functions and stages, and tags."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable
 from dlcompiler.errors import ExpressionError
 
 MAX_NAME = 200
-"""Files, symbols of machine code and lines of a page are made of names; [1]."""
+"""Longest name: files, symbols and lines of a page contain it; [characters]."""
 
 
 def checked_label(name: object, where: str, what: str = "name") -> str:
-    """Return a name, or say why it cannot be shown or written down.
+    """Return a name that can be printed and saved; refuse others.
 
     Parameters
     ----------
     name : object
         What a user gives.
     where : str
-        What begins the error.
+        First words of the error.
     what : str
-        What it is, if not a name: a tag, a scope.
+        Its kind, if it is not a name: a tag, a scope.
 
     Raises
     ------
     ExpressionError
-        If it is no text, too long, or has characters that cannot be printed or encoded, such as
-        line breaks and lone surrogates.
+        If it is not a string, too long, or has characters that cannot be printed or encoded, such
+        as line breaks and lone surrogates.
     """
     if not isinstance(name, str):
         raise ExpressionError(where, f"a {what} is a text", got=repr(name))
@@ -43,7 +43,7 @@ def checked_label(name: object, where: str, what: str = "name") -> str:
 
 
 def unique_name(name: str, taken: Iterable[str]) -> str:
-    """Return `name`, with a number behind it when it is taken."""
+    """Return `name`, followed by a number if it is taken."""
     used = set(taken)
     candidate, n = name, 0
     while candidate in used:

@@ -1,13 +1,13 @@
-"""What each operation computes, on NumPy scalars and arrays: the arithmetic of the loop IR.
+"""Evaluate the operations of the loop IR on NumPy scalars and arrays.
 
-The interpreter and ``te.evaluate`` take their operations from here, so that the semantics in the
-docstring of `dlcompiler.ir` are written down once as code. A value of a dtype is a NumPy scalar or
-array of `storage(dtype)`, but for one case: an index scalar is a Python int, which never overflows.
+The interpreter and ``te.evaluate`` use these functions, so that the semantics in the docstring of
+`dlcompiler.ir` are written once as code. A value of a dtype is a NumPy scalar or array of
+`storage(dtype)`, with one exception: an index scalar is a Python int, which never overflows.
 
 The functions of a `Call` are in `dlcompiler.ir.function_values`.
 
-The functions here say which of the two they take by `vector`: scalar arithmetic on NumPy scalars
-avoids ufuncs, which are ten times slower there. Callers run them inside ``with quiet():``.
+The argument `vector` chooses between scalars and arrays: scalar arithmetic avoids ufuncs, which are
+ten times slower on NumPy scalars. Callers run the functions inside ``with quiet():``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _BFLOAT16 = storage("bfloat16")
 
 
 def _sticky(value: Value) -> Value:
-    """Keep 53 bits of large integers, the last of which records that more were set."""
+    """Reduce large integers to 53 bits; the last one is set if a lower bit was."""
     kind = value.dtype.type
     kept = (value & ~kind(0x7FF)) | np.where(value & kind(0x7FF), kind(0x800), kind(0))
     is_small = (value < kind(2**53)) & (value > (kind(0) if kind is np.uint64 else -kind(2**53)))
@@ -73,7 +73,7 @@ def _sticky(value: Value) -> Value:
 def _rounded_to_odd(value: Value) -> Value:
     """Round float64 to a float32 whose last bit records that it is inexact.
 
-    Rounding that once more gives the nearest.
+    Rounding the result once more gives the nearest bfloat16, as if rounded once.
 
     **Source:** S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
     algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008, theorem 3.
@@ -103,7 +103,7 @@ REDUCTIONS: dict[str, np.ufunc] = {op: BINARY[op].arrays for op in ("add", "mul"
 
 
 def binary_function(op: BinaryOp, dtype: str, *, vector: bool = False) -> Function:
-    """Return the function of two values of `dtype` that `op` stands for."""
+    """Return the function that computes `op` on two values of `dtype`."""
     function = _binary(op, dtype, vector)
     return _in_float32(function) if dtypes.element(dtype) == "bfloat16" else function
 
@@ -112,7 +112,7 @@ def _binary(op: BinaryOp, dtype: str, vector: bool) -> Function:
     row = BINARY[op]
     if dtypes.is_index(dtype) and not vector and op not in ("add", "sub", "mul"):
         return partial(fold_index, op)
-    # Python's operators take arrays as well; what is written as a call may not.
+    # Python's operators also work on arrays; the functions without a symbol may not.
     return row.arrays if vector and not row.symbol else row.numbers
 
 
@@ -169,7 +169,9 @@ def _saturating_scalar(target: str) -> Function:
 def _saturate(value: Value, *, target: str) -> Value:
     """Truncate floats to integers; out of range goes to the nearest end, NaN to 0."""
     low, high = dtypes.min_value(target), dtypes.max_value(target)
-    wide = np.asarray(value, np.float64)  # exact; `high` itself may have no float of its own
+    wide = np.asarray(
+        value, np.float64
+    )  # exact; `high` may not be a float, so that it is compared only
     inside = (wide > low) & (wide < high)
     result = np.where(inside, wide, 0).astype(storage(target))
     kind = result.dtype.type
@@ -242,10 +244,9 @@ def check_array(array: object, name: str, shape: tuple[int, ...], dtype: str, wh
 
 
 def with_normal_bools(array: Value) -> Value:
-    """Return an array whose bools are the bytes 0 and 1; the same array if its dtype is another.
+    """Return an array of bools as bytes 0 and 1; an array of another dtype is returned as it is.
 
-    A bool is true if its byte is not 0, whoever wrote it. NumPy takes most of its operations from
-    that, but copies the byte.
+    A bool is true if its byte is not 0. NumPy's operations mostly agree, but copies keep the byte.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Python's operators for what stands for an expression: nodes, axes, tensors."""
+"""Define Python's operators on expressions, axes and tensors."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ class Operators:
             "te.if_then_else(condition, a, b)",
         )
 
-    # What Python needs a number for is refused with the way to write it; without these methods,
-    # Python's own error names neither the expression nor that way.
+    # Conversions to Python numbers raise an error with a hint; without these methods Python's own
+    # error would name neither the expression nor the alternative.
 
     def __int__(self) -> int:
         raise _unknown("int() of an expression", self, "convert in the program: x.astype('int32')")
@@ -295,9 +295,9 @@ def _no_product(a: Any, b: Any) -> ExpressionError:
 
 
 class Elementwise(Operators):
-    """What operators apply to element by element, so that the result is of its kind: a tensor.
+    """Base class of tensors, on which operators work element by element.
 
-    Compared by identity: a list of tensors is searched, never computed with.
+    ``==`` compares by identity, so that ``in`` and ``.index`` work on lists of tensors.
     """
 
     __slots__ = ()
@@ -312,7 +312,7 @@ class Elementwise(Operators):
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Refuse to be an array of one element, which is what NumPy would make of it."""
+        """Refuse the conversion to an array: NumPy would make one of a single element."""
         if dtype is None:
             raise _no_array(self)
         return super().__array__(dtype, copy)

@@ -1,7 +1,7 @@
-"""Text of the loop IR: it reads like Python, and is the same in every process.
+"""Print the loop IR as text that reads like Python and is the same in every process.
 
-The line of a statement in this text is its number everywhere: in the debug information of the
-machine code, in views, in golden tests.
+The line of a statement in this text identifies it in the debug information of machine code, in
+views and in golden tests.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ MOST_NODES = 20_000
 
 
 def format_expr(expr: Expr) -> str:
-    """Return `expr` as text; only its size if it is too large, as shared nodes easily make it."""
+    """Return `expr` as text, or only its size if the text is too long.
+
+    Shared nodes are printed at each use, so that a small graph may have a very long text.
+    """
     if (size := tree_size(expr)) > MOST_NODES:
         return f"<{type(expr).__name__} of {size if size < 10**9 else 'over 10**9'} nodes>"
     return _text(expr)
@@ -91,12 +94,12 @@ def format_number(value: bool | int | float) -> str:
 
 
 def is_negation(value: bool | int | float, dtype: str) -> bool:
-    """Tell whether subtracting from this literal only changes the sign: 0, or -0.0 of floats."""
+    """Tell whether ``value - x`` is ``-x``: for 0, or -0.0 of floats."""
     return value == 0 and (not dtypes.is_float(dtype) or math.copysign(1, value) < 0)
 
 
 def is_all_ones(value: bool | int | float, dtype: str) -> bool:
-    """Tell whether all bits of this integer literal are set: exclusive or with it is ``~``."""
+    """Tell whether all bits of this integer literal are set: ``x ^ value`` is ``~x``."""
     ones = dtypes.max_value(dtype) if dtypes.is_unsigned(dtype) else -1
     return dtypes.is_int(dtype) and value == ones
 
@@ -161,7 +164,7 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
 
 
 def _region(expr: Region) -> str:
-    """Return a box with what a call does with it behind."""
+    """Return a box followed by its access mode: ``A[i, 0 : +4] (r)``."""
     return f"{_box(expr)} ({expr.mode})" if expr.mode else _box(expr)
 
 
@@ -239,7 +242,7 @@ def format_intrinsic(call: IntrinsicCall) -> str:
 
 
 def format_loop(loop: For) -> str:
-    """Return the head of a loop, with its pragmas behind it."""
+    """Return the head of a loop, followed by its pragmas."""
     extent = format_expr(loop.extent)
     domain = f"range({extent})" if loop.kind == "serial" else f"{loop.kind}({extent})"
     pragmas = "".join(f"  # {name} = {value}" for name, value in loop.annotations)

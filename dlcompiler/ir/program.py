@@ -41,13 +41,13 @@ class Launch:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A lowered program, as a host and a device share it.
+    """A lowered program: kernels, the launches that run them, and memory between them.
 
     A function for a CPU is the simplest case: one kernel, which the host calls (`Program.of`).
     """
 
     func: PrimFunc
-    """The whole, as one function."""
+    """The whole program as one function."""
     launches: tuple[Launch, ...]
     """In the order in which they run."""
     temporaries: tuple[Buffer, ...] = field(default=())

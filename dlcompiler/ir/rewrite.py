@@ -87,12 +87,12 @@ def depth(node: Node) -> int:
 
 
 def tree_size(node: Node) -> int:
-    """Return the number of nodes when what is shared counts each time: as text shows it; [1]."""
+    """Return the number of nodes of the tree, where a shared node counts at each use; [1]."""
     return _measure(node, lambda below: 1 + sum(below))
 
 
 def _measure(node: Node, combine: Callable[[Iterable[int]], int]) -> int:
-    """Combine the children's measures upward, once for each node."""
+    """Compute a measure of each node from those of its children, once per node."""
     measures: dict[int, int] = {}
     for current in walk_up(node):
         measures[id(current)] = combine(measures[id(child)] for child in children(current))

@@ -1,4 +1,4 @@
-"""What a shape can be: of a tensor, and of a buffer."""
+"""Limits of the shapes of tensors and buffers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_RANK = 64  # of NumPy's arrays: those of a kernel's arguments, and those of 
 
 
 def check_shape(extents: Sequence[Extent], where: str, what: str = "tensor") -> None:
-    """Refuse too many dimensions or elements, and an extent below 0; `where` begins the error."""
+    """Refuse too many dimensions or elements, and negative extents; `where` begins the error."""
     check_rank(len(extents), where)
     known = [extent for extent in extents if isinstance(extent, int)]
     if any(extent < 0 for extent in known):

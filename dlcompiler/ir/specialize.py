@@ -1,4 +1,4 @@
-"""A function of symbolic shapes made one of known shapes, by giving its variables values."""
+"""Specialise a function with symbolic shapes to known sizes."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def specialize(func: PrimFunc, values: Mapping[Var, Number]) -> PrimFunc:
 
 
 def extent_value(extent: Extent, values: Mapping[Var, Number]) -> int:
-    """Return the number that an extent is when its symbols have values."""
+    """Return the value of an extent for given values of its symbols."""
     return extent if isinstance(extent, int) else _value(extent, values)
 
 
 def condition_value(condition: Expr, values: Mapping[Var, Number]) -> bool:
-    """Tell whether a condition on symbols holds when they have values."""
+    """Tell whether a condition on symbols holds for given values of them."""
     match condition:
         case Const(value):
             return bool(value)

@@ -1,4 +1,4 @@
-"""Statements of the loop IR, buffers, and the origin that ties them to schedule steps."""
+"""Statements of the loop IR, buffers, and the origin that links them to schedule steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THREADS: tuple[ThreadTag, ...] = get_args(ThreadTag)
 
 
 Mode: TypeAlias = Literal["r", "w", "rw", ""]
-"""What a call does with a region: reads it, writes it, both; '' is not said yet."""
+"""Access of a call to a region: read, write or both; '' is not declared yet."""
 CallConvention: TypeAlias = Literal["packed", "c"]
 
 SHARED = "shared"
@@ -40,13 +40,13 @@ SHARED = "shared"
 
 
 WARP = "warp"
-"""The registers of the threads of a warp, which they read from each other: those along x."""
+"""Registers of the threads of a warp, along x, which read them from each other."""
 SHARED_SCOPES = SHARED, WARP
-"""Memory through which threads of a block read what others wrote."""
+"""Scopes in which threads of a block read values that other threads wrote."""
 
 
 def is_sharer(scope: str, kind: str) -> bool:
-    """Tell whether the threads of a loop of this kind share what is in memory of this scope."""
+    """Tell whether the threads of a loop of this kind share memory of this scope."""
     if scope == WARP:
         return kind == "threadIdx.x"
     return scope == SHARED and is_in_block(kind)
@@ -63,7 +63,7 @@ def is_in_block(kind: str) -> bool:
 
 
 def is_concurrent(kind: str) -> bool:
-    """Tell whether iterations of a loop of this kind may run in any order, or at once."""
+    """Tell whether iterations of a loop of this kind may run in any order or concurrently."""
     return kind in ("parallel", "vectorized") or kind in THREADS
 
 
@@ -91,9 +91,10 @@ class Buffer:
 
     `strides` counts elements per step of each dimension. `scope` names the memory
     (``global``, ``local`` …); `alignment` is in bytes. An extent is a number where it is known,
-    else an expression of the function's symbols. Where it stands for a part of another buffer, that
-    part begins at a multiple of `offset_factor` elements; 0 promises nothing. `separators` are the
-    dimensions, but the first, with which one of the memory begins, where that has several.
+    else an expression of the function's symbols. If the buffer is bound to a part of another one,
+    the offset of that part is a multiple of `offset_factor` elements; 0 for any offset.
+    `separators` split the dimensions into groups, each of which is one dimension of the memory:
+    ``[2, 8 | 4]`` has a separator at 2. Without separators the memory has one dimension.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Buffer:
         return static(self.strides, self.name)
 
     def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
-        """Return the box that begins at `indices`, for a call from outside."""
+        """Return the box that begins at `indices`, for an external call."""
         where = f"region of {self.name}"
         starts = self._places(indices, where)
         sizes = tuple(as_index(extent, where) for extent in extents)
@@ -152,7 +153,7 @@ class Buffer:
         offset: Any = 0,
         extent: Any = None,
     ) -> Region:
-        """Return what a call from outside gets of the buffer: where it begins.
+        """Return the argument of an external call: a pointer to elements of the buffer.
 
         Parameters
         ----------
@@ -163,9 +164,9 @@ class Buffer:
         content_lanes : 1
             Lanes of an element.
         offset : int or Expr
-            Elements to leave out in front; of a buffer of one dimension. [1]
+            Number of the first element; only for a buffer of one dimension. [1]
         extent : int or Expr, optional
-            Elements that the call may touch; by default all behind `offset`. [1]
+            Number of elements that the call may access; by default all from `offset` on. [1]
         """
         del ptr_type
         where = f"access_ptr of {self.name}"
@@ -192,11 +193,11 @@ class Buffer:
         return self.region((offset,), (rest,), mode)
 
     def vload(self, begin: Any, dtype: str | None = None) -> Load:
-        """Return the element at `begin`; with a vector `dtype`, that and those behind it."""
+        """Return the load of the element at `begin`, or of a vector that begins there."""
         return Load(self, self._lanes_at(begin, dtype or self.dtype))
 
     def vstore(self, begin: Any, value: Any) -> Store:
-        """Return the statement that stores `value` at `begin`, all its lanes."""
+        """Return the store of `value`, a scalar or a vector, at `begin`."""
         expr = as_expr(value, self.dtype)
         return Store(self, self._lanes_at(begin, expr.dtype), expr)
 
@@ -226,9 +227,9 @@ class Buffer:
 
 @node
 class Region(Expr):
-    """A box of a buffer that a call from outside gets: it begins at `indices`.
+    """A box of a buffer that begins at `indices`: an argument of an external call.
 
-    It is an argument only, no value to compute with; its dtype is that of its elements.
+    It is not a value to compute with. Its dtype is that of the elements.
     """
 
     buffer: Buffer
@@ -348,21 +349,21 @@ class Seq(Stmt):
 
 
 class Window(NamedTuple):
-    """The part of a tensor that a buffer holds, which moves on from iteration to iteration."""
+    """The part of a tensor that a rolling buffer holds; it moves with each iteration."""
 
     var: Var
-    """Of the loop around."""
+    """Variable of the loop."""
     steps: tuple[int, ...]
-    """How far it moves in each dimension of the buffer; one of them is not 0; [elements]."""
+    """Distance by which it moves in each dimension; exactly one is not 0; [elements]."""
 
 
 @node
 class Allocate(Stmt):
     """A buffer that lives while `body` runs; its contents start undefined.
 
-    `double` asks for two copies, so that one is filled for the next iteration of the loop of that
-    variable while the other is read; `window` asks to keep what the next iteration of a loop needs
-    again.
+    `double` is the variable of a loop for double buffering: one copy is filled for the next
+    iteration while the other is read. `window` describes a rolling buffer, which keeps values that
+    the next iteration reuses.
     """
 
     buffer: Buffer
@@ -383,7 +384,7 @@ class Let(Stmt):
 
 @node
 class Prefetch(Stmt):
-    """A hint to bring an element near; it reads nothing, and the element need not exist."""
+    """A hint to load an element into the cache; it reads nothing, and the index may be outside."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -391,7 +392,7 @@ class Prefetch(Stmt):
 
 @node
 class Assert(Stmt):
-    """A condition that must hold here: where it does not, the program stops with `message`.
+    """A condition that must hold here; otherwise the program stops with `message`.
 
     With `values`, indices that are reported, the message is a template for `errors.filled`.
     """
@@ -413,15 +414,15 @@ class Assert(Stmt):
 
 @node
 class Barrier(Stmt):
-    """A place where each thread of a block waits until all have come.
+    """A barrier: each thread of a block waits until all have reached it.
 
-    What was written to shared memory before it is there behind it, for all of them.
+    Writes to shared memory before the barrier are visible to all threads after it.
     """
 
 
 @node
 class ExternCall(Stmt):
-    """A call of code from outside, which is opaque: what it does is what its regions say.
+    """A call of an external function; its regions declare what it reads and writes.
 
     `name` is a function of Python that the process has registered (`packed`, which gets arrays and
     numbers), or one of C (`c`, which gets pointers and numbers; its result is dropped).

@@ -1,4 +1,4 @@
-"""Comparison by value: programs are equal when they differ only in the identity of their parts."""
+"""Compare programs by value: equal ones differ only in the identity of their nodes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def structural_key(node: Expr | Stmt, *, rename: bool = False) -> Key:
 
     Notes
     -----
-    The key is the list of the different nodes, operands first and by number: as long as the
-    program has different nodes, however often they are shared, and the same whether they are.
+    The key lists the different nodes, operands first and by number. Its length is the number of
+    different nodes, and it does not depend on which nodes are shared.
     """
     table = _Table(rename)
     table.number(node)
@@ -35,7 +35,7 @@ def structural_key(node: Expr | Stmt, *, rename: bool = False) -> Key:
 
 
 def structural_equal(a: Expr | Stmt, b: Expr | Stmt, *, rename: bool = True) -> bool:
-    """Tell whether two programs are the same but for the identity of their variables."""
+    """Tell whether two programs are equal up to the identity of their variables."""
     return a is b or structural_key(a, rename=rename) == structural_key(b, rename=rename)
 
 
@@ -96,7 +96,7 @@ class _Table:
         return value
 
     def reducer(self, reducer: Reducer) -> tuple[Expr, ...] | None:
-        """Return what tells apart the reducers of one name."""
+        """Return a value that distinguishes reducers of the same name."""
         if reducer.op is not None:
             return None
         return (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identities)

@@ -1,4 +1,4 @@
-"""The verifier: what a lowered function must satisfy, between any two passes."""
+"""Verify that a lowered function is well formed, after lowering and after each pass."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def verify_func(func: PrimFunc, after: str = "") -> None:
 
     Variables are bound by exactly one enclosing loop, buffers are parameters or allocated around
     their use, only outputs and allocated buffers are written, ranks, dtypes and lanes agree, no
-    expression of the tensor language is left, and every store still knows its stage and reaches all
-    of its axes through its own origin and its loops'.
+    expression of the tensor language is left, and the origins of a store and of the loops around it
+    contain its stage and all axes of that stage.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class _Verifier:
             self.fail(f"condition {condition} has dtype {condition.dtype}")
 
     def shape(self, buffer: Buffer, bound: frozenset[Var]) -> None:
-        """Check that the extents of a buffer are known where it begins."""
+        """Check that the extents of a buffer depend on variables in scope only."""
         for extent in (*buffer.shape, *buffer.strides):
             if isinstance(extent, Expr):
                 self.expr(extent, bound, frozenset())
@@ -235,7 +235,7 @@ class _Verifier:
         self.origins(call, origin)
 
     def origins(self, store: Store | ExternCall, origin: Origin) -> None:
-        """Check that a store still knows where it comes from."""
+        """Check that the origins of a store name its stage and all axes."""
         key = id(origin), id(store.origin)
         if key in self.traced:
             return
@@ -270,7 +270,7 @@ class _Verifier:
 
 
 def _problem(item: Expr) -> str | None:
-    """Say what is wrong with a node by itself; None if nothing is."""
+    """Return the problem of a node by itself; None if there is none."""
     match item:
         case Binary():
             return _binary_problem(item)
@@ -333,7 +333,7 @@ def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
 
 
 def _has_dims(region: Region, dims: tuple[int, ...]) -> bool:
-    """Tell whether an operand has dimensions of a region's buffer, and all that are not 1 long."""
+    """Tell whether `dims` are dimensions of the region, and include all that are longer than 1."""
     lengths = [e.value if isinstance(e, Const) else 0 for e in region.extents]
     others = set(range(len(lengths))) - set(dims)
     return len(set(dims)) == len(dims) and all(lengths) and all(lengths[n] == 1 for n in others)

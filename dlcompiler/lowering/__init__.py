@@ -1,4 +1,4 @@
-"""From a schedule state to loop IR: nests, guards, attachment."""
+"""Lower a schedule state to loop IR: loop nests, guards and attached stages."""
 
 from dlcompiler.lowering.nest import build_nests
 

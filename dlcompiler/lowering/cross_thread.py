@@ -62,34 +62,34 @@ from dlcompiler.schedule.inference.threads import (
 )
 
 PART = "(part)"
-"""Names, in an origin, what only one thread's part of a reduction is about."""
+"""Marks, in an origin, the part of a reduction that a single thread computes."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a reduction: each thread's own, and where the threads of a block leave them."""
+    """The partial results of a reduction: in each thread, and in shared memory."""
 
     own: tuple[Buffer, ...]
-    """One element of each result."""
+    """A buffer of one element for each result, private to a thread."""
     left: tuple[Buffer, ...]
-    """An element for each thread, in shared memory."""
+    """A buffer in shared memory for each result, with one element per thread."""
     row: tuple[Expr, ...]
-    """Which threads combine their parts: the indices of all thread axes but the reduced ones."""
+    """The indices of the other thread axes: threads with equal ones combine their parts."""
     lane: Expr
     """The number of a thread among those."""
     count: int
     """How many those are."""
 
     def places(self) -> list[Place]:
-        """Return where this thread keeps its part."""
+        """Return the private element of each result."""
         return [(buffer, (index_const(0),)) for buffer in self.own]
 
     def slots(self, lane: Expr) -> list[Place]:
-        """Return where a thread leaves its part."""
+        """Return the shared element of each result for one thread."""
         return [(buffer, (*self.row, lane)) for buffer in self.left]
 
     def combined(self, reducer: Reducer, assign: Assigner) -> Stmt:
-        """Return what leaves the parts for the others, and combines them to the first."""
+        """Return the stores of the parts to shared memory and the tree that combines them."""
         own = (Load(*place) for place in self.places())
         steps: list[Stmt] = [*map(assign, self.slots(self.lane), own), Barrier()]
         for half in _halves(self.count):
@@ -214,7 +214,7 @@ def _threads_beside(builder: LoopBuilder, stage: StageState) -> list[tuple[Var, 
 
 
 def _storing(builder: LoopBuilder, stage: StageState) -> Iterator[Expr]:
-    """Yield which of the threads that share a reduction stores the result: the first of all."""
+    """Yield the conditions for the thread that stores the result, by default the first one."""
     bounds = builder.bounds.stages[stage.name]
     for leaf in reduced_by_threads(stage):
         yield compare(

@@ -1,4 +1,4 @@
-"""Check the indices that cannot be proved to be inside: before a stage where possible, else in it.
+"""Insert checks of indices that are not proved to be in bounds, before a stage if possible.
 
 ``T[I[i], j]`` is inside for all values of the axes only if the elements of ``I`` are. Before the
 loops of the stage stands a nest of its own, over the axes that the index depends on::
@@ -76,13 +76,13 @@ class IndexChecks:
         return StepRef("", self.stage.name, CHECK)
 
     def before(self, bodies: Sequence[Expr]) -> Stmt | None:
-        """Return the checks that stand before the loops of the stage; None if there are none."""
+        """Return the checks before the loops of the stage; None if there are none."""
         reads = (read for read in self.open(bodies) if not self.is_late(read))
         nests = [self.nest(self.axes_of(read), read) for read in reads]
         return seq(nests) if nests else None
 
     def inside(self, bodies: Sequence[Expr], values: dict[Var, Expr]) -> Stmt:
-        """Return the checks that stand in front of the statement that computes `bodies`."""
+        """Return the checks directly before the statement that computes `bodies`."""
         late = filter(self.is_late, self.open(bodies))
         return seq(self.check(read, self.axes_of(read), values) for read in late)
 
@@ -124,7 +124,9 @@ class IndexChecks:
         values: dict[Var, Expr] = {}
         loops: list[tuple[Var, Expr]] = []
         guards: list[Expr] = []
-        for axis in sorted(axes, key=_length):  # the longest is innermost: it has most lanes
+        for axis in sorted(
+            axes, key=_length
+        ):  # the longest is innermost: `batch_assertions` vectorizes it
             var = Var(f"{axis.name}.check")
             values[axis.var] = var
             extent = self.bounds.extents[axis]

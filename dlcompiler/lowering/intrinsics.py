@@ -1,4 +1,4 @@
-"""Calls of intrinsics: the regions that they work on, and what they declare as loops over these."""
+"""Build calls of intrinsics: their regions, and their declaration as loops over these."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def intrinsic_statement(
     dims: Sequence[tuple[int, ...]],
     origin: Origin,
 ) -> Stmt:
-    """Return what an intrinsic does in a mode: one call, or what stands for a missing one.
+    """Return the statement of an intrinsic in a mode: a call, or its replacement.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def intrinsic_statement(
     Returns
     -------
     Stmt
-        A reset that nothing carries out is plain assignments; a body is a reset, then an update.
+        An intrinsic without a reset gets plain assignments, and one without a body a reset and an
+        update.
     """
     if mode == "body" and "body" not in intrin.parts:
         modes: tuple[IntrinsicMode, ...] = ("reset", "update")
@@ -73,7 +74,7 @@ def intrinsic_statement(
 def check_strides(
     where: str, intrin: TensorIntrin, regions: Sequence[Region], dims: Sequence[tuple[int, ...]]
 ) -> None:
-    """Refuse buffers whose elements do not lie as an intrinsic asks for.
+    """Refuse buffers whose strides differ from those that an intrinsic requires.
 
     The schedule asked so of those that it knows; an argument is compact, whatever it asked for.
     """

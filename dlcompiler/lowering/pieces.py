@@ -1,4 +1,4 @@
-"""The pieces of loop nests: guards, allocations, variables of their own."""
+"""Helpers for loop nests: guards, allocations, assignments, renamed variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node
 
 INIT = "(init)"
-"""Marks the part of a stage that sets its elements to what a reduction starts from."""
+"""Marks, in an origin, the initialisation of a reduction."""
 
 
 Place: TypeAlias = tuple[Buffer, tuple[Expr, ...]]
@@ -57,7 +57,7 @@ class PendingAllocation:
 
 
 def with_allocations(allocations: Iterable[PendingAllocation], body: Stmt) -> Stmt:
-    """Return a statement with buffers that live while it runs, the first one outermost."""
+    """Allocate buffers around a statement, the first one outermost."""
     for pending in reversed(list(allocations)):
         origin = (StepRef("", pending.stage),)
         body = Allocate(pending.buffer, body, origin, pending.double, pending.window)
@@ -65,7 +65,7 @@ def with_allocations(allocations: Iterable[PendingAllocation], body: Stmt) -> St
 
 
 def under(guards: Sequence[Expr], body: Stmt) -> Stmt:
-    """Return a statement that runs where all guards hold."""
+    """Return a statement under the conjunction of guards."""
     return If(logical("and", *guards), body) if guards else body
 
 
@@ -93,17 +93,17 @@ class Assigner:
     origin: Origin
 
     def __call__(self, place: Place, value: Expr) -> Store:
-        """Return what stores a value at a place."""
+        """Return the store of a value at a place."""
         return Store(*place, value, self.origin)
 
 
 def accumulate(
     reducer: Reducer, places: Sequence[Place], values: Sequence[Expr], assign: Assigner
 ) -> Stmt:
-    """Return what combines one more value of each result with those so far, at their places."""
+    """Return the update of partial results at their places by one more value each."""
     old = [Load(buffer, indices) for buffer, indices in places]
     new = combine(reducer, old, values)
-    if len(new) > 1:  # each result may depend on all old ones, so none is stored too early
+    if len(new) > 1:  # each new value may read all old ones: compute all before storing any
         fresh = [Var(f"{buffer.name}.next", buffer.dtype) for buffer, _ in places]
     else:
         fresh = []

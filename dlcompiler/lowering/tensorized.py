@@ -1,4 +1,4 @@
-"""The loops of a tensorized stage: its intrinsic's calls in the place of those inside."""
+"""Build the loops of a tensorized stage, with calls of its intrinsic inside."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def tensorized_nest(
 ) -> Stmt:
     """Return the loops around an intrinsic, with its calls.
 
-    Where reduction loops are among them, a reset stands before the first of these, and an update
-    inside; else the intrinsic does all.
+    If some of these loops are reduction loops, a reset is before the first of them and an update
+    inside; otherwise one call of the body computes everything.
     """
     match = matched(builder.state, stage)
     outer = match.outer
@@ -36,7 +36,7 @@ def tensorized_nest(
 
 
 def _call(builder: LoopBuilder, stage: StageState, match: Match, mode: IntrinsicMode) -> Stmt:
-    """Return the call of an intrinsic, or calls that together do what is asked."""
+    """Return the calls of an intrinsic for one mode."""
     leaves = [leaf for leaf in stage.leaves if mode != "reset" or leaf.kind == "data"]
     origin = builder.origin(stage, INIT if mode == "reset" else "", leaves)
     outer = set(match.outer)

@@ -136,7 +136,7 @@ class _Life:
 
 
 class _Survey:
-    """Walks the statements in the order they run and numbers the moments."""
+    """Walks the statements in order of execution and numbers them, to find lifetimes."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.variables = set(func.variables)

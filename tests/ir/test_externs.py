@@ -110,7 +110,7 @@ def test_functions_of_the_mathematics_library():
     [
         ("float32", "__expf", "not a supported function of the C mathematics library"),
         ("float32", "exp", "of float32, with an f behind|not a supported function of the C"),
-        # round rounds halves away from 0
+        # C rounds halves away from 0, the IR to even.
         ("float64", "round", "not a supported function of the C mathematics library"),
         ("int32", "abs", "float32 or float64"),
         ("float32", "powf", "wrong number of arguments"),

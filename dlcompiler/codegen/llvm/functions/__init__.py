@@ -1,11 +1,12 @@
-"""Functions of numbers as code of our own, on scalars and vectors of any number of lanes.
+"""Compute functions of numbers by arithmetic, on scalars and vectors of any number of lanes.
 
-- `values`: expressions that write instructions;
+- `values`: Python operators that write instructions;
 - `exponential`, `logarithm`, `trigonometric`, `error`, `power`: the mathematics;
-- `coefficients`: the polynomials' numbers, which ``python -m tests.minimax`` finds;
-- `table`: which functions there are, and how exact each is.
+- `coefficients`: those of the polynomials, found by ``python -m tests.minimax``;
+- `table`: the functions and their largest errors.
 
-A lane of a vector and a scalar give the same bits. Only operations that every machine has are used.
+A lane of a vector and a scalar have the same result, bit by bit. Only operations that every machine
+has are used.
 """
 
 from __future__ import annotations

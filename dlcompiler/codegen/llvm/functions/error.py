@@ -1,4 +1,4 @@
-"""The error function."""
+"""Compute the error function."""
 
 from __future__ import annotations
 

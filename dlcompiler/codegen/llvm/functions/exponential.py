@@ -1,4 +1,4 @@
-"""Powers of e, 2 and 10, and what is made of them: `tanh` and `sigmoid`.
+"""Compute powers of e, 2 and 10, and with them `tanh` and `sigmoid`.
 
 ``b**x = 2**n * b**r`` with the nearest integer ``n`` to ``log2(b) * x`` and the rest
 ``r = x - n * log_b(2)``, where the logarithm is a number of few bits, whose product with n is
@@ -33,7 +33,7 @@ class Base:
     high: float
     """The first bits of log_b(2): its product with n is exact."""
     low: float
-    """What they lack."""
+    """The rest of log_b(2) after these bits."""
     lowest: float
     """Here and below, the result is rounded to 0."""
     highest: float
@@ -63,7 +63,7 @@ def exp(x: Value) -> Value:
 
 
 def normal_exp(x: Value) -> Value:
-    """Write e**x where that is known to be a normal number."""
+    """Write e**x for results that are known to be normal numbers."""
     base = _of(E, x)
     rest, pattern = _reduced(x, base, x.format.bias)
     return _near_1(rest, base) * power_of_two(pattern, x.format)

@@ -1,4 +1,4 @@
-"""Logarithms to the bases e, 2 and 10, and of ``1 + x``.
+"""Compute logarithms to the bases e, 2 and 10, and of ``1 + x``.
 
 ``x = 2**k * (1 + f)`` exactly, with 1 + f from 1/sqrt(2) to sqrt(2), and
 ``log_b(x) = k * log_b(2) + log_b(1 + f)``. A polynomial gives ``log_b(1 + f) = c*f + f * P(f)``: c
@@ -22,7 +22,7 @@ class Base:
     high: float
     """The first bits of log_b(2): its product with k is exact."""
     low: float
-    """What they lack."""
+    """The rest of log_b(2) after these bits."""
     lead: float
     """The power of two near ``1 / ln(b)``."""
     tail: tuple[float, ...]
@@ -99,7 +99,7 @@ def _sum(f: Value, k: Value, base: Base, more: Value | None = None) -> Value:
 
 
 def _at_the_ends(result: Value, x: Value) -> Value:
-    """Put in what the logarithm of 0, of infinity, of NaN and of what is below 0 is."""
+    """Select the results for 0, infinity, NaN and negative numbers."""
     result = choose(x < INFINITY, result, x)
     result = choose(x.equals(0.0), -INFINITY, result)
     return choose(x < 0.0, NAN, result)

@@ -1,7 +1,7 @@
-"""Powers of float32.
+"""Compute powers of float32.
 
 ``x**y = exp2(y * log2|x|)`` in float64, whose error is far below a unit in the last place of
-float32; the sign and the cases that are no numbers are put in afterwards.
+float32. The sign and the special cases are selected afterwards.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _log2(x: Value) -> Value:
 
 
 def _exp2(x: Value) -> Value:
-    """Write 2**x, of which only what float32 can hold is needed."""
+    """Write 2**x, for results in the range of float32."""
     inside = at_least(at_most(x, 200.0), -200.0)
     magic = x.format.magic + x.format.bias
     shifted = inside + magic

@@ -1,4 +1,4 @@
-"""Which functions there are, and how exact each is."""
+"""Table of the functions that are computed by arithmetic, with the largest error of each."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ of float64 on samples, with and without FMA instructions; each is rounded up.
 """
 
 _COPIED_LINES = 300
-"""How many lines LLVM may put in place of the calls of one function; beyond, it is called.
+"""Most lines of inlined copies of one function; with more it is called.
 
-Copies are up to a third faster, since a call saves all vectors, but take long to compile.
+Copies are up to a third faster, since a call saves all vectors, but they take long to compile.
 """
 _MOST_LINES = 80
 """Longer functions are always called: that takes a tenth longer."""
 
 
 def is_own(name: str, dtype: str) -> bool:
-    """Tell whether a function of this dtype is computed by code of our own."""
+    """Tell whether a function of this dtype is computed by arithmetic, not by the C library."""
     return name in _WRITERS and name in MAX_ULPS.get(dtypes.element(dtype), {})
 
 

@@ -1,4 +1,4 @@
-"""Sine and cosine of float32.
+"""Compute sine and cosine of float32.
 
 ``x = n * pi/2 + r`` with r from -pi/4 to pi/4; the last two bits of n choose between the sine and
 the cosine of r, and the sign. Up to `LIMIT`, the rest is ``x - n*high - n*low`` in float64, where
