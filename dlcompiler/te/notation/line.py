@@ -139,8 +139,8 @@ class Line:
     names
         Names of the whole text.
     domains
-        The domain of each axis name of the text so far: a name stands for one only. Those of the
-        statement are added.
+        The domains of the axis names in the text so far; those of this statement are added. Axes with
+        different domains get different names.
     """
 
     def __init__(self, op: ComputeOp, names: Names, domains: dict[str, Domain]) -> None:
