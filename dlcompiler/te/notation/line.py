@@ -139,8 +139,8 @@ class Line:
     names
         Names of the whole text.
     domains
-        The domains of the axis names in the text so far; those of this statement are added. Axes with
-        different domains get different names.
+        The domains of the axis names in the text so far; those of this statement are added. An axis
+        with another domain gets another name.
     """
 
     def __init__(self, op: ComputeOp, names: Names, domains: dict[str, Domain]) -> None:
