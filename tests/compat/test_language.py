@@ -139,5 +139,5 @@ def test_a_wide_number_is_cast():
 
 
 def test_a_literal_of_our_own_says_how_it_is_wide():
-    with pytest.raises(ExpressionError, match=r"give another one: te.const\(value, 'int64'\)"):
+    with pytest.raises(ExpressionError, match=r"give a dtype: te.const\(value, 'int64'\)"):
         own.const(2**40)

@@ -133,8 +133,8 @@ class Line:
     names
         Names of the whole text.
     domains
-        The domain of each axis name of the text so far: a name stands for one only. Those of the
-        statement are added.
+        The domains of the axis names in the text so far; those of this statement are added. An axis
+        with another domain gets another name.
     """
 
     def __init__(self, op: ComputeOp, names: Names, domains: dict[str, Domain]) -> None:
