@@ -178,8 +178,9 @@ class Operator:
         self._check_workload(workload)
         chosen = self.schedule_for(target)
         if not isinstance(cfg, Config):
-            expected = "a Config: operator.space(workload, target).config(…)"
-            raise _wrong(self.name, "cfg", cfg, expected)
+            raise _wrong(
+                self.name, "cfg", cfg, "a Config: operator.space(workload, target).config(…)"
+            )
         args = self.define(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)
