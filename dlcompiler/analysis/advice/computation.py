@@ -54,7 +54,7 @@ def _where(subject: Subject, stage: StageState) -> str:
 
 
 def _outward(subject: Subject, stage: StageState) -> Step | None:
-    """Return the step that computes a stage one loop further out, or on its own."""
+    """Return the step that attaches a stage one loop further out, or computes it at the root."""
     at = stage.attachment
     assert isinstance(at, AttachedAt)
     host = subject.schedule.state.stage(at.stage)
