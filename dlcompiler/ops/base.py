@@ -114,8 +114,7 @@ class Operator:
         TuningError
             If `target` is not a Target.
         """
-        if not isinstance(target, Target):
-            raise self._wrong("target", target, "a Target: resolve('cpu')")
+        check_target(self.name, target)
         if target.device not in self.schedules:
             raise no_schedule(self.name, target, self.schedules)
         return self.schedules[target.device]
@@ -179,7 +178,9 @@ class Operator:
         self._check_workload(workload)
         chosen = self.schedule_for(target)
         if not isinstance(cfg, Config):
-            raise self._wrong("cfg", cfg, "a Config: operator.space(workload, target).config(…)")
+            raise _wrong(
+                self.name, "cfg", cfg, "a Config: operator.space(workload, target).config(…)"
+            )
         args = self.define(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)
@@ -188,7 +189,7 @@ class Operator:
 
     def _check_workload(self, workload: Workload) -> None:
         if not isinstance(workload, Workload):
-            raise self._wrong("workload", workload, f"a Workload: {self.name}.workload(…)")
+            raise _wrong(self.name, "workload", workload, f"a Workload: {self.name}.workload(…)")
         if workload.op != self.name:
             raise TuningError(
                 f"schedule {self.name}",
@@ -197,16 +198,23 @@ class Operator:
                 expected=f"{self.name}(…)",
             )
 
-    def _wrong(self, name: str, value: object, expected: str) -> TuningError:
-        """Return the error for an argument of the wrong type."""
-        problem = f"the argument {name} has the wrong type"
-        return TuningError(f"schedule {self.name}", problem, got=repr(value), expected=expected)
-
     def __repr__(self) -> str:
         return f"Operator({self.name})"
 
     def _repr_html_(self) -> str:
         return render("operator", self)
+
+
+def check_target(name: str, target: object) -> None:
+    """Check that the target for the schedule of an operator is a `Target`, not a name."""
+    if not isinstance(target, Target):
+        raise _wrong(name, "target", target, "a Target: resolve('cpu')")
+
+
+def _wrong(operator: str, argument: str, value: object, expected: str) -> TuningError:
+    """Return the error for an argument of the wrong type."""
+    problem = f"the argument {argument} has the wrong type"
+    return TuningError(f"schedule {operator}", problem, got=repr(value), expected=expected)
 
 
 def no_schedule(name: str, target: Target, devices: Iterable[str]) -> TargetError:

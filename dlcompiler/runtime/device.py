@@ -47,7 +47,7 @@ class Device(Protocol):
     """A machine, here or simulated, that loads generated code and runs it."""
 
     def why_unavailable(self) -> str | None:
-        """Return why nothing can run on it here; None if it can."""
+        """Return the reason why the device cannot be used here; None if it can."""
 
     def allocate(self, shape: Sequence[int], dtype: str) -> Array:
         """Return an array in its memory; its elements are undefined."""

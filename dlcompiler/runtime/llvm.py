@@ -241,7 +241,7 @@ class LLVMTexts:
 class LoadedModule(LLVMTexts):
     """Machine code in this process; it is unloaded when nothing refers to this object any more.
 
-    Whoever calls an address must hold the module: `dlcompiler.runtime.function.Function` does.
+    Keep a reference to the module while an address is used, as `runtime.function.Function` does.
     """
 
     def __init__(

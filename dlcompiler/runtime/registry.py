@@ -41,7 +41,7 @@ def register_func(name: Any, f: Any = None, *, override: bool = False) -> Any:
         Gets NumPy arrays, which share the memory of the buffers and last as long as the call, and
         numbers. It writes its results into arrays. Without it, the result is a decorator.
     override : bool
-        Whether to replace the function of that name, for kernels that are loaded too.
+        Whether to replace the function of that name, also for kernels that are already loaded.
 
     Raises
     ------

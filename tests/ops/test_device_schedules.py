@@ -107,6 +107,11 @@ def test_without_a_schedule_for_the_device(use):
 # -- convolutions, which several operators compute ----------------------------------------------
 
 
+def test_a_convolution_for_the_name_of_a_target():
+    with pytest.raises(TuningError, match=r"^schedule conv2d: the argument target has the wrong"):
+        ops.select("conv2d", CONVOLUTION, "cpu")
+
+
 def test_no_operator_computes_convolutions_there():
     with pytest.raises(TargetError, match=r"(?s)^schedule conv2d for v100: .* expected  'cpu'\n"):
         ops.select("conv2d", CONVOLUTION, GPU)

@@ -1,6 +1,6 @@
-"""Advice in words: what a schedule does that a machine does not like, where, and what to try.
+"""Advice on a schedule: what makes it slow, at which loop, and which step to try.
 
-Each rule is a function from a `Subject` to what it found; `RULES` names them, with their sources.
+Each rule is a function from a `Subject` to its findings; `RULES` lists them with their sources.
 To add one, write the function into the module of its family, and enter it in that module's table.
 """
 
@@ -25,7 +25,7 @@ _ORDER: tuple[Severity, ...] = ("high", "medium", "low")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a rule says of a loop."""
+    """A finding of a rule at a loop."""
 
     rule: str
     source: str
@@ -33,12 +33,12 @@ class Advice:
 
 
 def advise(schedule: Schedule, footprint: ProgramFootprint, target: Target) -> list[Advice]:
-    """Return what the rules say, the most serious first.
+    """Return the findings of all rules, the most serious first.
 
     Parameters
     ----------
     schedule
-        The schedule, at the state to look at; a step that is suggested is legal there.
+        The schedule, at the state to analyse; suggested steps are legal in this state.
     footprint
         Of that state's program.
     target

@@ -1,4 +1,4 @@
-"""Advice about what is computed: twice, one after the other, under a condition."""
+"""Advice about computation: recomputed stages, dependent additions, conditions in loops."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from dlcompiler.analysis.footprint import Nest
 from dlcompiler.schedule import AttachedAt, StageState, Step
 
 LEAST_RATIO = 1.2
-"""How many times over a stage is computed before it is said."""
+"""Least factor of recomputation that is reported."""
 LATENCY_CYCLES = 4
-"""Of an addition or a multiply-add of floats. **Source:** A. Fog, Instruction tables, 2022: 4 on
-Intel cores since Skylake, 3 or 4 on AMD Zen."""
+"""Latency of an addition or a multiply-add of floats [cycle].
+
+**Source:** A. Fog, Instruction tables, 2022: 4 on Intel cores since Skylake, 3 or 4 on AMD Zen.
+"""
 LEAST_CHAIN = 8
-"""Shortest chain that is worth a word."""
+"""Shortest chain of additions that is reported."""
 
 
 def recomputation(subject: Subject) -> Iterator[Finding]:
@@ -52,7 +54,7 @@ def _where(subject: Subject, stage: StageState) -> str:
 
 
 def _outward(subject: Subject, stage: StageState) -> Step | None:
-    """Return the step that computes a stage one loop further out, or on its own."""
+    """Return the step that attaches a stage one loop further out, or computes it at the root."""
     at = stage.attachment
     assert isinstance(at, AttachedAt)
     host = subject.schedule.state.stage(at.stage)
@@ -112,7 +114,7 @@ def _data_inside(subject: Subject, nest: Nest) -> Step | None:
 
 
 def inner_guard(subject: Subject) -> Iterator[Finding]:
-    """Find conditions on what is read that are decided anew in an innermost loop."""
+    """Find conditions on loads that are evaluated in every iteration of an innermost loop."""
     for nest in subject.innermost:
         if nest.loop is None or subject.share(nest) < WORTH or nest.loop.kind == "unrolled":
             continue

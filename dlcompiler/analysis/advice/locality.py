@@ -1,4 +1,4 @@
-"""Advice about what the caches hold: strides, tiles, sets."""
+"""Advice about caches: strides, tile sizes, and conflicts in sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dlcompiler.schedule import Step
 from dlcompiler.target import CacheLevel
 
 WORTH = 0.02
-"""Least part of a program's operations and stores in a loop that advice is given about."""
+"""Least part of a program's operations and stores that a reported loop has."""
 BYTES_PER_OPERATION = 0.25
 """Traffic from behind a core's own caches that keeps up with it: a core with AVX2 computes 32
 operations, and gets some 8 bytes from the shared cache, in a cycle. **Source:** Intel 64 and IA-32
@@ -27,7 +27,7 @@ WAYS = 8
 
 
 def stride_one(subject: Subject) -> Iterator[Finding]:
-    """Find innermost loops that jump, where another loop of the stage would walk."""
+    """Find innermost loops with a large stride, if another loop of the stage has a small one."""
     for nest in subject.innermost:
         if subject.share(nest) < WORTH:
             continue
@@ -54,7 +54,7 @@ def stride_one(subject: Subject) -> Iterator[Finding]:
 
 
 def _cost(subject: Subject, nest: Nest, loop: Nest) -> float:
-    """Return how many lines an iteration of `loop` brings, were it the innermost."""
+    """Return how many cache lines an iteration of `loop` would load if it were the innermost."""
     line = subject.footprint.line_bytes
     total = 0.0
     for item in {item.place: item for item in nest.own}.values():
@@ -74,7 +74,7 @@ def _innermost(subject: Subject, nest: Nest) -> Step | None:
 
 
 def large_tile(subject: Subject) -> Iterator[Finding]:
-    """Find what is used in each iteration of a loop, but is too large to stay in between."""
+    """Find data that each iteration of a loop uses, but that is too large to stay in a cache."""
     level = _own_level(subject)
     if level is None:
         return
@@ -143,7 +143,7 @@ def _tile(subject: Subject, nest: Nest) -> Step | None:
 
 
 def set_conflict(subject: Subject) -> Iterator[Finding]:
-    """Find walks that a cache would hold, did their lines not fall into a few of its sets."""
+    """Find strided accesses whose lines would fit a cache, but fall into few of its sets."""
     named: set[str] = set()
     for level in subject.target.caches:
         for nest in subject.footprint.nests:

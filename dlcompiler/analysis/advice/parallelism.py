@@ -14,9 +14,9 @@ LEAST_WORK = 500_000
 """Operations of a program below which one core is enough: some 20 µs of a core that computes 30 in
 a nanosecond, as long as waking another one may take."""
 REGION_WORK = 50_000
-"""Operations of a parallel region below which starting it takes longer than what it saves."""
+"""Operations of a parallel region below which starting it takes longer than it saves."""
 LEAST_BALANCE = 0.8
-"""Least part of the cores' time in which they work."""
+"""Least utilisation of the cores."""
 
 
 def too_few(subject: Subject) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _parallel(subject: Subject, top: Nest) -> Step | None:
 
 
 def short_regions(subject: Subject) -> Iterator[Finding]:
-    """Find parallel loops inside others that start over and over."""
+    """Find parallel loops inside other loops, which are started many times."""
     for nest in subject.footprint.nests:
         if nest.loop is None or nest.loop.kind != "parallel" or nest.runs < 2:
             continue

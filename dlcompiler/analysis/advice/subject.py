@@ -1,4 +1,4 @@
-"""What a rule of advice looks at: a schedule, its loops with what they touch, and the machine."""
+"""The input of a rule of advice: a schedule, its loops with their footprints, and the machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Severity = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found at a loop."""
+    """A finding of a rule at a loop."""
 
     stage: str
     path: str
@@ -33,7 +33,7 @@ class Finding:
     """One sentence, with the numbers."""
     severity: Severity
     step: Step | None = None
-    """What to try; legal now."""
+    """The step to try; it is legal in this state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Rule:
 
 
 class Subject:
-    """A state of a schedule, to be looked at by rules."""
+    """A state of a schedule, for the rules to analyse."""
 
     def __init__(self, schedule: Schedule, footprint: ProgramFootprint, target: Target) -> None:
         self.schedule = schedule
@@ -168,7 +168,7 @@ class Subject:
     # -- what to try -------------------------------------------------------------------------------
 
     def step(self, primitive: str, stage: str, **args: JSON) -> Step | None:
-        """Return a step if it may be taken now and owes nothing."""
+        """Return a step if it is legal and leaves no pending obligation."""
         step = Step(primitive, stage, args)
         try:
             values: dict[str, Any] = decode(self.schedule.state, step)
@@ -181,5 +181,5 @@ class Subject:
         return None if is_owing else step
 
     def first(self, *steps: Step | None) -> Step | None:
-        """Return the first step that there is."""
+        """Return the first step that is not None."""
         return next((step for step in steps if step is not None), None)

@@ -13,13 +13,13 @@ from dlcompiler.analysis.operations import solutions
 from dlcompiler.schedule import Step
 
 LEAST_WASTE = 0.05
-"""Least part of the lanes that idle before it is said."""
+"""Least part of idle lanes that is reported."""
 OPERAND_REGISTERS = 2
-"""Registers for what is read, beside the sums: one row, one broadcast element."""
+"""Registers for operands, besides the sums: one row, one broadcast element."""
 
 
 def tail_waste(subject: Subject) -> Iterator[Finding]:
-    """Find vectorized loops that do not fill their last vector, or compute beyond an end."""
+    """Find vectorized loops that do not fill their last vector, or compute unused elements."""
     for nest in subject.footprint.nests:
         if nest.loop is None or nest.loop.kind != "vectorized" or nest.trips < 2:
             continue
@@ -42,7 +42,7 @@ def tail_waste(subject: Subject) -> Iterator[Finding]:
 
 
 def _used(subject: Subject, nest: Nest) -> float:
-    """Return which part of a loop's iterations the bounds of its variable let through."""
+    """Return the part of a loop's iterations that pass the guards on its variable."""
     part = 1.0
     for item in subject.writes(nest):
         for bound in item.bounds:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler.errors import TargetError
-from dlcompiler.ops.base import Operator, Selection, no_schedule
+from dlcompiler.ops.base import Operator, Selection, check_target, no_schedule
 from dlcompiler.ops.conv2d import direct, gemm, shapes, winograd
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
@@ -122,6 +122,7 @@ def select_conv2d(
 
 def _with_schedule(target: Target) -> list[_Candidate]:
     """Return the candidates that have a schedule for the kind of device of a target."""
+    check_target("conv2d", target)
     found = [item for item in _CANDIDATES if target.device in item.operator.schedules]
     if not found:
         devices = {device for item in _CANDIDATES for device in item.operator.schedules}

@@ -4,7 +4,7 @@
   ``condition.ll``: how threads wait;
 - ``workspaces.ll``: ``dlc_workspace_alloc`` and ``dlc_workspace_free``, memory for temporaries.
 
-Each file says what holds in it. A name in ``${…}`` is a constant from `constants`.
+Each file documents its invariants. A name in ``${…}`` is a constant from `constants`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_THREADS = 1024
 WAKES = 4
 """How many sleeping threads one wakes; those wake as many more, where there are."""
 CHUNKS = 8
-"""A thread takes its share in about so many chunks; what others may help with is one less."""
+"""Chunks of a thread's share; other threads may take all but one of them."""
 
 _LEAST_LIMIT_BYTES = 64 << 20
 _POISONED_STACK_BYTES = 256 << 10
@@ -77,7 +77,7 @@ def text(*, futex: bool) -> str:
 
 
 def constants() -> Mapping[str, object]:
-    """Return what the files name: numbers that depend on the system, and some that are shared."""
+    """Return the constants of the files: some depend on the system, others are shared."""
     declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
     large_pages = _LARGE_PAGES if sys.platform == "linux" else ("", "")
     return {
@@ -102,7 +102,7 @@ def constants() -> Mapping[str, object]:
 
 
 def address(symbol: str) -> int:
-    """Return the address of a function of the runtime, compiled now if it is the first."""
+    """Return the address of a function of the runtime; the first call compiles the module."""
     with _lock:
         if not _loaded:
             options = Options.for_target(resolve("cpu"))
@@ -120,10 +120,11 @@ def _start(module: LoadedModule) -> None:
 
 
 def poisoning(kernel: int, byte: int) -> Callable[..., None]:
-    """Return what calls a kernel on memory that its temporaries cannot expect.
+    """Return a function that calls a kernel with its temporary memory filled by a byte.
 
     The idle workspaces of this thread, and the stack below the call, are filled before. A kernel
-    that reads a temporary before it has written it finds this, not what happens to be right.
+    that reads a temporary before writing it reads this byte, not values that may happen to be
+    right.
 
     Parameters
     ----------
@@ -163,12 +164,12 @@ def _call_poisoned() -> Callable[..., None]:
 
 
 def idle_limit_bytes() -> int:
-    """Return how much memory idle workspaces of all threads may keep: a sixteenth of it [byte]."""
+    """Return the most memory of idle workspaces of all threads: a sixteenth of the total [byte]."""
     return max((available_memory_bytes() or 0) // 16, _LEAST_LIMIT_BYTES)
 
 
 def _after_fork() -> None:
-    """Forget, in a forked child, the threads that it does not have."""
+    """Forget all helper threads in a forked child, which has only the calling thread."""
     global _lock
     _lock = threading.RLock()
     for module in _loaded:
