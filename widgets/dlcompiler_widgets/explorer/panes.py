@@ -124,7 +124,7 @@ class LoopPicture(PicturePane):
 
 
 class MemoryScopes(LoopPicture):
-    """Where what an iteration touches lives on the target, and what moves between the levels."""
+    """The memories of the target that hold what an iteration touches, and the traffic between."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
     first_words = "Choose a loop by a click on a mark."
