@@ -154,7 +154,7 @@ class ScheduleGraph(PicturePane):
     >>> A = te.placeholder((64,), name="A")
     >>> B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
     >>> print(ScheduleGraph(create_schedule(B.op)).static_text().splitlines()[1])
-    1 stage reads 1 input.
+    1 input, 1 computed stage: 0 inside a loop of a reader, 0 inlined.
     """
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("stages", "axes")}
