@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 def _contest(args: argparse.Namespace) -> int:
     """Measure works or a suite, printing each row as soon as it is measured."""
     if args.works and args.suite:
-        raise UserError("bench", "works and a suite at once", hint="name one of them")
+        raise UserError("bench", "works and --suite cannot be given together", hint="leave one out")
     settings = Settings(
         peers=tuple(name for name in args.peers.split(",") if name),
         threads=_threads(args.threads),
@@ -104,7 +104,7 @@ def _check_save(args: argparse.Namespace) -> None:
     """Refuse, before anything is measured, a file that the document cannot be written to."""
     if args.measure_table or not (args.works or args.suite):
         raise UserError(
-            "bench --save", "there is no document to save", expected="works or --suite",
+            "bench --save", "this run makes no JSON document", expected="works or --suite",
             hint="--json prints figures as JSON; --into names the folder of replay tables",
         )  # fmt: skip
     make_folder(Path(args.save).parent)
@@ -250,7 +250,7 @@ def _threads(text: str) -> int:
         raise UserError(
             "bench --threads", "not a number of threads for this machine", got=repr(text),
             expected=f"1 to {cores}, or all",
-            because="threads that share a core measure the system's scheduler",
+            because="on a shared core, times depend on the scheduler of the operating system",
         )  # fmt: skip
     return int(text)
 
@@ -294,18 +294,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what --suite tuning compares (default: %(default)s)",
     )
     parser.add_argument(
-        "--seeds", type=_count, default=tuning.SEEDS, help="searches of each tuner on a table"
+        "--seeds", type=_count, default=tuning.SEEDS, help="searches of each tuner on each table"
     )
     parser.add_argument(
         "--live",
         action="store_true",
-        help="after --suite tuning, tune each of its works on this machine, too",
+        help="after --suite tuning, also tune each of its works on this machine",
     )
     parser.add_argument(
         "--tables",
         metavar="FOLDER",
         default=str(tables.FOLDER),
-        help="where --suite tuning finds replay tables; by default, those that ship",
+        help="folder with replay tables for --suite tuning; by default the shipped ones",
     )
     parser.add_argument(
         "--measure-table",
@@ -315,10 +315,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         f"tuning, or all: {', '.join(tables.WORKS)}",
     )
     parser.add_argument(
-        "--points", type=_count, default=tables.POINTS, help="random points of a replay table"
+        "--points", type=_count, default=tables.POINTS, help="number of random points in a table"
     )
     parser.add_argument(
-        "--into", metavar="FOLDER", default="tables", help="where replay tables are written"
+        "--into", metavar="FOLDER", default="tables", help="folder for new replay tables"
     )
     parser.add_argument(
         "--db",

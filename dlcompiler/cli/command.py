@@ -21,9 +21,7 @@ class Command:
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
     """Add the option that every command has which writes a file that the user names."""
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace a file that is there already"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def output_rules(args: argparse.Namespace, *sources: str | Path | None) -> Rules:

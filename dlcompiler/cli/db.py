@@ -194,12 +194,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
             sub.add_argument("--only", default="", metavar="TEXT", help="workloads that have it")
     for name, act in (("merge", _merge), ("import", _import)):
         sub = action(name, act)
-        sub.add_argument("files", nargs="+", metavar="FROM", help="where the records come from")
+        sub.add_argument("files", nargs="+", metavar="FROM", help="database or log with records")
         if act is _import:
             sub.add_argument("--autotvm", action="store_true", help="logs of AutoTVM 0.2")
     action("prune", _prune).add_argument("--keep", type=int, default=16, help="how many of each")
     sub = action("export", _export)
-    sub.add_argument("file", metavar="TO", help="a file, or - for the screen")
+    sub.add_argument("file", metavar="TO", help="a file, or - for standard output")
     sub.add_argument("--autotvm", action="store_true", help="add to a log of AutoTVM 0.2")
     add_overwrite(sub)
     action("check", _check)

@@ -52,13 +52,13 @@ def report() -> Iterator[tuple[str, str]]:
 def describe_cpu(cpu: HostCPU) -> str:
     """Return the processor in a few words: name, vectors, cores and whether they share one."""
     features = {name[1:] for name in cpu.features if name.startswith("+")}
-    shown = " ".join(name for name in SHOWN_FEATURES if name in features) or "no known vectors"
+    shown = " ".join(name for name in SHOWN_FEATURES if name in features) or "no vector extension"
     if "core_groups" in cpu.assumed:
-        sharing = "whether they share a physical core is not known"
+        sharing = "it is not known whether they share a physical core"
     elif cpu.shares_cores:
         sharing = "some are hardware threads of one physical core"
     else:
-        sharing = "none share a physical core, as far as the system tells"
+        sharing = "according to the system, none share a physical core"
     if len(cpu.cores) == 1:
         sharing = "no parallel speed-up here"
     quota = "" if cpu.quota is None else f", limited to {cpu.quota:g} cores' time"
@@ -84,7 +84,7 @@ def _leftovers() -> str:
     """Say what processes that were killed have left."""
     found = private_folders.abandoned()
     if not found:
-        return "none: no process that was killed has left arrays in memory or on the disk"
+        return "none: no killed process has left arrays in memory or on the disk"
     size = sum(map(private_folders.size_bytes, found))
     places = ", ".join(sorted({str(folder.parent) for folder in found}))
     return (
@@ -97,7 +97,7 @@ def _c_compiler() -> str:
     """Say which C compiler kernels of C are compiled with."""
     found = c_compiler()
     if found is None:
-        return "no C compiler (cc, gcc or clang): target='c' gives the source, and cannot be called"
+        return "no C compiler (cc, gcc or clang): target='c' gives source that cannot be called"
     return f"{found}: kernels of target='c' can be called"
 
 
@@ -142,4 +142,6 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
     del parser
 
 
-COMMAND = Command("say what works on this machine, and why something does not", _no_arguments, run)
+COMMAND = Command(
+    "check what works on this machine, and why something does not", _no_arguments, run
+)

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if not source.is_file():
         raise UserError(
             "tour",
-            "the notebook is not there",
+            "there is no such notebook",
             got=str(source),
             hint="run it from the folder of the checkout, or name one with --notebook",
         )
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     notebook, failure = _execute(source, executed, rules)
     if failure is not None:
         text = _COLOURS.sub("", str(failure))
-        show(f"a cell failed; what ran is in {executed}", *text.split("\n"), file=sys.stderr)
+        show(f"a cell failed; see {executed}", *text.split("\n"), file=sys.stderr)
         return 1
     tables = list(_tables(notebook))
     write_file(page, steps_page(tables, "From a tensor expression to a tuned kernel"), rules)

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.into is not None and args.threads != 1:
         raise UserError(
             "tune --into",
-            "configs are kept as found on one thread",
+            "only configs found on one thread are kept",
             got=f"--threads {args.threads}",
         )
     if args.into is not None:
@@ -185,22 +185,28 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(form(family) for family in GRAMMAR)
     parser.add_argument("works", nargs="+", metavar="WORK", help=f"what to tune: {forms}")
     parser.add_argument(
-        "--trials", type=int, help=f"most trials of a work ({_TRIALS}, unless --seconds is given)"
+        "--trials",
+        type=int,
+        help=f"limit of trials per work ({_TRIALS}, unless --seconds is given)",
     )
-    parser.add_argument("--seconds", type=float, help="no trial of a work begins later")
+    parser.add_argument(
+        "--seconds", type=float, help="start no trial of a work after this many seconds"
+    )
     parser.add_argument("--tuner", default="xgb", help=f"one of {', '.join(TUNERS)} (xgb)")
-    parser.add_argument("--seed", type=int, default=0, help="of the search, its model and its data")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the search, its model and the input data"
+    )
     parser.add_argument(
         "--early-stopping", type=int, metavar="N", help="end after N trials without a faster one"
     )
-    parser.add_argument("--threads", type=int, default=1, help="of parallel loops (1)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of parallel loops (1)")
     parser.add_argument(
-        "--target", default="cpu", help="what to build for, if this machine runs it (cpu)"
+        "--target", default="cpu", help="target to build for; this machine has to run it (cpu)"
     )
     parser.add_argument(
         "--db",
         metavar="FILE",
-        help="where the records are kept, and what a run starts warm from (:memory:)",
+        help="database that keeps the records; a run also learns from those in it (:memory:)",
     )
     parser.add_argument(
         "--json", action="store_true", help="print the result as JSON: a list for several works"

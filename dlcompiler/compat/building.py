@@ -150,7 +150,7 @@ def build(
         unread=unread_by(inputs, arguments),
     )  # fmt: skip
     if isinstance(built, pipeline.SimulatedKernel):
-        note(f"build {name} for {machine.name}: no GPU is used; the simulator runs it")
+        note(f"build {name} for {machine.name}: the simulator runs it, not a GPU")
         return SimulatedModule(built)
     assert isinstance(built, pipeline.Kernel)  # classic targets name no other device
     return Module(built)
@@ -173,7 +173,10 @@ def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     ]
     if inner:
         names = ", ".join(tensor.name for tensor in inner)
-        note(f"lower: {names} is computed inside another stage, and is no parameter", 4)
+        note(
+            f"lower: {names} is computed inside another stage, so it is left out of the parameters",
+            4,
+        )
     return tuple(arg for arg in args if arg not in inner)
 
 

@@ -25,7 +25,7 @@ UNUSED = frozenset(
 BOUNDS = "tir.instrument_bound_checkers"
 """The option that makes a function check each access; the one with an effect."""
 
-REFUSED = {"tir.add_lower_pass": "passes of one's own come in a later version"}
+REFUSED = {"tir.add_lower_pass": "user-defined passes come in a later version"}
 """Options that would change the program in a way that is not here."""
 
 _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("pass_contexts", default=())

@@ -63,5 +63,5 @@ def _refuse_other(classic: str, package: ModuleType) -> None:
             "install the classic names",
             f"another package called {classic} is imported already",
             got=getattr(other, "__file__", None) or repr(other),
-            hint="install before it is imported, or use: from dlcompiler.compat import tvm",
+            hint="install the names earlier, or use: from dlcompiler.compat import tvm",
         )

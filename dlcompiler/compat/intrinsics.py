@@ -79,7 +79,7 @@ def register_intrin_lowering(
     """
     name = _full(op_name)
     if name.removeprefix(PREFIX) in FUNCTIONS:
-        note(f"{op_name} means the same on all targets; the rule for {target} is not used", 3)
+        note(f"{op_name} has the same meaning on all targets; the rule for {target} is not used", 3)
 
     def enter(rule: Rule) -> Rule:
         if not callable(rule):
@@ -129,13 +129,16 @@ def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
     rule = next((_rules[name, target][1] for target in TARGETS if (name, target) in _rules), None)
     if rule is None:
         raise ExpressionError(
-            where, "nothing says what it stands for",
+            where, "no rule says what it computes",
             hint=f'register_intrin_lowering("{name}", target="llvm", f=…) does',
         )  # fmt: skip
     made = rule(IntrinsicCall(Op(name), values, dtype))
     if isinstance(made, IntrinsicCall) or not isinstance(made, Expr) or made.dtype != dtype:
         raise ExpressionError(
-            where, "its rule gives no value of its dtype", got=str(made), expected=str(dtype)
+            where,
+            "its rule does not return a value of its dtype",
+            got=str(made),
+            expected=str(dtype),
         )
     return made
 
@@ -144,7 +147,7 @@ def _known(name: str, values: tuple[Expr, ...], dtype: Any, where: str) -> Expr:
     signature = FUNCTIONS[name]
     if not signature.takes(*(value.dtype for value in values)):
         raise ExpressionError(
-            where, "its arguments are others",
+            where, "it takes other arguments",
             got=", ".join(f"{value} ({value.dtype})" for value in values) or "none",
         )  # fmt: skip
     return cast(Call(name, values, signature.result_dtype(values[0].dtype)), dtype)

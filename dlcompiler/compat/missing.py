@@ -19,7 +19,7 @@ GPU = "GPUs come in a later version"
 GRAPHS = "graphs of operators and the import of models come in a later version"
 TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
 REMOTE = "other machines come in a later version"
-NOT_PLANNED = "it belongs to what followed classic TE, and is not planned"
+NOT_PLANNED = "it is newer than classic TE and not planned"
 
 LATER: dict[str, str] = {
     "tvm.contrib.nvcc": GPU,
@@ -44,8 +44,8 @@ LATER: dict[str, str] = {
         ),
         GRAPHS,
     ),
-    "tvm.contrib.clang": "code is written by LLVM: te.decl_tensor_intrin takes statements",
-    "tvm.te.hybrid.build": "a script is a stage here; tvm.build makes its code",
+    "tvm.contrib.clang": "LLVM generates the code; te.decl_tensor_intrin takes statements",
+    "tvm.te.hybrid.build": "here a script is a stage; tvm.build generates its code",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),
@@ -67,7 +67,7 @@ def _parts(name: str, known: Iterable[str]) -> tuple[tuple[str, str], dict[str, 
     planned = next((LATER[prefix] for prefix in _prefixes(name) if prefix in LATER), None)
     if planned is not None:
         return head, {"because": planned}
-    parts = {"hint": "docs/COMPAT.md lists the names that are here"}
+    parts = {"hint": "docs/COMPAT.md lists the names that are available"}
     public = sorted(word for word in known if not word.startswith("_"))
     close = difflib.get_close_matches(name.rpartition(".")[2], public, n=1)
     if close:

@@ -145,7 +145,7 @@ class Module(Built):
         check_name(func_name, self.name)
         if number < 1 or repeat < 1 or min_repeat_ms < 0:
             raise MeasurementError(
-                f"time {self.name}", "limits that give no measurement",
+                f"time {self.name}", "these limits allow no measurement",
                 got=f"number={number}, repeat={repeat}, min_repeat_ms={min_repeat_ms}",
                 expected="number >= 1, repeat >= 1, min_repeat_ms >= 0",
             )  # fmt: skip
@@ -174,7 +174,7 @@ class Module(Built):
             The path, and which of the two it is.
         """
         if fcompile is not None or options:
-            note("export_library: the code is linked in dlcompiler's own way")
+            note("export_library: the options are ignored; dlcompiler links the code itself")
         written = save_library(self.function, Path(file_name))
         if written.surprise:
             note(f"export_library: {written}")
@@ -230,7 +230,7 @@ class NoModules(tuple[Module, ...]):
         if isinstance(index, slice):
             return ()
         raise DeviceUnavailable(
-            f"imported_modules[{index!r}]", "a module for the CPU holds no code for devices",
+            f"imported_modules[{index!r}]", "a module for the CPU has no device code",
             hint="module.get_source() is the CPU's code",
         )  # fmt: skip
 

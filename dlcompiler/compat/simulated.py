@@ -81,7 +81,7 @@ class SimulatedModule(Built):
             Always.
         """
         raise DeviceUnavailable(
-            f"export {self.name}", "a simulated program has no code for a device", because=GPU,
+            f"export {self.name}", "a simulated program has no device code", because=GPU,
             hint="build it for target='llvm' without thread axes",
         )  # fmt: skip
 

@@ -206,7 +206,7 @@ def resolve(target: Any) -> targets.Target:
     triple = str(wanted.attrs.get("mtriple", wanted.attrs.get("target", "")))
     _check_triple(triple, str(wanted))
     for text in _degradations(wanted):
-        note(f"target {str(wanted)!r}: {text}; built for this machine ({host().llvm_cpu})", 4)
+        note(f"target {str(wanted)!r}: {text}; the code is for this machine ({host().llvm_cpu})", 4)
     return targets.resolve("cpu")
 
 
@@ -215,9 +215,7 @@ def _gpu(wanted: Target) -> targets.Target:
     model = str(wanted.attrs.get("model", ""))
     name = MODELS.get(model.lower().replace(" ", ""))
     if model and name is None and model != "unknown":
-        note(
-            f"target {str(wanted)!r}: the GPU {model} is not known here; the limits are usual ones"
-        )
+        note(f"target {str(wanted)!r}: the GPU {model} is not known; typical limits are used")
     return targets.resolve(name or "gpu")
 
 
@@ -283,5 +281,5 @@ def _degradations(wanted: Target) -> list[str]:
     if unmet := [word for word in features if word[1:] not in here and word.startswith("+")]:
         found.append(f"this machine lacks {', '.join(word[1:] for word in unmet)}")
     if libraries := wanted.attrs.get("libs"):
-        found.append(f"the libraries {libraries} are not used")
+        found.append(f"the libraries {libraries} are ignored")
     return found

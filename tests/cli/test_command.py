@@ -170,7 +170,7 @@ def test_bench_replaces_a_document_of_works_only_when_told(tmp_path, monkeypatch
 def test_bench_has_no_document_of_figures_to_save(tmp_path, capsys):
     assert main(["bench", "--only", "lowering", "--save", str(tmp_path / "x.json")]) == 2
     assert capsys.readouterr().err.startswith(
-        "UserError: bench --save: there is no document to save\n  expected  works or --suite\n"
+        "UserError: bench --save: this run makes no JSON document\n  expected  works or --suite\n"
     )
 
 
@@ -200,7 +200,7 @@ def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):
         (["gemm:1x2"], "expected  gemm:MxNxK"),
         (["gemm:8x8x8", "--peers", "mkl"], "no such peer"),
         (["gemm:8x8x8", "--threads", "0"], "not a number of threads"),
-        (["gemm:8x8x8", "--suite", "gemm"], "works and a suite at once"),
+        (["gemm:8x8x8", "--suite", "gemm"], "works and --suite cannot be given together"),
         (["--page", "nowhere.json"], "cannot be read"),
     ],
 )

@@ -75,7 +75,7 @@ def test_other_families_and_several_works(capsys):
         ([WORK, "--target", "cpuu"], "no target has this name"),
         ([WORK, "--target", "wasm32"], "cannot be loaded here"),
         ([WORK, "--db", "/no/such/folder/x.db"], "there is no such folder"),
-        ([WORK, "--threads", "2", "--into", "x.json"], "configs are kept as found on one thread"),
+        ([WORK, "--threads", "2", "--into", "x.json"], "only configs found on one thread are kept"),
         ([WORK, "--early-stopping", "0"], "early_stopping is not a positive number"),
     ],
 )

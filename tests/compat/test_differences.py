@@ -349,7 +349,7 @@ def _(_):
 @claim("target flags")
 def _(_):
     s, x, y = simple()
-    with pytest.warns(CompatNote, match="libraries cblas are not used"):
+    with pytest.warns(CompatNote, match="libraries cblas are ignored"):
         tvm.build(s, [x, y], "llvm -libs=cblas -anything=1")
 
 
@@ -548,5 +548,5 @@ def _(_):
 
 @claim("`register_intrin_lowering`")
 def _(_):
-    with pytest.warns(CompatNote, match=r"tir\.exp means the same on all targets"):
+    with pytest.warns(CompatNote, match=r"tir\.exp has the same meaning on all targets"):
         tvm.ir.register_intrin_lowering("tir.exp", target="llvm", f=lambda op: op, level=99)

@@ -81,8 +81,11 @@ def test_products_of_turned_matrices(transa, transb):
 @pytest.mark.parametrize(
     ("shapes", "text"),
     [
-        (((3, 4), (3, 4)), "the shapes do not fit"),
-        (((3, 4, 1), (4, 3)), "not two tensors of one dtype with the dimensions needed"),
+        (((3, 4), (3, 4)), "the shapes do not match"),
+        (
+            ((3, 4, 1), (4, 3)),
+            "it needs two tensors of one dtype, with the right number of dimensions",
+        ),
     ],
 )
 def test_products_that_do_not_fit(shapes, text):

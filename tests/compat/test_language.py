@@ -34,7 +34,7 @@ def test_classes_of_expressions():
     assert not isinstance(x, tir.Cast)
     assert not isinstance(n, tir.Any)
     assert not isinstance(tir.any(n > 1, x > 2), tir.Any)
-    with pytest.raises(ExpressionError, match=r"tir\.Any: an extent has a name here"):
+    with pytest.raises(ExpressionError, match=r"tir\.Any: a symbolic extent needs a name"):
         tir.Any()
 
 

@@ -28,7 +28,7 @@ def test_another_processor_is_replaced_aloud(monkeypatch):
     monkeypatch.setattr(targets, "host", lambda: poor)
     (note,) = _notes("llvm -mcpu=skylake-avx512")
     assert note.startswith("target 'llvm -mcpu=skylake-avx512': this machine lacks avx, avx2")
-    assert "built for this machine" in note
+    assert "the code is for this machine" in note
     (note,) = _notes("llvm -mcpu=quux-9000")
     assert "the processor quux-9000 is not known here" in note
 
@@ -93,7 +93,7 @@ def test_gpus_as_targets():
     assert targets.resolve("cuda -model=titanx").name == "gtx-titan-x"
     assert targets.resolve(tvm.target.cuda("v100")).name == "v100"
     assert targets.resolve("opencl").name == "gpu"
-    with pytest.warns(CompatNote, match="the GPU abacus is not known here"):
+    with pytest.warns(CompatNote, match="the GPU abacus is not known"):
         assert targets.resolve("cuda -model=abacus").name == "gpu"
     with tvm.target.Target("cuda"):
         assert tvm.target.Target.current().max_num_threads == 1024
@@ -108,7 +108,7 @@ def test_a_program_for_a_gpu_runs_in_the_simulator():
     outer, inner = s[B].split(B.op.axis[0], 32)
     s[B].bind(outer, tvm.te.thread_axis("blockIdx.x"))
     s[B].bind(inner, tvm.te.thread_axis("threadIdx.x"))
-    with pytest.warns(CompatNote, match="no GPU is used; the simulator runs it"):
+    with pytest.warns(CompatNote, match="the simulator runs it, not a GPU"):
         add = tvm.build(s, [A, B], "cuda", name="add")
     a, b = tvm.nd.array(np.arange(64, dtype="float32"), tvm.gpu()), tvm.nd.empty((64,))
     add(a, b)
@@ -118,7 +118,7 @@ def test_a_program_for_a_gpu_runs_in_the_simulator():
     with pytest.warns(CompatNote, match="the times are the simulator's, not those of a GPU"):
         evaluate = add.time_evaluator("add", tvm.gpu(), number=100)
     assert evaluate(a, b).mean > 0
-    with pytest.raises(DeviceUnavailable, match="a simulated program has no code for a device"):
+    with pytest.raises(DeviceUnavailable, match="a simulated program has no device code"):
         add.export_library("add.so")
     with pytest.raises(UserError, match="there is no such function"):
         add["sub"]

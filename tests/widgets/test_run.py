@@ -145,7 +145,7 @@ def test_a_run_can_be_cancelled():
 
 def test_one_run_at_a_time():
     def again(explorer):
-        assert "under way already" in send(explorer, "measure")["status"]["text"]
+        assert "in progress already" in send(explorer, "measure")["status"]["text"]
 
     run(FakeStopwatch(), again)
 

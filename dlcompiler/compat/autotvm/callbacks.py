@@ -31,7 +31,7 @@ def log_to_file(
         ``"json"``.
     """
     if protocol != "json":
-        raise TuningError("log_to_file", "only JSON is written", got=repr(protocol))
+        raise TuningError("log_to_file", "only the JSON format is supported", got=repr(protocol))
 
     def callback(tuner: Any, inputs: Inputs, results: Results) -> None:
         del tuner
@@ -60,7 +60,7 @@ def progress_bar(
     """
     if si_prefix not in _PREFIXES:
         raise TuningError(
-            "progress_bar", "not a prefix of units", got=repr(si_prefix),
+            "progress_bar", "not an SI prefix", got=repr(si_prefix),
             expected=", ".join(map(repr, _PREFIXES)),
         )  # fmt: skip
     begun, done, best = time.perf_counter(), 0, 0.0

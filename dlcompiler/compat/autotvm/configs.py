@@ -225,7 +225,7 @@ class FallbackConfigEntity(ConfigSpace):
         wanted = len(self[name].size)
         if len(constraints) != wanted or any(limit < 1 and limit != -1 for limit in constraints):
             raise TuningError(
-                f"fall back to a split for {name!r}", "not a limit for each loop",
+                f"fall back to a split for {name!r}", "there must be one limit for each loop",
                 got=repr(list(constraints)), expected=f"{wanted} numbers, each positive or -1",
             )  # fmt: skip
         for limit in reversed(constraints):
@@ -280,7 +280,7 @@ class ConfigEntity(Choices):
             return ConfigEntity.of_values(int(json_dict["index"]), values)
         except (KeyError, TypeError, ValueError) as error:
             raise TuningError(
-                "read a config", "not what to_json_dict writes", got=repr(json_dict),
+                "read a config", "the data was not written by to_json_dict", got=repr(json_dict),
                 because=f"{type(error).__name__}: {error}",
             ) from error  # fmt: skip
 

@@ -66,7 +66,9 @@ class LocalBuilder:
     def __post_init__(self) -> None:
         if self.build_func != "default":
             raise TuningError(
-                "LocalBuilder", "only the default build function is here", got=str(self.build_func)
+                "LocalBuilder",
+                "only the default build function is available",
+                got=str(self.build_func),
             )
 
 

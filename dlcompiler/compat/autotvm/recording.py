@@ -131,6 +131,6 @@ def _pair(line: LogLine) -> tuple[MeasureInput, MeasureResult]:
 def _check(protocol: str) -> None:
     if protocol != "json":
         raise TuningError(
-            "autotvm.record", "only JSON is read and written", got=repr(protocol),
-            because="unpickling runs code that a file chooses",
+            "autotvm.record", "only the JSON format is supported", got=repr(protocol),
+            because="unpickling would run code from the file",
         )  # fmt: skip

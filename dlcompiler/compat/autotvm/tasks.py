@@ -100,7 +100,7 @@ class Task:
         if self.name not in TEMPLATES:
             close = difflib.get_close_matches(self.name, TEMPLATES, n=1)
             raise TuningError(
-                f"find the task {self.name!r}", "no template of this name was declared",
+                f"find the task {self.name!r}", "no template has this name",
                 expected=", ".join(map(repr, TEMPLATES)) or "@autotvm.template(name)",
                 hint=f"did you mean {close[0]!r}?" if close else None,
             )  # fmt: skip
@@ -190,7 +190,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _TaskOperator(Operator):
-    """A classic template as an operator: it makes its schedule itself."""
+    """A classic template as an operator; the template makes the schedule itself."""
 
     task: Task | None = None
 
@@ -216,7 +216,7 @@ def _read(schedule: Schedule, args: Sequence[te.Tensor]) -> tuple[te.Tensor, ...
 
 
 def _no_schedule(*given: object) -> None:
-    raise TuningError("schedule a classic template", "it makes its schedule itself")
+    raise TuningError("schedule a classic template", "this template makes its own schedule")
 
 
 def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = None) -> Task:

@@ -51,7 +51,7 @@ class Tuner(Named):
             )  # fmt: skip
         if options:
             names = ", ".join(sorted(options))
-            note(f"{type(self).__name__}: {names}: the search here has its own settings", 3)
+            note(f"{type(self).__name__}: {names}: ignored; this search has settings of its own", 3)
         self.task = task
         """What is tuned."""
         self.best_config: ConfigEntity | None = None

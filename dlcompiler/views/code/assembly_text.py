@@ -1,4 +1,4 @@
-"""Assembly as LLVM printed it, without what only an assembler needs, tied to its loops.
+"""Assembly printed by LLVM, without assembler directives; each instruction has its loops.
 
 LLVM writes ``.loc file line column`` where the line of the program changes; the lines of the
 program are those of the debug information. Kept are instructions, the labels that they name and the

@@ -1,7 +1,7 @@
-"""Generated code as lines that know their loops: LLVM IR and assembly, by their debug lines.
+"""LLVM IR and assembly as lines with the loops that they come from, found by debug lines.
 
-Above each run of instructions stands the line of the program that they carry out. Of long code only
-a part is shown: the part round what was chosen.
+Each run of instructions has the line of the program that it carries out as its heading. If the code
+is long, only the part around the chosen loop is shown.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def code_of(
 
 
 def place_of(code: Code, chosen: str | None, first: int = 0) -> int:
-    """Return where the lines begin that should be shown: 0 where all of them can be.
+    """Return the first line to show; 0 if all lines fit.
 
     Parameters
     ----------

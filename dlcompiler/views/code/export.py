@@ -1,4 +1,4 @@
-"""A schedule as something to take away: Python, and a notebook.
+"""Write a schedule as a Python program, or as a notebook.
 
 JSON and links, which are read back, are in `schedule.saved`.
 """

@@ -1,4 +1,4 @@
-"""The expressions of a schedule's state as notation: each index variable knows its loops."""
+"""The expressions of a state as notation; each index variable has the keys of its loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes of a lowering as a picture that stands still: a table, and what each pass changed."""
+"""The passes of a lowering as static HTML: a table, and the changes made by each pass."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COLUMNS = ("", "pass", "effect", "nodes", "needs", "gives")
 
 
 def passes_html(changes: Sequence[Change], passes: Sequence[Pass]) -> list[Markup]:
-    """Return the table of the passes, and then each difference, folded but for the first.
+    """Return the table of the passes and each difference; only the first one is unfolded.
 
-    Times are left out: they are measured, and would make each picture another one.
+    Times are left out, so that the same program always gives the same HTML.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The passes of a pipeline as steps: what each changed, how long it took, what it needs and gives.
+"""The passes of a pipeline as a list: changes, time, and required and established properties.
 
 Observers of the pipeline see every pass with the program before and after it; this makes a list of
 what they saw, and the difference that one pass made, line by line.

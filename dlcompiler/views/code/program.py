@@ -1,4 +1,4 @@
-"""A lowered program line by line: where each line comes from, and what the last step changed."""
+"""The lines of a lowered program, with their loops and the changes of the last step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LINES = 400
 LONGEST_LINE = 500
 """A longer line is cut, with ``…`` at its end."""
 _MOST_TOKENS = 24
-"""The rest of a line of more is one piece: a program is to stay below 1 MB."""
+"""After so many pieces, the rest of a line is one piece; this keeps a program below 1 MB."""
 
 Status = Literal["same", "added", "removed"]
 TokenKind = Literal["keyword", "kind", "number", "text", "axis", "comment"]

@@ -1,4 +1,4 @@
-"""The steps of a schedule as Python: each line knows its state and its loops."""
+"""The steps of a schedule as Python; each line has its state and the keys of its loops."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def barrier_places(state: State) -> tuple[BarrierPlace, ...]:
 
 
 def _barriers(stmt: Stmt, around: str | None) -> Iterator[BarrierPlace]:
-    """Yield the barriers inside a statement; `around` is the key of the loop that it is in."""
+    """Yield the barriers inside a statement; `around` is the key of the loop around it."""
     if isinstance(stmt, For):
         around = next((key for key in keys_of(stmt) if "/" in key), around)
     parts = [child for child in children(stmt) if isinstance(child, Stmt)]

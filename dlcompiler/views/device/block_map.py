@@ -1,4 +1,4 @@
-"""Which thread touches what: a grid of threads beside a grid of a buffer's elements."""
+"""Draw a grid of threads beside a grid of the elements that they touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop nest that a step would lead to, row by row against the one that it starts from."""
+"""Compare the loop nest after a step with the nest before it, row by row."""
 
 from __future__ import annotations
 

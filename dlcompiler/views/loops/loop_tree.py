@@ -1,4 +1,4 @@
-"""The loop nest of a schedule as rows: stages, their loops, and what stands inside these."""
+"""The loop tree: the stages, loops, statements and barriers of a schedule as rows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class PendingObligation(TypedDict):
 
 
 class LoopTree(TypedDict):
-    """A loop nest, and what of the schedule has no loops."""
+    """The rows of a loop nest, and the inputs and inlined stages, which have no loops."""
 
     rows: list[Row]
     inputs: list[str]
@@ -128,7 +128,7 @@ def loop_tree(schedule: Schedule) -> LoopTree:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where rows go: inside `parent`, which runs its inside `runs` times."""
+    """A position for rows: inside `parent`, whose body runs `runs` times."""
 
     parent: str | None
     depth: int
@@ -142,7 +142,7 @@ class _Place:
         return replace(self, runs=_times(self.runs, extent), threads=threads)
 
     def shared(self, scope: str) -> _Place:
-        """Return the place of a stage here that threads which share its memory compute once."""
+        """Return the place of a stage here; threads that share its memory compute it once."""
         runs = self.runs
         for kind, extent in self.threads:
             if runs is not None and isinstance(extent, int) and extent and is_sharer(scope, kind):
@@ -349,7 +349,7 @@ def _sign(kind: LoopKind) -> str:
 
 
 def _joined(state: State) -> dict[str, Collection[Axis]]:
-    """Return the loops of each stage that are run by threads around it, and are no loops."""
+    """Return the axes of each stage that run on threads of an outer loop, so they are no loops."""
     if not has_bounds(state):
         return {stage.name: () for stage in state.stages}
     return {name: bounds.joined for name, bounds in infer_bounds(state).stages.items()}

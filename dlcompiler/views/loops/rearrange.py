@@ -1,4 +1,4 @@
-"""A row of the loop tree put at the place of another one: the step that this means."""
+"""Turn the drag of one row of the loop tree onto another one into a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the accesses inside a loop move from one of its iterations to the next, in words."""
+"""Strides of the accesses inside each loop, in words for the labels of the loop tree."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ def with_strides(
 def stride_words(schedule: Schedule, args: Sequence[Tensor], target: Target) -> dict[str, str]:
     """Return the strides of each loop in words, by its key in the loop tree.
 
-    A buffer is named where all accesses to it inside the loop move evenly, by as much; one that
-    the loop does not move in is not.
+    A buffer is named if all accesses to it inside the loop have the same stride, other than 0.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a split costs whose number does not divide: iterations that a guard turns into nothing."""
+"""The tail of a split: the iterations that a guard skips if the factor does not divide."""
 
 from __future__ import annotations
 

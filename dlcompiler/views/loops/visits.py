@@ -1,4 +1,4 @@
-"""What a step of an iteration space touches, element by element.
+"""The elements that one step of an iteration space touches.
 
 The page has the same rules (``js/visits.js``); a test compares them.
 """

@@ -33,7 +33,7 @@ def footprint_of(
     Raises
     ------
     DLCompilerError
-        If the state owes something, or the sizes are known only when the program runs.
+        If the state has a pending obligation, or the sizes are known only when the program runs.
     """
     line_bytes = target.caches[0].line if target.caches else 64
     return _counted(program, tuple(args), line_bytes)
@@ -43,7 +43,7 @@ def footprint_of(
 def _counted(
     program: Schedule | State, args: tuple[Tensor, ...], line_bytes: int
 ) -> ProgramFootprint:
-    # Without the checks of a build: what is drawn may be a step that nobody will take.
+    # The checks of a build are left out: a preview draws states that may never be built.
     state = program.state if isinstance(program, Schedule) else program
     check_obligations(state, "main")
     check_args(state, args, "main")
@@ -53,7 +53,7 @@ def _counted(
 def is_for_device(footprint: ProgramFootprint, target: Target) -> bool:
     """Tell whether a program is for the threads of a device: by its target, or by its loops.
 
-    What a model of a CPU's caches says does not hold for it.
+    A cache model for CPUs does not apply to such a program.
     """
     loops = (nest.loop for nest in footprint.root.walk() if nest.loop is not None)
     return bool(target.thread_axes) or any(is_thread(loop.kind) for loop in loops)
@@ -69,8 +69,8 @@ def loop_of(nest: Nest) -> str | None:
 def nest_of(footprint: ProgramFootprint, key: str | None) -> Nest:
     """Return the loop that a key of the loop tree names.
 
-    Of several, such as the one that initialises and the one that adds, the one that runs most. Of
-    a loop that has gone since it had one iteration, and of a stage, what is around it.
+    If several loops have the key (one initialises, one adds), return the one that runs most often.
+    For a stage, or a loop that was removed because it had one iteration, return the loop around it.
     """
     if key is None:
         return footprint.root

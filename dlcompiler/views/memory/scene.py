@@ -1,4 +1,4 @@
-"""The picture of what one iteration touches, level by level, and what moves between them."""
+"""Draw the buffers that one iteration touches, by level of memory, and the traffic between."""
 
 from __future__ import annotations
 

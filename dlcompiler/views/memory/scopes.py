@@ -1,4 +1,4 @@
-"""Where each buffer lives while a loop runs, and what moves between the levels of memory."""
+"""The level of memory that holds each buffer while a loop runs, and the traffic between levels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dlcompiler.views.render.scene import Scene
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an iteration touches of a buffer, at the level where it fits."""
+    """The part of a buffer that an iteration touches, in the level where it fits."""
 
     footprint: Footprint
     bytes: int
@@ -37,7 +37,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class LoopTraffic:
-    """What a loop moves in and out of a level, in all; predicted."""
+    """The bytes that a loop moves into and out of a level, in total; predicted."""
 
     key: str | None
     """None: the whole program."""
@@ -93,7 +93,7 @@ class MemoryUse:
     """Nearest first; memory last."""
     scopes: tuple[Scope, ...]
     compulsory_bytes: int
-    """What no schedule saves; [byte]."""
+    """Bytes that every schedule moves; [byte]."""
 
     @property
     def touched_bytes(self) -> int:
@@ -106,7 +106,7 @@ def memory_scopes(
 ) -> Scene:
     """Return the picture of where buffers live while one iteration of a loop runs.
 
-    Of a program for a GPU: in which of the device's memories.
+    For a program on a GPU, the picture shows the memories of the device.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
-"""The picture of a block of threads: which block and phase it shows, recorded beside the notebook.
+"""The picture of a block of threads; the block is recorded in a thread of its own.
 
-The interpreter runs a block in a thread of its own: what takes longer than a click may is shown
-when it is ready.
+A recording that takes longer than `PATIENCE_S` is shown when it is ready.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How much of the workbench is shown: levels, and presets of panes. All of it is data.
+"""Levels and presets: which panes, pictures and primitives the workbench shows.
 
-A level or a preset hides panes, tabs and primitives and changes nothing else: the schedule, its
-history, the chosen loop and the open tabs stay, and are there again at another level.
+A level or a preset only hides panes, tabs and primitives. The schedule, its history, the chosen
+loop and the open tabs stay as they are.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class LoopPicture(PicturePane):
 
 
 class MemoryScopes(LoopPicture):
-    """Where what an iteration touches lives on the target, and what moves between the levels."""
+    """The memories of the target that hold what an iteration touches, and the traffic between."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
     first_words = "Choose a loop by a click on a mark."
@@ -154,7 +154,7 @@ class ScheduleGraph(PicturePane):
     >>> A = te.placeholder((64,), name="A")
     >>> B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
     >>> print(ScheduleGraph(create_schedule(B.op)).static_text().splitlines()[1])
-    1 stage reads 1 input.
+    1 input, 1 computed stage: 0 inside a loop of a reader, 0 inlined.
     """
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("stages", "axes")}

@@ -1,4 +1,4 @@
-"""What the workbench does without a front end: requests in, another state out."""
+"""The state of a workbench, and the requests that change it; needs no front end."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Session:
         return made
 
     def close(self) -> None:
-        """End what works beside the notebook."""
+        """End the background work."""
         self.code.compiling.close()
         self.blocks.close()
 
@@ -201,7 +201,7 @@ class Session:
         return [name for name in offered if name in only] or list(only)
 
     def follow(self, text: str = "") -> None:
-        """Take over where the schedule is now, and say what happened."""
+        """Show the current state of the schedule, and say what happened."""
         if not text:
             text = f"Elsewhere: {self.schedule.node.title()}."
         details = tuple(("pending", str(item)) for item in self.schedule.obligations)
@@ -209,7 +209,7 @@ class Session:
         self.refresh()
 
     def refresh(self) -> None:
-        """Draw the tree anew, and keep as much of the choice as there still is."""
+        """Compute the loop tree again; keep the chosen loop if it still exists."""
         self.exported = {}
         before = self.chosen
         self.preview = {}

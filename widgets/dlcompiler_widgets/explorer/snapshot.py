@@ -1,4 +1,4 @@
-"""What the workbench shows, pane by pane: a pure reading of a session."""
+"""The contents of each pane of the workbench, read from a session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def bar(session: Session) -> Json:
-    """Return what concerns the whole schedule."""
+    """Return the contents of the bar: what concerns the whole schedule."""
     node, following = session.schedule.node, session.schedule.next_node
     return {
         "name": session.name,
@@ -52,7 +52,7 @@ def tree(session: Session) -> Json:
 
 
 def moves(session: Session) -> Json:
-    """Return what may be done to the chosen loop."""
+    """Return the possible steps for the chosen loop."""
     offered = session.layout.primitives
     key = (session.schedule.node.id, session.chosen, session.layout.level)
     if key not in session.palettes:
@@ -99,7 +99,7 @@ def history(session: Session) -> Json:
 
 
 def advice(session: Session) -> Json:
-    """Return what is said of the schedule, in words."""
+    """Return the advice on the schedule."""
     return dict(advice_on(session.schedule, session.args, session.target))
 
 
@@ -109,7 +109,7 @@ def compare(session: Session) -> Json:
 
 
 def export(session: Session) -> Json:
-    """Return what is shown to be taken away, or nothing."""
+    """Return the export that is shown, or nothing."""
     return session.exported
 
 

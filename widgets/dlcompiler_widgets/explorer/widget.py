@@ -1,4 +1,4 @@
-"""The workbench as widgets: traits and callbacks. What they mean is in `session`."""
+"""The workbench as a widget: traits and callbacks; `session` handles the requests."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ def _product(
     where = f"{NAMES[rank]} {name}"
     if (lhs.ndim, rhs.ndim) != (rank, rank) or lhs.dtype != rhs.dtype:
         raise ExpressionError(
-            where, "not two tensors of one dtype with the dimensions needed",
+            where, "it needs two tensors of one dtype, with the right number of dimensions",
             got=f"{lhs!r} and {rhs!r}", expected=f"{rank} dimensions each",
         )  # fmt: skip
     *batch, n, k = (*lhs.shape[:-2], *reversed(lhs.shape[-2:])) if transa else lhs.shape
     *others, inner, m = (*rhs.shape[:-2], *reversed(rhs.shape[-2:])) if transb else rhs.shape
     if inner != k or batch != others:
         raise ExpressionError(
-            where, "the shapes do not fit", got=f"{lhs.shape} and {rhs.shape}",
+            where, "the shapes do not match", got=f"{lhs.shape} and {rhs.shape}",
             expected="as many columns of the first as rows of the second",
         )  # fmt: skip
     tensor: te.Tensor = te.extern(

@@ -28,7 +28,7 @@ def create_shared(output: Any, objects: Any, options: Sequence[str] | None = Non
         The path and what it is: without a C compiler, a container of this project.
     """
     if options:
-        note("create_shared: the options are not used")
+        note("create_shared: the options are ignored")
     items = objects if isinstance(objects, list | tuple) else [objects]
     written = link_shared(Path(output), [Path(item) for item in items])
     if written.surprise:

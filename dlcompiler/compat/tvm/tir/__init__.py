@@ -90,7 +90,7 @@ class Select(metaclass=_Form):
 
 def _no_extent(*_arguments: Anything) -> Anything:
     raise ExpressionError(
-        "tir.Any", "an extent has a name here", hint='n = te.var("n") is known when a call gives it'
+        "tir.Any", "a symbolic extent needs a name", hint='declare it: n = te.var("n")'
     )
 
 
