@@ -14,7 +14,7 @@ from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
 
 LARGEST = 10**4000
-"""Largest number of a step. A split clips it; a trace must be able to print it, and Python
+"""Largest number in a step. A split clips it; a trace must be able to print it, and Python
 prints no integer of more than 4,300 digits; [1]."""
 
 
@@ -66,6 +66,9 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
     for name, value in args.items():
         kind = item.parameters[name]
+        if isinstance(value, int) and abs(value) > LARGEST:
+            got = shown_number(value)
+            return Illegal("limit", f"{name} is out of range", got=got, expected="±10^4000 at most")
         if kind == "stages":
             if refused := _wrong_stages(state, name, value):
                 return refused[0]  # `Illegal` is falsy
@@ -75,9 +78,6 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
         if kind == "int" and isinstance(value, list | tuple | dict):  # for example, from a trace
             got = f"{value!r} ({type(value).__name__})"
             return Illegal("structural", f"{name} must be an integer", got=got)
-        if kind == "int" and isinstance(value, int) and value > LARGEST:
-            got = shown_number(value)
-            return Illegal("limit", f"{name} is too large", got=got, expected="at most 10^4000")
         if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
             known = ", ".join(stage.name for stage in state.stages)
             return Illegal(

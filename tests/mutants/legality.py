@@ -58,7 +58,7 @@ def output_inlined(patch: Patch) -> None:
 @LEGALITY(OBLIGATIONS, quick=True)
 def outside_reader_allowed(patch: Patch) -> None:
     """`compute_at` does not look at readers outside the loop."""
-    patch.function("schedule.obligations:is_inside", lambda original, *args: True)
+    patch.function("schedule.legality.obligations:is_inside", lambda original, *args: True)
 
 
 @LEGALITY(VALIDITY)
@@ -68,26 +68,26 @@ def only_the_first_reader_counts(patch: Patch) -> None:
     def wrong(original, state, stage):
         return original(state, stage)[:1]
 
-    for module in ("schedule.validity", "schedule.obligations"):
+    for module in ("schedule.legality.validity", "schedule.legality.obligations"):
         patch.value(module, "consumers", lambda state, stage: wrong(consumers, state, stage))
 
 
 @LEGALITY(OBLIGATIONS)
 def obligation_not_raised(patch: Patch) -> None:
     """An attachment to a loop that is gone owes nothing."""
-    patch.function("schedule.obligations:obligations", lambda original, state: ())
+    patch.function("schedule.legality.obligations:obligations", lambda original, state: ())
 
 
 @LEGALITY(VALIDITY)
 def states_not_checked(patch: Patch) -> None:
     """Nothing looks at the state that a step leads to."""
-    patch.function("schedule.validity:problems", lambda original, *states: iter(()))
+    patch.function("schedule.legality.validity:problems", lambda original, *states: iter(()))
 
 
 @LEGALITY(VALIDITY)
 def two_vectorized_loops_allowed(patch: Patch) -> None:
     """A nest may have several vectorized loops."""
-    patch.function("schedule.validity:_loop_problems", lambda original, stage: iter(()))
+    patch.function("schedule.legality.validity:_loop_problems", lambda original, stage: iter(()))
 
 
 @LEGALITY("schedule/primitives/fuse.py")
@@ -116,26 +116,26 @@ def reorder_drops_a_loop(patch: Patch) -> None:
 @LEGALITY(VALIDITY)
 def started_outside(patch: Patch) -> None:
     """What starts a reduction may be computed inside its loops."""
-    patch.function("schedule.validity:_starts_outside", lambda original, *args: False)
+    patch.function("schedule.legality.validity:_starts_outside", lambda original, *args: False)
 
 
 @LEGALITY("schedule/legality/reducers.py")
 def any_order_allowed(patch: Patch) -> None:
     """Reductions that mind their order may be reordered."""
-    patch.function("schedule.reducers:_require", lambda original, *args: None)
+    patch.function("schedule.legality.reducers:_require", lambda original, *args: None)
 
 
 @LEGALITY("schedule/inference/relations.py")
 def padding_of_layouts_read(patch: Patch) -> None:
     """Splits that do not divide guard nothing in caches and partial results."""
-    patch.function("schedule.relations:guards", lambda original, relations, values: [])
+    patch.function("schedule.inference.relations:guards", lambda original, relations, values: [])
 
 
 @LEGALITY("schedule/inference/layout_bodies.py")
 def padding_computed(patch: Patch) -> None:
     """A layout computes its padding, too, and reads outside for it."""
     patch.function(
-        "schedule.layout_bodies:layout_bodies",
+        "schedule.inference.layout_bodies:layout_bodies",
         lambda original, op, values, condition: original(op, values, None),
     )
 
@@ -150,14 +150,14 @@ def rounding_changes_no_nest(patch: Patch) -> None:
         old = before.stage(stage.name)
         return original(replace(stage, rounded=old.rounded), before)
 
-    patch.function("schedule.validity:_has_same_nest", wrong)
+    patch.function("schedule.legality.validity:_has_same_nest", wrong)
 
 
 @LEGALITY(VALIDITY)
 def whole_axes_are_the_longest(patch: Patch) -> None:
     """Unrolled loops are judged by the extents that their axes were made with."""
     patch.function(
-        "schedule.bounds:largest_extents",
+        "schedule.inference.bounds:largest_extents",
         lambda original, stage: {axis: axis.extent for axis in stage.paths},
     )
 
@@ -166,7 +166,7 @@ def whole_axes_are_the_longest(patch: Patch) -> None:
 def anything_computed_ahead(patch: Patch) -> None:
     """`double_buffer` does not ask what its stage reads, nor how its loop runs."""
     patch.function(
-        "schedule.double_buffers:double_buffer_problems", lambda original, *args: iter(())
+        "schedule.legality.double_buffers:double_buffer_problems", lambda original, *args: iter(())
     )
 
 

@@ -21,14 +21,14 @@ BOUNDS, NEST = "schedule/inference/bounds.py", "lowering/loop_builder.py"
 @LOWERING(BOUNDS, quick=True)
 def tail_guard_dropped(patch: Patch) -> None:
     """A split that does not divide gets no guard."""
-    patch.method("schedule.bounds:_Inference", "guards", lambda original, *args: ())
+    patch.method("schedule.inference.bounds:_Inference", "guards", lambda original, *args: ())
 
 
 @LOWERING(BOUNDS, quick=True)
 def predicate_inverted(patch: Patch) -> None:
     """An iteration runs when its guard does not hold."""
     patch.method(
-        "schedule.bounds:_Inference",
+        "schedule.inference.bounds:_Inference",
         "guards",
         lambda original, *args: tuple(Not(guard) for guard in original(*args)),
     )
@@ -38,7 +38,7 @@ def predicate_inverted(patch: Patch) -> None:
 def last_guard_dropped(patch: Patch) -> None:
     """Of several guards, the last one is forgotten."""
     patch.method(
-        "schedule.bounds:_Inference",
+        "schedule.inference.bounds:_Inference",
         "guards",
         lambda original, *args: guards[:-1] if len(guards := original(*args)) > 1 else guards,
     )
@@ -52,7 +52,7 @@ def outer_extent_rounded_down(patch: Patch) -> None:
         outer, inner = original(extent, factor, nparts, **options)
         return (max(extent // inner, 1) if factor else outer), inner
 
-    patch.function("schedule.bounds:split_extents", wrong)
+    patch.function("schedule.inference.bounds:split_extents", wrong)
 
 
 @LOWERING(BOUNDS)
@@ -63,7 +63,7 @@ def nparts_rounded_down(patch: Patch) -> None:
         outer, inner = original(extent, factor, nparts, **options)
         return outer, (max(extent // outer, 1) if nparts else inner)
 
-    patch.function("schedule.bounds:split_extents", wrong)
+    patch.function("schedule.inference.bounds:split_extents", wrong)
 
 
 @LOWERING(BOUNDS, quick=True)
@@ -90,7 +90,7 @@ def region_from_zero(patch: Patch) -> None:
     def wrong(original, *args):
         return tuple(Span(span.first.plus(span.first, -1), span.extent) for span in original(*args))
 
-    patch.method("schedule.bounds:_Inference", "region", wrong)
+    patch.method("schedule.inference.bounds:_Inference", "region", wrong)
 
 
 @LOWERING(BOUNDS)
@@ -106,14 +106,16 @@ def region_of_the_loop_above(patch: Patch) -> None:
         deeper = parent.leaves[at + 1 : at + 2]
         return (*enclosing, *(self.done[parent.name].loop_vars[leaf] for leaf in deeper))
 
-    patch.method("schedule.bounds:_Inference", "enclosing", wrong)
+    patch.method("schedule.inference.bounds:_Inference", "enclosing", wrong)
 
 
 @LOWERING(BOUNDS, quick=True)
 def fused_axes_swapped(patch: Patch) -> None:
     """Of a fused loop, the quotient counts the inner axis and the remainder the outer one."""
     other = {"floordiv": "floormod", "floormod": "floordiv"}
-    patch.value("schedule.relations", "binary", lambda op, a, b: Binary(other.get(op, op), a, b))
+    patch.value(
+        "schedule.inference.relations", "binary", lambda op, a, b: Binary(other.get(op, op), a, b)
+    )
 
 
 @LOWERING(BOUNDS)
@@ -124,7 +126,7 @@ def split_steps_too_far(patch: Patch) -> None:
         is_step = op == "mul" and isinstance(b, Const)
         return Binary(op, a, index_const(int(b.value) + 1) if is_step else b)
 
-    patch.value("schedule.relations", "binary", wrong)
+    patch.value("schedule.inference.relations", "binary", wrong)
 
 
 @LOWERING(NEST, quick=True)
@@ -231,7 +233,7 @@ def guard_of_attached_region_dropped(patch: Patch) -> None:
         result = original(self, stage)
         return replace(result, guards=()) if isinstance(stage.attachment, AttachedAt) else result
 
-    patch.method("schedule.bounds:_Inference", "stage_bounds", wrong)
+    patch.method("schedule.inference.bounds:_Inference", "stage_bounds", wrong)
 
 
 @LOWERING(NEST)
@@ -257,7 +259,7 @@ def inlined_with_the_wrong_axis(patch: Patch) -> None:
         }
         return original(parts, turned)
 
-    patch.function("schedule.inlining:_inline", wrong)
+    patch.function("schedule.inference.inlining:_inline", wrong)
 
 
 @LOWERING("schedule/primitives/cache_write.py")
@@ -300,14 +302,16 @@ def start_forgotten(patch: Patch) -> None:
 @LOWERING(BOUNDS, tests="schedule")
 def threads_clipped(patch: Patch) -> None:
     """Splits that threads derive from are clipped to the extent, too."""
-    patch.function("schedule.threads:axes_of_threads", lambda original, stage: frozenset())
+    patch.function(
+        "schedule.inference.threads:axes_of_threads", lambda original, stage: frozenset()
+    )
 
 
 @LOWERING(BOUNDS, tests="schedule")
 def only_the_loops_of_threads_keep_their_factor(patch: Patch) -> None:
     """Of several splits around a loop of threads, only the last one keeps its factor."""
     patch.function(
-        "schedule.threads:axes_of_threads",
+        "schedule.inference.threads:axes_of_threads",
         lambda original, stage: original(replace(stage, relations=())),
     )
 
@@ -319,4 +323,4 @@ def nothing_is_clipped(patch: Patch) -> None:
     def wrong(original, extent, factor, nparts, *, is_clipped=True):
         return original(extent, factor, nparts, is_clipped=False)
 
-    patch.function("schedule.bounds:split_extents", wrong)
+    patch.function("schedule.inference.bounds:split_extents", wrong)

@@ -234,7 +234,7 @@ def checks_stay_behind(patch: Patch) -> None:
 @SAFETY("te/extern/checks.py", tests="te/test_extern_checks.py")
 def facts_outlive_stores(patch: Patch) -> None:
     """A condition on an element holds on, though its buffer is written."""
-    patch.method("te.extern_checks:_Place", "forgetting", lambda original, self, *parts: self)
+    patch.method("te.extern.checks:_Place", "forgetting", lambda original, self, *parts: self)
 
 
 @SAFETY("te/extern/checks.py", tests="te/test_extern_checks.py")
@@ -246,7 +246,7 @@ def stores_unchecked(patch: Patch) -> None:
             return iter(())
         return original(self, stmt)
 
-    patch.method("te.extern_checks:_Place", "checks", wrong)
+    patch.method("te.extern.checks:_Place", "checks", wrong)
 
 
 @SAFETY("codegen/llvm/assertions.py", tests="lowering/test_index_checks.py")
@@ -262,7 +262,7 @@ def values_reported_in_reverse(patch: Patch) -> None:
 @SAFETY("te/extern/zeros.py", tests="te/test_hybrid_zeros.py")
 def scripts_begin_with_anything(patch: Patch) -> None:
     """What a hybrid script reads or returns unwritten is what was in memory."""
-    patch.function("te.zeros:_first_written", lambda original, *args: ())
+    patch.function("te.extern.zeros:_first_written", lambda original, *args: ())
 
 
 # -- reducers ----------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def scripts_begin_with_anything(patch: Patch) -> None:
 @SAFETY(LAWS, tests="te/test_reducer_laws.py")
 def identity_not_checked(patch: Patch) -> None:
     """Whatever a reducer calls its identity is one."""
-    patch.function("te.reducer_laws:identity_violation", lambda original, *args, **options: None)
+    patch.function("te.reducers.laws:identity_violation", lambda original, *args, **options: None)
 
 
 @SAFETY("te/reducers/samples.py", tests="te/test_reducer_laws.py")
@@ -279,7 +279,7 @@ def samples_without_negatives(patch: Patch) -> None:
     """Reducers are tried on numbers that are not negative."""
     for name in ("_integers", "_floats"):
         patch.method(
-            "te.reducer_samples:_Points",
+            "te.reducers.samples:_Points",
             name,
             lambda original, self, dtype: np.abs(original(self, dtype)),
         )
@@ -294,13 +294,13 @@ def samples_without_edges(patch: Patch) -> None:
         return np.clip(found, 0 if dtype.startswith("u") else -5, 5).astype(found.dtype)
 
     for name in ("_integers", "_floats"):
-        patch.method("te.reducer_samples:_Points", name, wrong)
+        patch.method("te.reducers.samples:_Points", name, wrong)
 
 
 @SAFETY("schedule/legality/reducers.py", tests="te/test_reducer_laws.py")
 def grouping_is_enough(patch: Patch) -> None:
     """Values of a reducer may change places where they may be grouped."""
-    patch.function("te.reducer_laws:order_violation", lambda original, *args, **options: None)
+    patch.function("te.reducers.laws:order_violation", lambda original, *args, **options: None)
 
 
 # -- comparison, states and stored code --------------------------------------------------------

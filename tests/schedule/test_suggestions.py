@@ -340,3 +340,19 @@ def test_a_primitive_on_an_input_has_an_answer_or_none(matmul, name):
         return
     if found is not None:
         apply_all(matmul.s, found)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+@pytest.mark.parametrize("sign", [0, 1, -1])
+def test_a_primitive_on_an_inlined_stage_has_an_answer_or_none(chain, name, sign):
+    """Bounds are inferred for stages with loops only; an inlined one has none."""
+    chain.s[chain.P].compute_inline()
+    args = dict.fromkeys(REGISTRY[name].parameters, sign * 10**5000)
+    if "axis" in args:
+        args["axis"] = chain.P.op.axis[0]
+    try:
+        found = suggestion(chain.s, name, "P", args)
+    except ScheduleError:
+        return
+    if found is not None:
+        apply_all(chain.s, found)

@@ -79,7 +79,7 @@ class Refusal:
 
     def extent(self, axis: Axis) -> Extent:
         """Return the iterations of a loop: for an attached stage, those that its reader needs."""
-        if self.stage.is_placeholder:  # bounds are inferred for computed stages only
+        if self.stage.is_placeholder or self.stage.is_inlined:  # these have no bounds
             return axis.extent
         return extents_of(self.state, self.stage).get(axis, axis.extent)
 

@@ -87,7 +87,9 @@ def attached(refused: Refusal, host: StageState, leaf: Axis) -> Iterator[Candida
 
 def _of_compute_group_at(refused: Refusal) -> Iterator[Candidate]:
     """Yield the other loops of the same reader, the innermost first."""
-    for leaf in reversed(refused.state.stage(refused.call.args["parent"]).leaves):
+    parent = refused.call.args["parent"]
+    leaves = refused.state.stage(parent).leaves if refused.state.has_stage(parent) else ()
+    for leaf in reversed(leaves):
         if leaf is not refused.axis:
             yield refused.but(axis=leaf)
 
