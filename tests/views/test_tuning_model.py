@@ -53,7 +53,7 @@ def test_the_summary_says_how_well_it_ranked():
     scene = predicted_measured(seen())
     assert "52 trials were predicted" in scene["summary"]
     assert f"rank correlation {correlation(seen().rows):.2f}" in scene["summary"]
-    assert "in round 6 it is 0.80, with 50% of the fastest quarter" in scene["summary"]
+    assert "in round 6 it is 0.80; its top-k recall is 50%" in scene["summary"]
     assert scene["table"]["rows"][-1] == [6, 48, 8, 0.8, 0.5]
 
 
@@ -117,11 +117,11 @@ def test_the_most_important_features_come_first_and_the_rest_is_one_bar():
 
 def test_contributions_say_what_each_feature_does():
     scene = contributions(explained([1.0, -0.5, 0.0]), "trial 3", values={"a": True},
-                          measured_s=0.001)  # fmt: skip
+                          trial_s=0.001)  # fmt: skip
     assert scene["table"]["rows"] == [["a", "yes", "2× faster"], ["b", "", "1.41× slower"]]
     assert scene["summary"] == (
-        "trial 3 is predicted to take 691 µs (measured: 1 ms); the average prediction for the "
-        "measured trials is 977 µs."
+        "trial 3 is predicted to take 691 µs (it took 1 ms); the average prediction for the "
+        "successful trials is 977 µs."
     )
     bars = [m for m in scene["marks"] if m["shape"] == "rect"]
     assert bars[0]["x"] > bars[1]["x"]
@@ -137,9 +137,9 @@ def test_many_small_features_are_one_bar_with_their_product():
 def test_a_before_b_says_by_what_and_whether_it_was_true():
     a, b = explained([1.0, 0.25, 0.3]), explained([0.0, 0.75, 0.3])
     scene = why_before(a, b, ("trial 1", "trial 2"), values=({"a": 4}, {"a": 8}),
-                       measured_s=(2.0, 1.0))  # fmt: skip
+                       trial_s=(2.0, 1.0))  # fmt: skip
     assert scene["summary"] == (
-        "trial 1 (A) is predicted 1.41× faster than trial 2 (B); measured, it is 2× slower."
+        "trial 1 (A) is predicted 1.41× faster than trial 2 (B); in its trial it was 2× slower."
     )
     assert scene["table"]["rows"] == [["a", "4", "8", "2× faster"], ["b", "", "", "1.41× slower"]]
     assert "a: 4 | 8" in json.dumps(scene)

@@ -153,7 +153,7 @@ def test_a_figure_of_a_run_is_written_the_same_each_time():
 def test_a_figure_that_there_is_not_is_refused():
     with pytest.raises(DLCompilerError, match="there is no such picture"):
         figures.figure(watched_runs.seen(), "cost")
-    with pytest.raises(DLCompilerError, match="ask the cost model of a run: there is none"):
+    with pytest.raises(DLCompilerError, match="explain a run by its cost model: there is none"):
         figures.figure(watched_runs.seen(), "importance")
 
 

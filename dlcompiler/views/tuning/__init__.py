@@ -1,6 +1,6 @@
-"""A tuning run, watched: how the best rose, what the model knew, where it searched, what it cost.
+"""Pictures of a tuning run: best so far, cost model, search space, trials, and time spent.
 
-`watched` reads a run; every picture is a function of what it returns.
+`watched` takes a snapshot of a run; every picture is a pure function of that snapshot.
 """
 
 from dlcompiler.views.tuning.accuracy import correlation

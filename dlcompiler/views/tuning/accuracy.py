@@ -1,4 +1,4 @@
-"""How well a model ranked: what the rounds of a run say, and all of its trials together."""
+"""Rank correlation of the cost model's predictions over all trials of a run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dlcompiler.views.tuning.watched import TrialRow
 
 
 def correlation(rows: Sequence[TrialRow]) -> float | None:
-    """Return the rank correlation of all trials that were predicted; None: they are too few.
+    """Return the rank correlation over all trials with a prediction; None if there are too few.
 
-    A trial that failed has no time: it counts as infinitely slow, as in `autotune.rounds`.
+    A trial that failed has no time: it counts as infinitely slow, as in `autotune.run.rounds`.
     """
     known = [row for row in rows if row.predicted_s is not None]
     predicted = [row.predicted_s or 0.0 for row in known]

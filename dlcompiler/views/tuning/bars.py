@@ -1,4 +1,4 @@
-"""Bars with names: shares of a whole, and what speaks for and against."""
+"""Horizontal bar charts: shares of a whole, and positive and negative contributions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def factor(part: float) -> str:
 
 
 def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
-    """Return a bar for each difference [log2]: to the right what speeds up, left what slows."""
+    """Return a bar for each difference [log2]: speed-ups to the right, slow-downs to the left."""
     left = width * _NAME_SHARE
     middle = left + (width - left) / 2
     room = (width - left) / 2 - _VALUE_PX - 12

@@ -1,4 +1,4 @@
-"""How the best rose: every trial, the best until then, and what failed, by reason."""
+"""Chart of the best result so far, with every trial, and the failures by reason."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def best_so_far(
     chosen: int | None = None,
     width: float = USUAL,
 ) -> Scene:
-    """Return how the best rose.
+    """Return the chart of the best result so far.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _reached(seen: Watched, against: Against) -> float:
 
 
 def _rising(good: Sequence[TrialRow]) -> list[TrialRow]:
-    """Return the trials at which the best rose."""
+    """Return the trials that were faster than all before them."""
     found: list[TrialRow] = []
     for row in good:
         if not found or (row.seconds or 0) < (found[-1].seconds or 0):
@@ -166,7 +166,7 @@ def _curve(points: Sequence[tuple[float, float]], end: float) -> list[Mark]:
 def _lanes(
     failed: Sequence[TrialRow], x: Scale, against: Against, top: float
 ) -> tuple[list[Mark], float]:
-    """Return a row of ticks for each reason, and where they end [px]."""
+    """Return a row of ticks for each reason of failure, and the lower edge of the rows [px]."""
     marks: list[Mark] = []
     reasons: dict[str, list[TrialRow]] = {}
     for row in failed:
@@ -190,7 +190,7 @@ def _summary(seen: Watched, stride: int) -> str:
         return "No trial is done yet."
     parts = [f"{done_text(seen)} trials"]
     if best is None:
-        parts.append("none could be measured")
+        parts.append("none succeeded")
     else:
         rate = f"{best.gflops or 0:.3g} GFLOP/s"
         parts.append(f"best {rate} ({format_seconds(best.seconds or 0)}) at trial {best.index}")
@@ -204,7 +204,7 @@ def _summary(seen: Watched, stride: int) -> str:
 
 
 def _table(seen: Watched, rising: Sequence[TrialRow]) -> Table:
-    """Return the trials at which the best rose."""
+    """Return the trials that were faster than all before them."""
     last = rising[-_MOST_ROWS:]
     return {
         "columns": ["trial", "after [s]", "GFLOP/s", "time of a call", "why it was tried"],

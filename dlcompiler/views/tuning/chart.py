@@ -1,4 +1,4 @@
-"""Charts: scales, axes, and how the series of a picture look."""
+"""Parts of charts: scales, axes, legends, and the looks of their series."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Mark, Role
 
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 22.0, 38.0
-"""Room for words round a plot [px]."""
+"""Margins of a plot, for its labels [px]."""
 NARROWEST, WIDEST, USUAL = 420.0, 1200.0, 640.0
-"""Widths of pictures [px]."""
+"""Least, largest and usual width of a picture [px]."""
 BLUE, ORANGE, GREEN, PINK, AMBER, SKY, YELLOW = HUES
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
-"""Patterns beside the colours, so that lines are told apart without them."""
+"""Dash patterns, so that lines can be distinguished without their colours."""
 VIRIDIS = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 """Slow to fast. **Source:** S. van der Walt, N. Smith, matplotlib 1.5, 2015; eight steps."""
 _CHAR_PX = 6.6
 Format: TypeAlias = Callable[[float], str]
-"""Says a value of an axis in words."""
+"""Formats a value of an axis."""
 _CEILINGS = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 4.8, 6, 8, 10)
 _STEPS = (1, 2, 5, 10)
 
@@ -44,7 +44,7 @@ def nice_ceiling(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From values to pixels.
+    """Map values to pixels, linearly or logarithmically.
 
     Examples
     --------
@@ -56,15 +56,15 @@ class Scale:
     low: float
     high: float
     start: float
-    """Where `low` is [px]."""
+    """Position of `low` [px]."""
     end: float
-    """Where `high` is [px]."""
+    """Position of `high` [px]."""
     is_log: bool = False
     is_whole: bool = False
-    """Whether only whole numbers are named."""
+    """Whether ticks are whole numbers only."""
 
     def at(self, value: float) -> float:
-        """Return the place of a value; one outside stands at the end [px]."""
+        """Return the position of a value, clamped to the ends of the scale [px]."""
         low, high, value = (
             (math.log(max(each, 1e-300)) for each in (self.low, self.high, value))
             if self.is_log
@@ -74,7 +74,7 @@ class Scale:
         return round(self.start + (self.end - self.start) * min(max(share, 0.0), 1.0), 1)
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Return round values to be named."""
+        """Return the values of the ticks."""
         if self.is_log:
             return _decades(self.low, self.high)
         most = max(min(most, int(self.high - self.low)), 1) if self.is_whole else most
@@ -102,7 +102,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def log_scale(values: Sequence[float], start: float, end: float) -> Scale:
-    """Return a logarithmic scale with room for positive values; its ends are round."""
+    """Return a logarithmic scale with round ends that holds all positive values."""
     low, high = min(values, default=1e-3), max(values, default=1e-2)
     unit = 10.0 ** math.floor(math.log10(low))
     low = max(each * unit for each in (0.5, 1, 2, 5) if each * unit <= low * 1.0001)
@@ -115,12 +115,12 @@ def _above(value: float) -> float:
 
 
 def number(value: float) -> str:
-    """Return a number as an axis says it."""
+    """Return a number as an axis shows it."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def seconds(value: float) -> str:
-    """Return a time as an axis says it."""
+    """Return a time as an axis shows it."""
     return format_seconds(value)
 
 
@@ -130,7 +130,7 @@ def axes(
     labels: tuple[str, str],
     formats: tuple[Format, Format] = (number, number),
 ) -> list[Mark]:
-    """Return the frame of a plot: grid lines, their values, and what is plotted."""
+    """Return the frame of a plot: grid lines, tick values, and the titles of both axes."""
     marks: list[Mark] = []
     for value in y.ticks(5):
         at = y.at(value)
@@ -156,7 +156,7 @@ Anchor: TypeAlias = Literal["start", "middle", "end"]
 
 
 def text(x: float, y: float, words: str, anchor: Anchor = "start", role: Role = "soft") -> Mark:
-    """Return words; `anchor` says which end of them is at `x`."""
+    """Return a text; `anchor` says which end of it is at `x`."""
     return {
         "shape": "text",
         "role": role,
@@ -168,7 +168,7 @@ def text(x: float, y: float, words: str, anchor: Anchor = "start", role: Role = 
 
 
 def clipped(words: str, width: float) -> str:
-    """Return words that fit into a width [px].
+    """Return a text cut to fit a width [px].
 
     Examples
     --------
@@ -185,13 +185,13 @@ def polyline(points: Sequence[tuple[float, float]]) -> str:
 
 
 def staircase(points: Sequence[tuple[float, float]], end: float) -> str:
-    """Return a path that goes on level until the next point, and to `end` [px]."""
+    """Return a step curve: level from each point to the next, and from the last to `end` [px]."""
     parts = [f"H{x:g}V{y:g}" if n else f"M{x:g} {y:g}" for n, (x, y) in enumerate(points)]
     return "".join(parts) + (f"H{end:g}" if parts else "")
 
 
 def legend(items: Sequence[tuple[str, Mark]], x: float, y: float, width: float) -> list[Mark]:
-    """Return what marks stand for: each sample, moved to its place, and its words."""
+    """Return a legend: a sample of each mark with its label."""
     marks: list[Mark] = []
     at, row = x, 0
     for words, sample in items:

@@ -1,7 +1,7 @@
-"""Several runs of several tuners (or seeds, or machines): medians, and how far they spread.
+"""Compare tuners, seeds or machines by several runs of each: median and quartiles.
 
-**Source:** the picture is that of T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS
-2018, Figure 12: the best so far against the number of trials, a line for each tuner.
+**Source:** T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018, Figure 12: the
+best so far against the number of trials, with a line for each tuner.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dlcompiler.views.tuning.watched import Watched, watched
 RunLike: TypeAlias = "TuningRun | Watched | Sequence[float]"
 Against: TypeAlias = Literal["trials", "seconds"]
 HIT = 0.95
-"""From this share of the best known on, a tuner has found it."""
+"""A run reaches the best known result at this share of it."""
 _PLOT_PX = 260.0
 _MOST_STEPS = 240
 HOW_TO_READ = (
@@ -45,7 +45,7 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One tuner's runs at the same places."""
+    """All runs of one tuner, sampled at the same trials or times."""
 
     name: str
     at: tuple[float, ...]
@@ -56,7 +56,7 @@ class Course:
     high: tuple[float, ...]
     """Upper quartile."""
     hits: tuple[float | None, ...]
-    """Of each run, where it first had `HIT` of the best known; None: it never did."""
+    """The trial or time at which each run first reached `HIT` of the best known; None: never."""
 
 
 def compare_tuners(
@@ -73,32 +73,34 @@ def compare_tuners(
     Parameters
     ----------
     groups : mapping
-        By name, runs (ended, or going on), or the best so far after each trial, as numbers.
+        By name, the runs (ended or still running), or for each run its best so far after each
+        trial, as numbers.
     against
-        The horizontal axis: trials, or seconds since the start, which numbers alone do not know.
+        The horizontal axis: trials, or seconds since the start. Runs given as numbers have no
+        times.
     best
         The best known; by default, the best of all these runs.
     unit
         Of the numbers.
     title
-        What stands above it.
+        Title of the picture.
     width
         Of the picture [px].
 
     Returns
     -------
     Scene
-        Its table has the trials that each tuner needed for 0.95 of the best known.
+        Its table lists the trials that each tuner needed for 0.95 of the best known.
 
     Raises
     ------
     TuningError
-        If there is nothing to compare, or the time of a run is not known.
+        If no run has a trial, or if `against` is seconds and a run is given as numbers.
     """
     series = {name: [_series(run, against, name) for run in runs] for name, runs in groups.items()}
     if not any(any(run for run in runs) for runs in series.values()):
         raise TuningError(
-            "compare tuners", "there is no run with a measured trial",
+            "compare tuners", "no run has a trial yet",
             got=", ".join(f"{name}: {len(runs)} runs" for name, runs in groups.items()) or "none",
         )  # fmt: skip
     every = [value for runs in series.values() for run in runs for _, value in run]
@@ -138,7 +140,7 @@ def compare_tuners(
 
 
 def _series(run: RunLike, against: Against, name: str) -> list[tuple[float, float]]:
-    """Return where the best of a run rose, and to what, and where the run ended."""
+    """Return the best so far of a run after each trial, as (trial or seconds, value)."""
     if isinstance(run, TuningRun):
         run = watched(run)
     if isinstance(run, Watched):
@@ -146,7 +148,7 @@ def _series(run: RunLike, against: Against, name: str) -> list[tuple[float, floa
                  for row in run.rows]  # fmt: skip
     elif against == "seconds":
         raise TuningError(
-            "compare tuners by time", "numbers do not know when they were measured",
+            "compare tuners by time", "a run given as numbers has no times",
             got=f"{name}: {len(run)} numbers", expected="runs of tune()",
             hint="compare_tuners(…, against='trials')",
         )  # fmt: skip
@@ -160,7 +162,7 @@ def _series(run: RunLike, against: Against, name: str) -> list[tuple[float, floa
 
 
 def _places(end: float, against: Against) -> list[float]:
-    """Return where the courses are looked at: each trial, or as often as there is room."""
+    """Return the sampling points of the axis: each trial, or `_MOST_STEPS` even steps."""
     if against == "trials" and end <= _MOST_STEPS:
         return [float(n) for n in range(1, int(end) + 1)]
     return [end * (n + 1) / _MOST_STEPS for n in range(_MOST_STEPS)]
@@ -217,7 +219,7 @@ def _drawn(course: Course, n: int, across: Scale, up: Scale) -> list[Mark]:
 
 
 def _median_hit(course: Course) -> float | None:
-    """Return the median of where runs hit; None if half of them never did."""
+    """Return the median over runs of the trial or time of the hit; None if half never hit."""
     hits = sorted(float("inf") if hit is None else hit for hit in course.hits)
     median = statistics.median(hits)
     return None if median == float("inf") else median

@@ -1,4 +1,4 @@
-"""Parallel coordinates: every knob an upright line, every config a way across them."""
+"""Parallel coordinates of the trials: one vertical line for each knob, one path for each config."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dlcompiler.views.tuning.space_points import (
     Digits,
     Ground,
     all_digits,
-    measured,
     rate_color,
     scale_of_rates,
+    timed,
     top_rate,
     value_text,
 )
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 
 MOST_LINES = 160
-"""The fastest and the newest trials; more would be a surface."""
+"""Largest number of trials drawn, the newest `_NEWEST` among them; more would hide each other."""
 _NEWEST = 40
 _HEIGHT_PX = 230.0
 _HEAD_PX = 30.0
@@ -29,7 +29,7 @@ _SIDE_PX = 40.0
 _OWN: Mark = {"shape": "line", "role": "curve", "stroke": PINK, "dash": "7 3"}
 _BEST: Mark = {"shape": "line", "role": "curve", "stroke": "currentColor"}
 HOW_TO_READ = (
-    "each upright line is a knob with its values; the last line is the measured rate. Each line "
+    "each upright line is a knob with its values; the last line is the rate. Each line "
     "across is a config; bright ones are fast. If most bright lines pass through one value, this "
     "value matters. × marks values that no legal config has."
 )
@@ -38,7 +38,7 @@ HOW_TO_READ = (
 def coordinates(
     seen: Watched, ground: Ground, *, chosen: int | None = None, width: float = USUAL
 ) -> Scene:
-    """Return the trials as ways across the knobs.
+    """Return the trials as paths across the knobs.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def coordinates(
     step = (width - 2 * _SIDE_PX) / max(columns - 1, 1)
     first, base = TOP + _HEAD_PX, TOP + _HEAD_PX + _HEIGHT_PX
 
-    good = measured(seen.rows)
+    good = timed(seen.rows)
     lines = _drawn(good)
     best, picked = seen.best, None if chosen is None else seen.row(chosen)
     wanted = [row.point for row in (*lines, best, picked) if row] + [ground.own or 0]
@@ -108,12 +108,12 @@ def coordinates(
 
 
 def _height(digit: int, count: int, first: float, base: float) -> float:
-    """Return where a value stands: evenly spaced, the first one below [px]."""
+    """Return the height of a value on its line: evenly spaced, the first at the bottom [px]."""
     return round(base - (base - first) * (digit / (count - 1) if count > 1 else 0.5), 1)
 
 
 def _drawn(good: Sequence[TrialRow]) -> list[TrialRow]:
-    """Return the fastest and the newest, in the order of their rate: bright ones lie above."""
+    """Return the fastest and the newest trials, slowest first, so that bright lines lie on top."""
     if len(good) <= MOST_LINES:
         return sorted(good, key=lambda row: (row.gflops or 0, row.index))
     fastest = sorted(good, key=lambda row: -(row.gflops or 0))[: MOST_LINES - _NEWEST]
@@ -152,7 +152,7 @@ def _axes(
 
 def _summary(seen: Watched, good: Sequence[TrialRow], lines: Sequence[TrialRow]) -> str:
     tried = len({row.point for row in seen.rows})
-    said = f"{tried:,} of {seen.space.size:,} points were tried, {len(good):,} were measured"
+    said = f"{tried:,} of {seen.space.size:,} points were tried, {len(good):,} succeeded"
     if len(lines) < len(good):
         said += f"; the {len(lines)} fastest and newest are drawn"
     return f"{said}."

@@ -1,4 +1,4 @@
-"""What the cost model looks at, why it predicts what it does, and why A before B."""
+"""Explain the cost model: feature importance, and the contributions to a prediction."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Values = Mapping[str, Value]
 def importance(
     items: Sequence[tuple[str, float]], *, model: str = "the model", width: float = USUAL
 ) -> Scene:
-    """Return what the decisions of a model depend on.
+    """Return the bar chart of the importance of a model's features.
 
     Parameters
     ----------
     items
-        Features with their shares, the largest first.
+        Features with their importance as shares of 1, the largest first.
     model
         Its name.
     width
@@ -59,36 +59,36 @@ def contributions(
     label: str,
     *,
     values: Values | None = None,
-    measured_s: float | None = None,
+    trial_s: float | None = None,
     width: float = USUAL,
 ) -> Scene:
-    """Return what each feature of a candidate adds to its prediction.
+    """Return the bar chart of what each feature of a candidate adds to its prediction.
 
     Parameters
     ----------
     of
-        The explanation of its point, with the measured trials as its reference.
+        The explanation of its point; the successful trials are its reference.
     label
         Its name: ``trial 12``.
     values
         Its config, for the features that are knobs.
-    measured_s
-        What was measured [s].
+    trial_s
+        The time of a call in its trial [s]; None if it failed or was not tried.
     width
         Of the picture [px].
     """
     items, table = _shown(of.columns, of.parts, (values or {},))
     base = 2.0**-of.shared
     said = f"{label} is predicted to take {format_seconds(of.predicted_s)}"
-    if measured_s is not None:
-        said += f" (measured: {format_seconds(measured_s)})"
+    if trial_s is not None:
+        said += f" (it took {format_seconds(trial_s)})"
     return {
         "title": f"Why {label}",
-        "summary": f"{said}; the average prediction for the measured trials is "
+        "summary": f"{said}; the average prediction for the successful trials is "
         f"{format_seconds(base)}.",
         "how_to_read": "each bar is a feature of this candidate. To the right, it makes the "
-        "prediction faster than the average of the measured trials; to the left, slower. The "
-        "product of all factors is the prediction.",
+        "prediction faster than the average of the successful trials; to the left, slower. The "
+        "prediction is this average with all factors applied.",
         "width": width,
         "height": _height(items),
         "marks": _bars(items, width),
@@ -102,10 +102,10 @@ def why_before(
     labels: tuple[str, str],
     *,
     values: tuple[Values, Values] = ({}, {}),
-    measured_s: tuple[float | None, float | None] = (None, None),
+    trial_s: tuple[float | None, float | None] = (None, None),
     width: float = USUAL,
 ) -> Scene:
-    """Return why one candidate is predicted faster than another.
+    """Return the bar chart of the features that make one prediction faster than another.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def why_before(
         Their names.
     values
         Their configs.
-    measured_s
-        What was measured [s].
+    trial_s
+        The times of a call in their trials [s]; None if one failed or was not tried.
     width
         Of the picture [px].
     """
@@ -126,12 +126,12 @@ def why_before(
     said = f"{labels[0]} (A) is predicted {factor(total)} than {labels[1]} (B)"
     if factor(total) == "as fast":
         said = f"{labels[0]} (A) is predicted as fast as {labels[1]} (B)"
-    first, second = measured_s
+    first, second = trial_s
     if first is not None and second is not None:
         ratio = second / first
         said += (
-            f"; measured, it is {ratio:.3g}× faster" if ratio >= 1
-            else f"; measured, it is {1 / ratio:.3g}× slower"
+            f"; in its trial it was {ratio:.3g}× faster" if ratio >= 1
+            else f"; in its trial it was {1 / ratio:.3g}× slower"
         )  # fmt: skip
     return {
         "title": f"Why {labels[0]} before {labels[1]}",
@@ -160,7 +160,7 @@ def _height(items: Sequence[tuple[str, float]]) -> float:
 def _shown(
     columns: Sequence[str], parts: Sequence[float], values: Sequence[Values]
 ) -> tuple[list[tuple[str, float]], list[list[str | int | float | None]]]:
-    """Return the features that matter most as bars, and as rows; the rest is one of each."""
+    """Return the most important features as bars and table rows; the rest is summed in one."""
     order = sorted(range(len(parts)), key=lambda n: (-abs(parts[n]), columns[n]))
     order = [n for n in order if abs(parts[n]) > _LEAST_PART]
     shown, rest = order[:MOST_BARS], order[MOST_BARS:]
@@ -185,5 +185,5 @@ def _named(column: str, values: Sequence[Values]) -> str:
 
 
 def _value(column: str, values: Values) -> str:
-    """Return the value of the knob that a feature is; empty for other features."""
+    """Return the knob's value if the feature is a knob, else ''."""
     return value_text(values[column]) if column in values else ""

@@ -1,4 +1,4 @@
-"""A run in a few words and numbers: what stands above its pictures."""
+"""Headline of a tuning run: state, best result, counts and time, shown above its pictures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dlcompiler.views.tuning.trials_table import config_text
 from dlcompiler.views.tuning.watched import Watched, done_text
 
 OVER = ("finished", "stopped", "failed")
-"""States in which no trial comes any more."""
+"""States of a run that has ended: no more trials follow."""
 
 
 class Headline(TypedDict):
-    """What stands above the pictures of a run."""
+    """The headline of a run."""
 
     title: str
     state: str
@@ -22,14 +22,14 @@ class Headline(TypedDict):
     text: str
     """The state in one sentence."""
     facts: list[tuple[str, str]]
-    """Names with their values, in words."""
+    """Pairs of a name and a value, as text."""
     best: str | None
     """Key of the fastest trial."""
     note: str
 
 
 def headline(seen: Watched) -> Headline:
-    """Return a run in a few words and numbers."""
+    """Return the headline of a run."""
     best = seen.best
     failed = [f"{count} {name}" for name, count in seen.counts.items() if name != "ok"]
     speed = len(seen.rows) / max(seen.elapsed_s, 1e-9)
@@ -45,7 +45,7 @@ def headline(seen: Watched) -> Headline:
     if best is not None:
         facts.append(("its config", config_text(seen, best.point)))
     if seen.prior:
-        facts.append(("known before", f"{len(seen.prior):,} trials of earlier runs"))
+        facts.append(("earlier runs", f"{len(seen.prior):,} trials"))
     return {
         "title": seen.title,
         "state": seen.state,
@@ -58,7 +58,7 @@ def headline(seen: Watched) -> Headline:
 
 
 def sentence(seen: Watched) -> str:
-    """Return a run in one sentence."""
+    """Return the state of a run in one sentence."""
     best = seen.best
     parts = [f"{seen.state}, {done_text(seen)} trials"]
     if best is not None:

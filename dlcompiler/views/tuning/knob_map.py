@@ -1,4 +1,4 @@
-"""A map of the space by two knobs: the best of each pair of their values."""
+"""Heat map of the space over two knobs: the best rate for each pair of values."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _PLOT_PX = 280.0
 _SIDE_PX = 76.0
 _MOST_ROWS = 60
 _DARK = 4
-"""Colours of rates from this one on have black words on them; before it, white ones."""
+"""Colours from this index on carry black text, darker ones white text."""
 HOW_TO_READ = (
-    "each field is a pair of values. Its colour is the speed of the fastest config measured with "
+    "each field is a pair of values. Its colour is the speed of the fastest config tried with "
     "this pair, whatever the other knobs are; its number is how many configs were tried. Empty "
     "fields were not tried; × marks pairs without a legal config."
 )
@@ -50,7 +50,7 @@ def knob_map(
     chosen: int | None = None,
     width: float = USUAL,
 ) -> Scene:
-    """Return the space with a knob along each side, and the best of each pair of values.
+    """Return the heat map of the best rate for each pair of values of two knobs.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _number(space: Space, name: str) -> int:
 
 
 class _Cells:
-    """Where the fields of two knobs are."""
+    """Positions of the fields of the heat map."""
 
     def __init__(self, columns: int, rows: int, width: float) -> None:
         self.w = (max(width, NARROWEST) - _SIDE_PX - RIGHT) / columns
@@ -137,7 +137,7 @@ class _Cells:
         return round(x + self.w / 2, 1), round(y + self.h / 2, 1)
 
     def inside(self, i: int, j: int, point: int) -> tuple[float, float]:
-        """Return a place in a field that is the point's own, so that others stay visible."""
+        """Return a pseudo-random place in a field, so that signs rarely overlap."""
         x, y = self.corner(i, j)
         u, v = point * 0.618 % 1, point * 0.755 % 1
         return round(x + self.w * (0.2 + 0.6 * u), 1), round(y + self.h * (0.25 + 0.5 * v), 1)

@@ -1,4 +1,4 @@
-"""What stands out on a map: the best, the chosen, the user's own, and the walkers."""
+"""Marks of special points on a map: the best, the chosen, the user's own, and the walkers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dlcompiler.views.tuning.space_points import Ground, scale_of_rates
 from dlcompiler.views.tuning.watched import Watched
 
 Place: TypeAlias = Callable[[int], tuple[float, float]]
-"""Where a point of the space is on the picture [px]."""
+"""Maps a point of the space to its position in the picture [px]."""
 _BEST = glyph_mark("ring", "currentColor", 8.0)
 _OWN = glyph_mark("diamond", PINK, 7.0)
 MOST_WALKERS = 12
-"""The ways of more cannot be told apart."""
+"""Largest number of walkers drawn; more paths cannot be distinguished."""
 _WALKER = glyph_mark("cross", ORANGE, 4.0)
 
 
 def notable(seen: Watched, ground: Ground, place: Place, chosen: int | None) -> list[Mark]:
-    """Return the walkers with the way they came, the best, the user's own and the chosen."""
+    """Return the marks of the walkers' last moves, the best, the user's own and the chosen."""
     marks: list[Mark] = []
     standing = [each for each in seen.rounds if each.walkers][-2:]
     if len(standing) == 2:
@@ -45,13 +45,13 @@ def notable(seen: Watched, ground: Ground, place: Place, chosen: int | None) -> 
 
 
 def map_legend(seen: Watched, ground: Ground, below: float, top: float, width: float) -> list[Mark]:
-    """Return what the colours and signs of a map mean."""
+    """Return the legend of a map: its colours and signs."""
     items = [("the best", _BEST)]
     if ground.own is not None:
         items.append(("your own", _OWN))
     count = max((len(each.walkers) for each in seen.rounds), default=0)
     if count:
         few = f"{MOST_WALKERS} of {count} walkers" if count > MOST_WALKERS else "walkers"
-        items.append((f"{few}, from where they stood a round ago", _WALKER))
+        items.append((f"{few} and their last moves", _WALKER))
     rates = scale_of_rates(top, LEFT, below + 12, seen.provenance.kind)
     return [*rates, *legend(items, LEFT, below + 44, width - LEFT)]

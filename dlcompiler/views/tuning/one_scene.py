@@ -31,7 +31,7 @@ def run_scene(run: TuningRun | Watched, what: str = "best", **options: Any) -> S
     Parameters
     ----------
     run
-        The run, or what was watched of it.
+        The run, or a snapshot of it.
     what
         One of `PICTURES`.
     **options
@@ -40,7 +40,7 @@ def run_scene(run: TuningRun | Watched, what: str = "best", **options: Any) -> S
     Raises
     ------
     TuningError
-        If there is no such picture, or the tuner has no model to ask.
+        If there is no such picture, or the tuner has no cost model.
     """
     seen = run if isinstance(run, Watched) else watched(run)
     match what:
@@ -76,7 +76,7 @@ def _why(
     run: TuningRun | Watched, seen: Watched, a: int | None = None, b: int | None = None,
     **options: Any,
 ) -> Scene:  # fmt: skip
-    """Return why trial `a` (by default, the best) is as fast as predicted, or why before `b`."""
+    """Explain the prediction of trial `a` (by default the best), or its lead over trial `b`."""
     model = _model(run)
     best = seen.best
     first = a if a is not None or best is None else best.index
@@ -85,11 +85,11 @@ def _why(
     values = [seen.space.at(row.point).values for row in rows]
     if len(rows) == 1:
         return contributions(
-            found[0], key_of(rows[0].index), values=values[0], measured_s=rows[0].seconds, **options
+            found[0], key_of(rows[0].index), values=values[0], trial_s=rows[0].seconds, **options
         )
     return why_before(
         found[0], found[1], (key_of(rows[0].index), key_of(rows[1].index)),
-        values=(values[0], values[1]), measured_s=(rows[0].seconds, rows[1].seconds), **options,
+        values=(values[0], values[1]), trial_s=(rows[0].seconds, rows[1].seconds), **options,
     )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _model(run: TuningRun | Watched) -> CostModel:
     model = run.model if isinstance(run, TuningRun) else None
     if model is None:
         raise TuningError(
-            "ask the cost model of a run", "there is none",
+            "explain a run by its cost model", "there is none",
             got=repr(run)[:80], expected="a run of a tuner that predicts",
         )  # fmt: skip
     return model

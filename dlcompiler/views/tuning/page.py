@@ -1,4 +1,4 @@
-"""A run where no widget runs: its words, its pictures, and its tables."""
+"""Static page of a tuning run: headline, pictures and tables, without widgets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dlcompiler.views.tuning.trials_table import config_text
 from dlcompiler.views.tuning.watched import TrialRow, Watched, watched
 
 MOST_ROWS = 40
-"""Rows of the static table; a notebook stores it."""
+"""Largest number of rows of the static table: a notebook stores every row."""
 LARGEST_BYTES = 56_000
-"""A notebook stores a page with each output."""
+"""Largest size of the page: a notebook stores it with each output."""
 _WIDTH = 720.0
 _STATIC_DOTS = 400
 
 
 def tuning_html(run: TuningRun) -> Markup:
-    """Return a run as pictures with tables behind them; as many as a notebook should store.
+    """Return a run as a static page: its headline, pictures and tables.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def _scenes(seen: Watched) -> list[Scene]:
 
 
 def _thinned(seen: Watched) -> Watched:
-    """Return a run without most of its trials if it has many; a note says so."""
+    """Return a run with every n-th trial only if it has many; its note then gives n."""
     if len(seen.rows) <= _STATIC_DOTS:
         return seen
     best = seen.best
@@ -82,7 +82,7 @@ def _head(seen: Watched) -> Markup:
 
 
 def _table(run: TuningRun) -> Markup:
-    """Return the trials that made the best rise, and those that failed."""
+    """Return the table of the trials that improved the best, and of those that failed."""
     seen = watched(run)
     rising = {index for index, _ in run.best_so_far()}
     reasons = {trial.index: trial.result.message for trial in run.trials}
@@ -93,7 +93,7 @@ def _table(run: TuningRun) -> Markup:
         "details",
         {"style": "margin:4px 0"},
         tag("summary", {"style": "cursor:pointer;font-size:12px"},
-            "The trials at which the best rose, and those that failed"),
+            "Trials that improved the best, and trials that failed"),
         table_html(["trial", "outcome", "time", "GFLOP/s", "config or reason"], rows),
         *([tag("p", None, f"… and {more} more")] if more > 0 else ()),
     )  # fmt: skip

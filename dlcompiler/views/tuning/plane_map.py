@@ -1,4 +1,4 @@
-"""A map of the space in the two directions in which its points differ most."""
+"""Scatter plot of the space along its first two principal components."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import LEFT, RIGHT, TOP, USUAL, VIRIDIS, clipped, line, text
 from dlcompiler.views.tuning.notable import Place, map_legend, notable
 from dlcompiler.views.tuning.series import CHUNK, glyph_mark, key_of, stride_of
-from dlcompiler.views.tuning.space_points import Ground, measured, rate_color, top_rate
+from dlcompiler.views.tuning.space_points import Ground, rate_color, timed, top_rate
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 
 _PLOT_PX = 280.0
@@ -17,7 +17,7 @@ _LEGAL = 600
 _SOFT = glyph_mark("disc", "#8c8c8c", 1.5)
 HOW_TO_READ = (
     "small grey points are legal configs; points near each other have similar values. Coloured "
-    "points were measured: bright is fast, a small × failed. The two directions are the principal "
+    "points were tried: bright is fast, a small × failed. The two directions are the principal "
     "components of the knobs' positions."
 )
 
@@ -30,7 +30,7 @@ def plane_map(
     chosen: int | None = None,
     width: float = USUAL,
 ) -> Scene:
-    """Return the space in the plane in which its points differ most.
+    """Return the scatter plot of the space along its first two principal components.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def plane_map(
     """
     top = top_rate(seen)
     spots = dict(zip(ground.legal[:_LEGAL], projection.places(ground.legal[:_LEGAL]), strict=True))
-    good = measured(seen.rows)
+    good = timed(seen.rows)
     stride = stride_of(len(seen.rows))
     drawn = [row for row in seen.rows if row.index % stride == 0]
     standing = [each for each in seen.rounds if each.walkers][-2:]
@@ -60,7 +60,7 @@ def plane_map(
     marks = [line(LEFT, TOP + _PLOT_PX, width - RIGHT, TOP + _PLOT_PX),
              line(LEFT, TOP, LEFT, TOP + _PLOT_PX)]  # fmt: skip
     marks.append(_SOFT | {"xy": [v for p in ground.legal[:_LEGAL] for v in place(p)], "keys": []})
-    marks += _rated(measured(drawn), place, top)
+    marks += _rated(timed(drawn), place, top)
     failed = [row for row in drawn if not row.gflops]
     if failed:
         marks.append(glyph_mark("cross", "currentColor", 2.5) | {
@@ -85,8 +85,8 @@ def plane_map(
     marks += map_legend(seen, ground, below, top, width)
     return {
         "title": "The space from above",
-        "summary": f"{len(good):,} measured points among {seen.space.size:,}; the plane shows "
-        f"{shown:.0%} of their differences{_thinned(stride)}.",
+        "summary": f"{len(good):,} successful trials in a space of {seen.space.size:,} points; the "
+        f"plane shows {shown:.0%} of their variance{_thinned(stride)}.",
         "how_to_read": HOW_TO_READ,
         "width": width,
         "height": below + 74,
@@ -100,7 +100,7 @@ def _thinned(stride: int) -> str:
 
 
 def _placed(spots: Mapping[int, tuple[float, float]], frame: Sequence[int], width: float) -> Place:
-    """Return where points are; the legal sample says how far the plane reaches: it stays."""
+    """Return the positions of points. The legal sample sets the scale, so it stays fixed."""
     xs = [spots[point][0] for point in frame] or [0.0]
     ys = [spots[point][1] for point in frame] or [0.0]
     low, left = min(ys), min(xs)

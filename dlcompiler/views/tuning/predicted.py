@@ -1,4 +1,4 @@
-"""Predicted against measured: how far the cost model is to be trusted, round by round."""
+"""Accuracy of the cost model: predicted against actual times, and the ranking of each round."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _ROUNDS_PX = 110.0
 _WIDE_PX = 620.0
 _MOST_ROWS = 30
 HOW_TO_READ = (
-    "each sign is a trial. Further right: a longer time was predicted. Higher: a longer time was "
-    "measured. On the line both agree; below it the kernel was faster than predicted. The rank "
+    "each sign is a trial. Further right: a longer time was predicted. Higher: the trial took "
+    "longer. On the line both agree; below it the kernel was faster than predicted. The rank "
     "correlation says how well the order was predicted, which is all that a search needs: 1 is "
     "perfect, 0 is chance. Top-k recall is the share of the fastest quarter of the trials that "
-    "the model had put into its own first quarter."
+    "the model had predicted to be in it."
 )
 
 
 def predicted_measured(seen: Watched, *, chosen: int | None = None, width: float = USUAL) -> Scene:
-    """Return the times that were predicted beside those that were measured, and each round's rank.
+    """Return the plot of predicted against actual times, and the rank correlation by round.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def predicted_measured(seen: Watched, *, chosen: int | None = None, width: float
              ("rank correlation", _LINE), ("top-k recall", _DASHED)]  # fmt: skip
     marks += legend(items, LEFT, below + 14, width - LEFT)
     return {
-        "title": "Predicted and measured",
+        "title": f"Predicted and {seen.provenance.kind}",
         "summary": _summary(seen, len(known), rounds),
         "how_to_read": HOW_TO_READ,
         "width": width,
@@ -117,7 +117,7 @@ def _signs(sign: Mark, rows: Sequence[TrialRow], place: Place) -> Mark:
 def _rounds(
     rounds: Sequence[Round], left: float, right: float, top: float, base: float
 ) -> list[Mark]:
-    """Return how well each round was ranked."""
+    """Return the plot of rank correlation and top-k recall by round."""
     low = min((each.correlation or 0 for each in rounds), default=0.0)
     ends = (rounds[0].number, rounds[-1].number) if rounds else (0, 1)
     x = Scale(ends[0], max(ends[1], ends[0] + 1), left, right, is_whole=True)
@@ -133,13 +133,13 @@ def _rounds(
     return marks
 
 
-def _summary(seen: Watched, measured: int, rounds: Sequence[Round]) -> str:
+def _summary(seen: Watched, succeeded: int, rounds: Sequence[Round]) -> str:
     predicted = sum(row.predicted_s is not None for row in seen.rows)
     if not predicted:
         return "No trial was predicted yet: a model learns from the first round."
-    parts = [f"{predicted:,} trials were predicted before they were measured"]
-    if predicted > measured:
-        parts.append(f"{predicted - measured:,} of them failed")
+    parts = [f"{predicted:,} trials were predicted before they ran"]
+    if predicted > succeeded:
+        parts.append(f"{predicted - succeeded:,} of them failed")
     every = correlation(seen.rows)
     if every is not None:
         parts.append(f"rank correlation {every:.2f}")
@@ -147,7 +147,7 @@ def _summary(seen: Watched, measured: int, rounds: Sequence[Round]) -> str:
         last = rounds[-1]
         said = f"in round {last.number} it is {last.correlation or 0:.2f}"
         if last.recall is not None:
-            said += f", with {last.recall:.0%} of the fastest quarter in the predicted one"
+            said += f"; its top-k recall is {last.recall:.0%}"
         parts.append(said)
     return f"{'; '.join(parts)}."
 

@@ -1,4 +1,4 @@
-"""Trials as signs on a chart: one look for each reason why a trial was made."""
+"""Trials as signs on a chart: each origin of a trial has its own shape and colour."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dlcompiler.views.tuning.chart import AMBER, BLUE, GREEN, ORANGE, SKY
 from dlcompiler.views.tuning.watched import TrialRow
 
 MOST_DOTS = 2_000
-"""More are thinned: a picture stays quick, and what is sent small."""
+"""Largest number of trials drawn; beyond it every n-th is, to keep pictures quick to send."""
 CHUNK = 64
-"""Trials of one mark: a new trial changes the last mark only."""
+"""Number of consecutive trials in one mark, so that a new trial changes the last mark only."""
 Kind: TypeAlias = Literal["chosen by the search", "near good ones", "at random", "given"]
 _KINDS: dict[str, Kind] = {
     "model": "chosen by the search",
@@ -34,12 +34,12 @@ _LOOKS: dict[Kind, tuple[Glyph, str]] = {
 
 
 def key_of(index: int) -> str:
-    """Return the key of a trial, by which it is chosen in every picture."""
+    """Return the key of a trial, which selects it in every picture."""
     return f"trial {index}"
 
 
 def index_of(key: str) -> int | None:
-    """Return the number of a trial from its key, if it is one.
+    """Return the number of a trial from its key; None if it is no key of a trial.
 
     Examples
     --------
@@ -51,12 +51,14 @@ def index_of(key: str) -> int | None:
 
 
 def kind_of(row: TrialRow) -> Kind:
-    """Return which sort of trial it is, by its origin."""
+    """Return the group of a trial in the legend, by its origin."""
     return _KINDS.get(row.origin, "given")
 
 
 def stride_of(count: int) -> int:
-    """Return every how many-th trial is drawn, a power of two, so that those drawn stay.
+    """Return the step n of "every n-th trial is drawn", a power of two.
+
+    With powers of two, a trial that is drawn after the step doubles was drawn before it.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def dots(
     rows
         What to draw.
     place
-        Where each is [px].
+        Returns the position of a trial [px].
     """
     chunks: dict[tuple[int, Kind], list[TrialRow]] = {}
     for row in rows:
@@ -90,13 +92,13 @@ def dots(
 
 
 def sign(kind: Kind) -> Mark:
-    """Return the sign of a sort of trial, as a mark without any place."""
+    """Return the sign of a group of trials, as a mark without positions."""
     glyph, color = _LOOKS[kind]
     return glyph_mark(glyph, color)
 
 
 def glyph_mark(glyph: Glyph, color: str, r: float = 3.0) -> Mark:
-    """Return signs of a glyph and a colour, as a mark without any place."""
+    """Return signs of a glyph and a colour, as a mark without positions."""
     mark: Mark = {"shape": "dots", "role": "dots", "glyph": glyph, "r": r, "xy": []}
     if glyph in ("disc", "diamond"):
         return mark | {"fill": color}
@@ -104,13 +106,13 @@ def glyph_mark(glyph: Glyph, color: str, r: float = 3.0) -> Mark:
 
 
 def kinds_in(rows: Sequence[TrialRow]) -> list[tuple[str, Mark]]:
-    """Return the legend's items for the sorts that there are."""
+    """Return the legend's items for the groups that occur."""
     found = {kind_of(row) for row in rows}
     return [(kind, sign(kind)) for kind in _LOOKS if kind in found]
 
 
 def ring_round(x: float, y: float, key: str) -> Mark:
-    """Return the mark round the chosen trial."""
+    """Return the ring around the chosen trial."""
     return {"shape": "circle", "role": "warn", "x": x, "y": y, "r": 7, "keys": [key],
             "title": f"{key}, chosen"}  # fmt: skip
 

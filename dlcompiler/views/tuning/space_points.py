@@ -1,4 +1,4 @@
-"""Points of a space on a picture: their digits, their colours, and a sample of the legal ones."""
+"""Points of a space for pictures: knob positions, colours by rate, and a legal sample."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dlcompiler.views.tuning.chart import VIRIDIS, nice_ceiling
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 
 MOST_LEGAL = 4096
-"""Points drawn to see what is legal."""
+"""Largest number of points drawn as the sample of legal configs."""
 _SEED = 0
 Digits: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What is known of a space before anything is measured."""
+    """Facts of a space that need no trial: a sample of legal points, and the user's own config."""
 
     space: Space
     legal: tuple[int, ...]
-    """Points that the filters allow: all, or a sample; the first are as random as the last."""
+    """Points that the filters allow: all of them, or a random sample in random order."""
     legal_values: frozenset[tuple[int, int]]
-    """Which values legal points have, as (number of the knob, position of the value)."""
+    """Values that occur in legal points, as (number of the knob, position of the value)."""
     legal_digits: tuple[Digits, ...]
     """The positions of the knobs' values at each of them."""
     own: int | None = None
@@ -34,7 +34,7 @@ class Ground:
 
 
 def ground(space: Space, own: Config | None = None) -> Ground:
-    """Return what pictures of a space stand on; it takes a moment, once for each space.
+    """Sample the legal points of a space; call once for each space, since it is slow.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def all_digits(space: Space, points: Sequence[int]) -> list[Digits]:
 
 
 def value_text(value: object) -> str:
-    """Return a value of a knob as a picture says it.
+    """Return a value of a knob as pictures show it.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def value_text(value: object) -> str:
 
 
 def top_rate(seen: Watched) -> float:
-    """Return the end of the scale of rates [GFLOP/s]."""
+    """Return the upper end of the scale of rates [GFLOP/s]."""
     return nice_ceiling(max((row.gflops or 0 for row in seen.rows), default=1.0))
 
 
@@ -79,13 +79,13 @@ def rate_color(row: TrialRow, top: float) -> str:
     return VIRIDIS[int(share * len(VIRIDIS))]
 
 
-def measured(rows: Sequence[TrialRow]) -> list[TrialRow]:
-    """Return the trials that have a time."""
+def timed(rows: Sequence[TrialRow]) -> list[TrialRow]:
+    """Return the successful trials, which have a time."""
     return [row for row in rows if row.gflops]
 
 
 def scale_of_rates(top: float, x: float, y: float, kind: Kind) -> list[Mark]:
-    """Return the legend of the colours of rates."""
+    """Return the legend of the colour scale of rates."""
     marks: list[Mark] = [
         {"shape": "rect", "role": "cell", "x": x + n * 18, "y": y, "w": 18, "h": 12, "fill": color}
         for n, color in enumerate(VIRIDIS)

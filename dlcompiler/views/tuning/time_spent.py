@@ -1,4 +1,4 @@
-"""Where the time of a run goes, in all and round by round, and how long it may go on."""
+"""Chart of the time that a run spends in each phase, in total and by round."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ HOW_TO_READ = (
 
 
 def time_spent(seen: Watched, *, width: float = USUAL) -> Scene:
-    """Return where the time of a run went.
+    """Return the chart of the time spent in each phase.
 
     Parameters
     ----------
     seen
-        The run. What is built while something else runs is in no phase of the whole, but in the
-        bar of its round.
+        The run. Building that overlaps with a run counts in the bar of its round, but not in the
+        bar of the whole run.
     width
         Of the picture [px].
     """
@@ -83,7 +83,7 @@ def _phases(phases: Phases | None) -> dict[str, float]:
 
 
 def _by_round(seen: Watched) -> dict[int, dict[str, float]]:
-    """Return what was spent on the last rounds, by phase [s]."""
+    """Return the time spent in each phase of the last rounds [s]."""
     found = {
         each.number: {"searching": each.searching_s, "building": 0.0, "running": 0.0}
         for each in seen.rounds[-_MOST_ROUNDS:]

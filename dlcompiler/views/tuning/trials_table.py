@@ -1,4 +1,4 @@
-"""The trials as rows: sorted, filtered, a page at a time."""
+"""Table of trials: sorted, filtered, one page at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.views.tuning.space_points import value_text
 from dlcompiler.views.tuning.watched import TrialRow, Watched
 
 PAGE = 100
-"""Rows of a page: a browser stays quick."""
+"""Rows of a page, few enough for a quick browser."""
 Sortable = Callable[[TrialRow], tuple[bool, float | str]]
 
 
@@ -30,7 +30,7 @@ COLUMNS: Mapping[str, tuple[str, Sortable]] = {
     "predicted_s": ("predicted", lambda row: _number(row.predicted_s)),
     "error": ("off by", lambda row: _number(_error(row))),
 }
-"""What a trial is sorted by: name, heading, and the key; trials without a value come last."""
+"""Columns to sort by: name, heading and sort key. Trials without a value come last."""
 _NUMBERS = ("index", "round", "seconds", "gflops", "predicted_s", "error")
 
 
@@ -42,9 +42,9 @@ class Order:
     """A name of `COLUMNS`."""
     is_descending: bool = True
     outcome: str | None = None
-    """Only those that ended so; None: all."""
+    """Show only trials with this outcome; None: all."""
     page: int = 0
-    """Which `PAGE` of them, from 0."""
+    """Number of the page of `PAGE` rows, from 0."""
 
 
 class Heading(TypedDict):
@@ -70,14 +70,14 @@ class TrialsTable(TypedDict):
     columns: list[Heading]
     rows: list[ShownTrial]
     count: int
-    """Trials that the filter lets through."""
+    """Number of trials that pass the filter."""
     page: int
     pages: int
     by: str
     is_descending: bool
     outcome: str | None
     outcomes: list[tuple[str, int]]
-    """What can be asked for, with how many there are."""
+    """Outcomes to filter by, each with its number of trials."""
     summary: str
 
 
@@ -104,13 +104,13 @@ def trials_table(seen: Watched, order: Order) -> TrialsTable:
 
 
 def page_of(seen: Watched, order: Order, index: int) -> int | None:
-    """Return the page that a trial is on; None if the filter leaves it out."""
+    """Return the number of the page that shows a trial; None if the filter hides it."""
     rows = _ordered(seen, order)
     return next((n // PAGE for n, row in enumerate(rows) if row.index == index), None)
 
 
 def _ordered(seen: Watched, order: Order) -> list[TrialRow]:
-    """Return the trials that the filter lets through; those without a value come last."""
+    """Return the trials that pass the filter, sorted; those without a value come last."""
     key = COLUMNS[order.by if order.by in COLUMNS else "index"][1]
     rows = [row for row in seen.rows if order.outcome in (None, row.outcome)]
     known = sorted((row for row in rows if not key(row)[0]), key=key, reverse=order.is_descending)
@@ -118,7 +118,7 @@ def _ordered(seen: Watched, order: Order) -> list[TrialRow]:
 
 
 def config_text(seen: Watched, point: int) -> str:
-    """Return the values of a point in a line."""
+    """Return the knobs of a point and their values as one line."""
     values = seen.space.at(point).values
     return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
 
@@ -145,7 +145,7 @@ def _shown(seen: Watched, row: TrialRow) -> ShownTrial:
 
 
 def _error(row: TrialRow) -> float | None:
-    """Return the predicted time over the measured one; above 1 it was faster than predicted."""
+    """Return predicted time over actual time; above 1 the trial was faster than predicted."""
     if not row.predicted_s or not row.seconds:
         return None
     return row.predicted_s / row.seconds

@@ -1,7 +1,7 @@
-"""What is watched of a run: its trials as short rows, its rounds, and where its time went.
+"""Snapshot of a tuning run for its pictures: short rows of trials, rounds, and time by phase.
 
-Everything that is drawn is made of `Watched`, so that pictures are pure functions, and a widget
-reads each trial once however long the run gets.
+Pictures read only `Watched`, so they are pure functions, and each trial of a long run is read
+once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dlcompiler.space import Space
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """A trial in short."""
+    """A trial, reduced to what pictures and tables show."""
 
     index: int
     """Number of the trial in its run, from 0."""
@@ -41,20 +41,20 @@ class TrialRow:
     origin: Origin = "random"
     """Why it was tried."""
     predicted_s: float | None = None
-    """Seconds of a call that the model expected before it was measured [s]."""
+    """Time of a call that the model predicted before the trial ran [s]."""
     build_s: float = 0.0
-    """What scheduling, generating and compiling took [s]."""
+    """Time of scheduling, code generation and compilation [s]."""
     run_s: float = 0.0
-    """What checking and timing took [s]."""
+    """Time of checking and timing [s]."""
     provenance: Provenance = MEASURED
     """Whether its time is measured or simulated, and on what."""
     candidate: StoredCandidate | None = None
-    """What was tried, if it is no config of the space."""
+    """The candidate, if it is no config of the space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A run as far as it has come."""
+    """Snapshot of a tuning run."""
 
     title: str
     """The workload."""
@@ -68,10 +68,10 @@ class Watched:
     """Trials of earlier runs that it learned from."""
     rounds: Sequence[Round] = ()
     phases: Phases | None = None
-    """Where the time went."""
+    """Time spent in each phase."""
     elapsed_s: float = 0.0
     remaining_s: float | None = None
-    """About how long it goes on at most [s]; None: nothing is known yet, or it is over."""
+    """Estimated time left, at most [s]; None: not known yet, or the run has ended."""
     note: str = ""
 
     @property
@@ -87,7 +87,7 @@ class Watched:
 
     @property
     def counts(self) -> Mapping[OutcomeName, int]:
-        """How many trials ended in which way."""
+        """Number of trials for each outcome that occurs."""
         found = Counter(row.outcome for row in self.rows)
         return {name: found[name] for name in OUTCOMES if found[name]}
 
@@ -99,14 +99,14 @@ class Watched:
 
 
 def watched(run: TuningRun, before: Watched | None = None) -> Watched:
-    """Return what a run has come to.
+    """Take a snapshot of a run.
 
     Parameters
     ----------
     run
-        The run, going on or ended.
+        The run, still running or ended.
     before
-        What this returned earlier of the same run: only later trials are read.
+        An earlier snapshot of the same run, if there is one: only later trials are then read.
     """
     known = before.rows if before else ()
     trials = run.trials
@@ -120,13 +120,16 @@ def watched(run: TuningRun, before: Watched | None = None) -> Watched:
 
 
 def reference_of(seen: Watched, most: int = 64) -> list[int]:
-    """Return the points that a candidate is compared with: measured ones, evenly chosen."""
+    """Return at most `most` points of successful trials, evenly spaced over the run.
+
+    Explanations compare a candidate with their average prediction.
+    """
     points = [row.point for row in seen.rows if row.seconds]
     return points[:: max(-(-len(points) // most), 1)]
 
 
 def row_of(trial: Trial) -> TrialRow:
-    """Return a trial in short."""
+    """Return the row of a trial."""
     seconds = trial.seconds
     return TrialRow(
         trial.index, trial.point, trial.outcome, seconds,
@@ -142,7 +145,7 @@ def _seconds(row: TrialRow) -> float:
 
 
 def done_text(seen: Watched) -> str:
-    """Return how many trials are done, of how many.
+    """Return the number of trials that are done, and the budget if there is one.
 
     Examples
     --------

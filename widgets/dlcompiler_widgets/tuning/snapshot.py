@@ -31,7 +31,7 @@ from dlcompiler_widgets.tuning.session import PLANE, TABS, Session
 
 Json = dict[str, Any]
 NO_MODEL = "This tuner has no cost model and makes no predictions."
-NOTHING_LEARNED = "The model has learned nothing yet: it needs a round of measured trials."
+NOTHING_LEARNED = "The model has learned nothing yet: it needs a round of trials."
 NOTHING_CHOSEN = (
     "Choose a trial to see what each feature adds to its prediction; take two of them as A and B "
     "to see why one is predicted faster than the other."
@@ -103,11 +103,11 @@ def _why(session: Session, knowledge: Knowledge) -> Scene | str:
             return why_before(
                 first, second, (key_of(rows[0].index), key_of(rows[1].index)),
                 values=(values[0], values[1]),
-                measured_s=(rows[0].seconds, rows[1].seconds), width=width,
+                trial_s=(rows[0].seconds, rows[1].seconds), width=width,
             )  # fmt: skip
         case [only] if only is not None:
             return contributions(
-                only, key_of(rows[0].index), values=values[0], measured_s=rows[0].seconds,
+                only, key_of(rows[0].index), values=values[0], trial_s=rows[0].seconds,
                 width=width,
             )  # fmt: skip
     return NOTHING_LEARNED
