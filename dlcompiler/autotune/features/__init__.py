@@ -1,9 +1,10 @@
 """Features of configs, for whole spaces at once.
 
-`SpaceFeatures` describes every config of a space by numbers, without making its schedule: the
-template is run once for each way through it (`tracing`), with knobs that remember what they are
-used for (`numbers`); extents, strides and what buffers hold follow as formulas (`geometry`), which
-are evaluated for thousands of configs (`evaluation`). `features_of` says the same of one schedule.
+`SpaceFeatures` computes the features of all configs of a space without making their schedules. The
+template runs once for each sequence of its decisions (`tracing`), with knobs that record the
+arithmetic done with them (`numbers`). Extents, strides and buffer sizes follow as formulas of knobs
+(`geometry`), which are evaluated for thousands of configs at once (`evaluation`). `features_of`
+computes the same features from one schedule.
 """
 
 from dlcompiler.autotune.features.space_features import (

@@ -1,8 +1,8 @@
 """Compute the traffic of a loop nest between the caches.
 
-A loop whose touched lines fit a cache finds them there when they are touched again; the nest is
-looked at from the inside, until the lines no longer fit. Conflicts count where rows begin a power
-of two apart.
+If the lines touched in a loop fit a cache, they are still there when they are touched again. For
+each cache, the outermost such loop is found, starting from the innermost. Cache conflicts count
+where rows begin a power of two apart.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _FULL = 0.75
 
 
 class WorkingSets:
-    """The working sets of the loops of a nest, and the traffic from behind each cache.
+    """Working sets of the loops of a nest, and the traffic into each cache from the next level.
 
     Parameters
     ----------
     nest : Nest
         The loops.
     warm : tuple of Num
-        Of each cache, 1 where it holds all data of the program: `warm_levels`.
+        For each cache, 1 where it holds all data of the program: `warm_levels`.
     """
 
     def __init__(self, nest: Nest, warm: tuple[Num, ...]) -> None:
@@ -54,7 +54,7 @@ class WorkingSets:
             [_lines(access, depth) for depth in self._depths] for access in nest.statement.accesses
         ]
         self.footprints = [self._footprint(depth) for depth in self._depths]
-        """Of each depth: what the loops inside touch, as room in a cache; [byte]."""
+        """For each depth, the cache space of the lines that the loops inside touch [byte]."""
 
     def _footprint(self, depth: int) -> Num:
         total: Num = 0
@@ -63,10 +63,10 @@ class WorkingSets:
         return total
 
     def reuse(self, access: Access) -> tuple[Num, Num]:
-        """Return how much is touched until a loop comes back to the same elements, and how often.
+        """Return the reuse distance of an access [byte], and its number of reuses.
 
-        The innermost loop outside the straight-line code along which the access stands still; in
-        bytes, and iterations.
+        The reuse is along the innermost loop outside the straight-line code in which the address
+        does not change; its iterations are the number of reuses.
         """
         distance: Num = 0
         count: Num = 1
@@ -79,7 +79,7 @@ class WorkingSets:
 
     @cached_property
     def traffic(self) -> list[tuple[Num, ...]]:
-        """Of each access, what comes from beyond L1, L2 and L3; [byte]."""
+        """For each access, the bytes loaded from beyond L1, L2 and L3."""
         levels = list(zip(_capacities(self.nest.target), self._warm, strict=True))
         return [
             tuple(self._traffic(lines, capacity, warm) for capacity, warm in levels)
@@ -87,11 +87,11 @@ class WorkingSets:
         ]
 
     def _traffic(self, lines: list[Num], capacity: float, warm: Num) -> Num:
-        """Return the traffic from behind a cache [byte].
+        """Return the traffic into a cache from the next level [byte].
 
-        Where the loops inside a loop fit, one run of that loop brings each line once: what its
-        next iteration shares with the last is still there. Where all data of the program fit, they
-        are there from the call before.
+        If the working set of the loops inside a loop fits, one run of that loop loads each line
+        once, because lines shared by two iterations stay in the cache. If all data of the program
+        fit, they are still there from the previous call.
         """
         trips = self.nest.trips
         result = lines[-1] * LINE_BYTES * trips[-1]
@@ -120,7 +120,7 @@ def warm_levels(statements: tuple[Statement, ...], target: Target) -> tuple[Num,
 
 
 def _lines(access: Access, depth: int) -> Num:
-    """Return how many lines of a cache the loops from `depth` on touch, at most."""
+    """Return an upper bound of the cache lines that the loops from `depth` on touch."""
     *outer, last = access.widths[depth] or (1,)
     rows = product(outer) * ceildiv(last * access.itemsize, LINE_BYTES)
     whole = ceildiv(product(access.shape) * access.itemsize, LINE_BYTES)
@@ -128,9 +128,9 @@ def _lines(access: Access, depth: int) -> Num:
 
 
 def _crowding(access: Access, depth: int, lines: Num) -> Num:
-    """Return how many times more of a cache an access takes than its lines are.
+    """Return the factor by which cache conflicts increase the space that an access needs.
 
-    Rows that begin a power of two apart begin at few places of a page, and so share few sets.
+    Rows that begin a power of two apart begin at few offsets in a page, so they share few sets.
     """
     if len(access.shape) < 2:
         return 1

@@ -10,25 +10,25 @@ from dlcompiler.ops.gemm.default import FMA_LATENCY_CYCLES
 BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """Approximate bandwidth of one core from L2, L3 and memory [byte / cycle]."""
 COST = {"add": 1, "mul": 1, "div": 16, "special": 24}
-"""What an operation takes of the units that add and multiply, in operations: a division keeps one
-busy for 4 to 8 cycles, a function of `dlcompiler.codegen.llvm.functions` is some twenty
-instructions."""
+"""Cost of each kind of operation, in additions. A division occupies a unit for 4 to 8 cycles; a
+function of `dlcompiler.codegen.llvm.functions` is about twenty instructions."""
 _FLOPS = 4
-"""Of each lane in a cycle: two multiply-adds."""
+"""Operations of each lane in a cycle: two multiply-adds."""
 _LOADS = 2
 """In a cycle."""
 _SPILL_CYCLES = 1.2
-"""What each sum takes in a step as soon as not all fit the registers: it is loaded, added to and
-stored (measured on Zen 3 for products and convolutions: 1.0 to 1.35); [cycle]."""
+"""Cost of each accumulator in a step if not all fit the registers: it is then loaded, added to and
+stored [cycle]. Measured on Zen 3 for products and convolutions: 1.0 to 1.35."""
 _LOOP_CYCLES = 1.0
 """Overhead of an iteration of a loop, without its body [cycle]."""
 
 
 def compute_cycles(nest: Nest) -> Num:
-    """Return the cycles of arithmetic and loads, if all that is read is in L1.
+    """Return the cycles of arithmetic and loads, if all inputs are in L1.
 
-    One run of the straight-line code takes as long as its multiply-adds, its loads, or the sums
-    that wait for themselves; sums beyond the registers are loaded and stored in each step.
+    The time of the straight-line code is the largest of three: its multiply-adds, its loads, and
+    the latency of its accumulators. Accumulators that do not fit the registers are loaded and
+    stored in each step.
     """
     started = nest.trips[nest.body]
     counts = nest.statement.operations

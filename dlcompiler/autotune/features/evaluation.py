@@ -17,7 +17,7 @@ Digits = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.float32]
 
 Tables: TypeAlias = dict[tuple[tuple[int, ...], Num, bool], Matrix]
-"""Knobs, a formula of them, and whether it is scaled -> its values for all their combinations."""
+"""(knobs, formula, whether it is scaled) -> its values for all combinations of the knobs."""
 
 
 def _where(condition: Values, a: Values, b: Values) -> Values:
@@ -42,12 +42,12 @@ _FUNCTIONS: Mapping[Op, Callable[..., Values]] = {
 
 
 class Program:
-    """Formulas in an order in which each stands behind what it is made of.
+    """Formulas in topological order: each comes after its operands.
 
     Parameters
     ----------
     results : sequence of Num
-        What is wanted.
+        The formulas to evaluate.
     """
 
     def __init__(self, results: Sequence[Num]) -> None:
@@ -61,7 +61,7 @@ class Program:
         Parameters
         ----------
         digits : array of int64, shape (n, knobs)
-            Which value each knob has.
+            Position of each knob's value.
 
         Returns
         -------
@@ -99,7 +99,7 @@ def _ordered(results: Iterable[Number]) -> tuple[Number, ...]:
 
 
 class ColumnProgram:
-    """The features of one skeleton, to be written into the rows of a matrix.
+    """Evaluates the features of one skeleton into rows of a matrix.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ class ColumnProgram:
     radices : sequence of int
         How many values each knob has.
     tables : dict, optional
-        Of features that were evaluated before: those of one space share them.
+        Values of features that were evaluated before; skeletons of one space share them.
 
     Notes
     -----
-    A feature depends on few knobs. Features of the same few are evaluated once for all combinations
-    of their values, and looked up from then on, as soon as so many have been asked for.
+    A feature depends on few knobs. Once enough configs have been evaluated, features of the same
+    knobs are computed for all combinations of their values, and looked up from then on.
     """
 
     def __init__(
@@ -206,9 +206,9 @@ def _evaluated(columns: Sequence[Column], digits: Digits) -> Matrix:
 
 
 _LARGEST_TABLE = 1 << 12
-"""Combinations of knobs up to which features are looked up."""
+"""Largest number of combinations for which features are looked up."""
 _SMALL_TABLE = 1 << 6
-"""Combinations up to which features share the table of others that depend on more knobs."""
+"""Largest table of combinations that features of fewer knobs may share."""
 
 
 def _merged(

@@ -1,9 +1,9 @@
 """Regions, loops and accesses of a schedule's state, as formulas of knobs.
 
-For lowering, `dlcompiler.schedule.inference.bounds` infers this by symbolic arithmetic. Here it is
-computed by evaluating index expressions at places: at the first iteration of all loops, one step
-along one of them, over whole ranges of some. That needs no simplification, and is the same
-computation for numbers and for formulas.
+For lowering, `dlcompiler.schedule.inference.bounds` infers regions by symbolic arithmetic. Here,
+index expressions are evaluated at chosen iterations: at the first iteration of all loops, one step
+along one loop, or over the whole range of some. This needs no simplification, and works alike for
+numbers and for formulas.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ class Loop:
 
 
 Places = Mapping[Axis, Range]
-"""Where some loops stand; all others are in their first iteration."""
+"""Iterations of some loops; all others are in their first iteration."""
 
 
 @dataclass(eq=False)
 class StageGeometry:
-    """One stage: its region, its loops, and how its axes follow from them."""
+    """Geometry of one stage: its region, its loops, and the values of its axes."""
 
     whole: Geometry
     stage: StageState
     enclosing: tuple[Loop, ...]
-    """The loops around the place where it is computed, outermost first."""
+    """The loops around its attachment point, outermost first."""
     region: tuple[Num, ...]
-    """Extent of what is computed at its place, by dimension; [1]."""
+    """Extents of the region computed at its attachment point, by dimension [1]."""
     is_whole: tuple[Num, ...]
-    """By dimension, 1 where that is the whole tensor."""
+    """By dimension, 1 where the region covers the whole tensor, else 0."""
     extents: dict[Axis, Num] = field(default_factory=dict)
     """Iterations of every axis, root to leaf; [1]."""
     _known: dict[tuple[object, ...], dict[Var, Range]] = field(default_factory=dict)
@@ -106,16 +106,17 @@ class StageGeometry:
         return frozenset(loop.axis for loop in self.enclosing)
 
     def moved(self, kind: str, depth: int, stays: frozenset[Axis]) -> dict[Var, Range]:
-        """Return `axis_values` with one loop a step on, or with all from a depth on in motion.
+        """Return `axis_values` with one loop in its second iteration, or with some loops running.
 
         Parameters
         ----------
         kind : {"step", "run"}
-            Which of the two.
+            ``step``: the loop at `depth` is in its second iteration. ``run``: the loops from
+            `depth` on take all their values.
         depth : int
-            Of the loop, or of the outermost of those that run.
+            Depth of the loop, or of the outermost running loop.
         stays : frozenset of Axis
-            Loops that stand still all the same.
+            Loops that stay in their first iteration in any case.
         """
         key = (kind, depth, stays)
         if key not in self._known:
@@ -131,7 +132,7 @@ class StageGeometry:
         return self._known[key]
 
     def axis_values(self, places: Places) -> dict[Var, Range]:
-        """Return the ranges of its axes, and of symbols, where the loops stand at `places`."""
+        """Return the ranges of its axes and of symbols, with the loops at `places`."""
         values = {leaf: places.get(leaf, ZERO) for leaf in self.stage.leaves}
         for relation in reversed(self.stage.relations):
             match relation:
@@ -151,7 +152,7 @@ class StageGeometry:
         return {**self.whole.symbols, **{axis.var: value for axis, value in values.items()}}
 
     def bases(self, places: Places) -> tuple[Range, ...]:
-        """Return where its region begins, by dimension, with the enclosing loops at `places`."""
+        """Return the start of its region, by dimension, with the enclosing loops at `places`."""
         outside = {axis: place for axis, place in places.items() if axis in self.encloses}
         if not outside:
             return (ZERO,) * len(self.stage.op.axis)
@@ -173,7 +174,7 @@ class Geometry:
     state : State
         Of a schedule or of a symbolic schedule; attachments must be valid.
     symbols : mapping of Var to Num, optional
-        What the symbols of a symbolic schedule stand for.
+        Values of the symbols of a symbolic schedule.
     """
 
     def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:
@@ -196,7 +197,7 @@ class Geometry:
         return extent if isinstance(extent, int) else range_of(extent, self.symbols).first
 
     def shape(self, tensor: Tensor) -> tuple[Num, ...]:
-        """Return the extents of the buffer of a tensor: of its region, where it has no own nest."""
+        """Return the extents of a tensor's buffer: without a nest of its own, of its region."""
         producer = self.producer(tensor)
         return self.extents(tensor) if producer is None else producer.region
 
@@ -231,7 +232,7 @@ class Geometry:
         return host.loops[: len(host.enclosing) + inside]
 
     def _limit(self, geometry: StageGeometry, shape: tuple[Num, ...]) -> None:
-        """Reduce a region to what is read in one iteration of the loops around it."""
+        """Reduce a region to the part read in one iteration of the loops around it."""
         needed = [span.width for span in self.required(geometry, {})]
         for n, axis in enumerate(geometry.stage.op.axis):
             if axis in geometry.stage.rounded:
@@ -241,7 +242,7 @@ class Geometry:
         geometry.is_whole = tuple(map(at_most, shape, needed))
 
     def required(self, producer: StageGeometry, places: Places) -> tuple[Range, ...]:
-        """Return what its readers read of a stage, by dimension, in one iteration at `places`."""
+        """Return the region of a stage that its readers read in one iteration at `places`."""
         result: list[Range | None] = [None] * len(producer.stage.op.axis)
         shape = self.extents(producer.stage.tensor)
         for reader in consumers(self.state, producer.stage):
@@ -261,7 +262,7 @@ class Geometry:
     def dimensions(
         self, load: TensorLoad, values: Mapping[Var, Range], shape: Sequence[Num]
     ) -> list[Range]:
-        """Return the ranges of the indices of an access; the whole dimension where unknown."""
+        """Return the ranges of an access's indices; an unknown index takes its whole dimension."""
         spans = []
         for index, extent in zip(load.indices, shape, strict=True):
             try:
@@ -316,8 +317,8 @@ class Access:
     strides: tuple[Num, ...]
     """Its stride for one step of each loop, outermost first [element]."""
     widths: tuple[tuple[Num, ...], ...]
-    """Of each depth d, from 0 to the number of loops: how many indices of each dimension the loops
-    from d on touch."""
+    """For each depth d, from 0 to the number of loops: the number of indices that the loops from
+    d on touch in each dimension."""
 
     def touched(self, depth: int) -> Num:
         """Return how many elements the loops from `depth` on touch."""

@@ -1,4 +1,4 @@
-"""Ranges of index expressions, with formulas of knobs for ends."""
+"""Ranges of index expressions whose ends are formulas of knobs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, Var
 
 
 class NotAffineError(Exception):
-    """An expression whose values do not follow from the loops: it reads a tensor."""
+    """An index expression whose range cannot be derived from the loops: it reads a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """What a range is a part of: ``whole // by``, that times `by`, or ``whole % by``."""
+    """Origin of a range: it is ``whole // by``, ``whole // by * by`` or ``whole % by``."""
 
     kind: Literal["quotient", "scaled", "rest"]
     whole: Range
@@ -43,9 +43,9 @@ class Range:
     first: Num
     last: Num
     digit: Digit | None = None
-    """Known of a quotient and of its rest, so that they can be put together again."""
+    """Set for a quotient and its remainder, so that ``x // c * c + x % c`` becomes ``x`` again."""
     parts: tuple[Range, Range, Num] | None = None
-    """Known of ``outer * by + inner``, so that it can be taken apart again: (outer, inner, by)."""
+    """Set for ``outer * by + inner``, as (outer, inner, by), so that division splits it exactly."""
 
     @property
     def is_point(self) -> bool:
@@ -75,12 +75,12 @@ def range_of(expr: Expr, values: Mapping[Var, Range]) -> Range:
     expr : Expr
         Index arithmetic.
     values : mapping of Var to Range
-        Of its variables, symbols among them.
+        Ranges of its variables and symbols.
 
     Raises
     ------
     NotAffineError
-        If it is more than index arithmetic.
+        If it has anything but index arithmetic.
     """
     match expr:
         case Const():

@@ -1,9 +1,9 @@
 """AutoTVM's features of each loop: *itervar* and, sampled along the nest, *curve*.
 
-**Source:** T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018, appendix A: the
-loop's length, its place and annotation, the operations inside, and for each buffer how much one
-iteration touches and how often it comes back; relations between two of these along the nest are
-sampled at fixed places, and so do not depend on how deep it is.
+**Source:** T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018, appendix A.
+*itervar* has the length, depth and annotation of each loop, the operations inside, and for each
+buffer the elements touched and their reuse. *curve* samples relations between two of these along
+the nest at fixed points, so that the number of features does not depend on the depth of the nest.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ ANNOTATIONS = (
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
     "unrolled", "vectorized", "parallel", "serial", "vthread",
 )  # fmt: skip
-"""What a loop may be, in AutoTVM's order."""
+"""Annotations of a loop, in AutoTVM's order."""
 SAMPLES = 20
-"""Places at which a curve is sampled: 0, then 1, 2, 4, … [log2]."""
+"""Sampling points of a curve: 0, then 1, 2, 4, … [log2]."""
 
 
 def itervar_columns(
     statements: tuple[Statement, ...], target: Target, memo: object
 ) -> Iterator[Column]:
-    """Yield what AutoTVM says of every loop around every statement, outermost first."""
+    """Yield AutoTVM's features of every loop around every statement, outermost first."""
     del target, memo
     for statement in statements:
         nest = _Nest.of(statement)
@@ -53,8 +53,8 @@ def curve_columns(
 ) -> Iterator[Column]:
     """Yield AutoTVM's relation features of every buffer of every statement.
 
-    Of all loops at which a buffer's reuse (or what is outside) is at most a power of two, the most
-    elements that the buffer's accesses touch inside.
+    A feature is the largest number of elements that a buffer's accesses touch inside a loop, over
+    all loops where the buffer's reuse (or the number of outer iterations) is at most 2ⁿ.
     """
     del target, memo
     for statement in statements:
@@ -73,7 +73,7 @@ def curve_columns(
 
 
 def _largest(values: list[Num], along: list[Num], limit: float) -> Num:
-    """Return the largest value whose partner is at most `limit`; 0: there is none."""
+    """Return the largest value whose key is at most `limit`; 0 if there is none."""
     result: Num = 0
     for value, partner in zip(values, along, strict=True):
         result = most(result, select(at_most(partner, limit), value, 0))
@@ -86,9 +86,9 @@ class _Nest:
 
     statement: Statement
     topdown: tuple[Num, ...]
-    """Of each loop, iterations of it and all around it."""
+    """For each loop, the product of its iterations and those of all loops around it."""
     bottomup: tuple[Num, ...]
-    """Of each loop, iterations of it and all inside."""
+    """For each loop, the product of its iterations and those of all loops inside."""
     slots: tuple[str, ...]
 
     @staticmethod
@@ -102,11 +102,11 @@ class _Nest:
         )
 
     def touch(self, access: Access, depth: int) -> Iterator[tuple[str, Num]]:
-        """Yield AutoTVM's numbers of a buffer at a loop.
+        """Yield AutoTVM's features of a buffer at a loop.
 
-        ``stride``, how far one iteration moves it; ``mod``, the indices that the loop moves it
-        over; ``count``, the elements that are touched inside; ``reuse``, how often each.
-        ``T_count`` and ``T_reuse`` are those of the loops inside without this one.
+        ``stride`` is the distance between two iterations; ``mod`` the number of indices that the
+        loop covers; ``count`` the elements touched inside; ``reuse`` how often each is touched.
+        ``T_count`` and ``T_reuse`` are the same for the loops inside, without this one.
         """
         stride, extent = access.strides[depth], self.statement.loops[depth].extent
         count, inner = access.touched(depth), access.touched(depth + 1)
@@ -120,7 +120,7 @@ class _Nest:
 
 
 def _running(values: list[Num]) -> tuple[Num, ...]:
-    """Return the products of the first values."""
+    """Return the cumulative products of values."""
     result: list[Num] = []
     total: Num = 1
     for value in values:

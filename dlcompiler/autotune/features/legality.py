@@ -10,8 +10,8 @@ from dlcompiler.schedule.legality.validity import MAX_COPIES, MAX_EXTENT
 def is_legal(statements: tuple[Statement, ...]) -> Num:
     """Return 1 where no limit of schedules is exceeded, else 0.
 
-    A schedule refuses loops that are too long, and copies that are too many. What it refuses for
-    other reasons does not depend on numbers, but on the way that the template goes.
+    Only these limits depend on numbers: too long loops and too many unrolled copies. All other
+    refusals depend on the steps alone, which are the same for all configs of a skeleton.
     """
     result: Num = 1
     for statement in statements:

@@ -1,4 +1,4 @@
-"""The loop nest around a statement: how often it runs, in which vectors, from which registers."""
+"""Model of the loop nest around a statement: iterations, vectors and registers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dlcompiler.target import Target
 class Nest:
     """A statement with its loops, on a target.
 
-    Its *straight-line code* is what its innermost loops become: those that are vectors or copies.
+    Its *straight-line code* is the code of its innermost vectorized and unrolled loops.
 
     Parameters
     ----------
     statement : Statement
-        With all loops around it.
+        The statement, with all loops around it.
     target : Target
         A CPU.
     """
@@ -38,7 +38,7 @@ class Nest:
         self.target = target
         self.loops: tuple[Loop, ...] = statement.loops
         self.trips: list[Num] = [1]
-        """Of each depth, from 0 to the number of loops: how often what is inside is started."""
+        """For each depth, from 0 to the number of loops: how often the code inside is executed."""
         for loop in self.loops:
             self.trips.append(self.trips[-1] * loop.extent)
         self.body = self._body_depth()
@@ -70,7 +70,7 @@ class Nest:
 
     @property
     def accumulates(self) -> bool:
-        """Whether the loop around the straight-line code adds to what registers hold."""
+        """Whether the loop around the straight-line code accumulates in registers."""
         return self.body > 0 and self.loops[self.body - 1].is_reduction
 
     @property
@@ -88,7 +88,7 @@ class Nest:
 
     @property
     def overshoot(self) -> Num:
-        """Iterations of its loops over those that its axes need."""
+        """Iterations of its loops divided by those that its axes need; above 1 with tails."""
         geometry = self.statement.geometry
         reduced = [geometry.extents[axis] for axis in geometry.stage.op.reduce_axis]
         needed = product(geometry.region) * product(reduced)
@@ -124,9 +124,9 @@ class Nest:
 
     @cached_property
     def held(self) -> Num:
-        """Vectors that a step of the straight-line code holds.
+        """Vector registers that a step of the straight-line code needs.
 
-        The sums, what is read along the lanes, and one of what is not.
+        They hold the accumulators, the inputs read along the lanes, and one broadcast input.
         """
         total = self.accumulators + 1
         for access in self.statement.reads:

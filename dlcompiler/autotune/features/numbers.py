@@ -1,8 +1,8 @@
 """Numbers that depend on knobs, as formulas.
 
-A number that depends on no knob is a plain Python number. Every other one is a `Number`: a node of
-a graph in which equal formulas are one node, with the range of its values. The graph is evaluated
-for many configs at once (`evaluation`).
+A number that depends on no knob is a plain Python number. Every other number is a `Number`: a node
+of a hash-consed graph (equal formulas are one node), with the range of its values. The graph is
+evaluated for many configs at once (`evaluation`).
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Number:
         self.args = args
         self.low, self.high = span
         self.knob = knob
-        """Of a leaf: the number of the knob."""
+        """Position of the knob in the space, for a leaf."""
         self.table = table
-        """Of a leaf: its value for each value of the knob."""
+        """Its value for each value of the knob, for a leaf."""
         own = frozenset() if knob < 0 else frozenset((knob,))
         self.knobs: frozenset[int] = own.union(
             *(arg.knobs for arg in args if isinstance(arg, Number))
         )
         """The numbers of the knobs that it depends on."""
         self.position = graph.count
-        """Order of creation: arguments stand before what they are used in."""
+        """Order of creation; operands have smaller numbers than the formulas that use them."""
 
     def __add__(self, other: Num) -> Num:
         return add(self, other)
@@ -84,7 +84,7 @@ class Graph:
 
     @property
     def count(self) -> int:
-        """How many different formulas there are."""
+        """Number of different formulas."""
         return len(self._nodes)
 
     def knob(self, number: int, table: Sequence[float]) -> Num:
@@ -178,7 +178,7 @@ def multiply(a: Num, b: Num) -> Num:
 
 
 def divide(a: Num, b: Num) -> Num:
-    """Return ``a / b`` of a `b` above 0."""
+    """Return ``a / b``, for a positive `b`."""
     if not (isinstance(a, Number) or isinstance(b, Number)):
         return a / b
     if not isinstance(b, Number) and b == 1:
@@ -190,7 +190,7 @@ def divide(a: Num, b: Num) -> Num:
 
 
 def floordiv(a: Num, b: Num) -> Num:
-    """Return ``a // b`` of a `b` above 0."""
+    """Return ``a // b``, for a positive `b`."""
     if not (isinstance(a, Number) or isinstance(b, Number)):
         return a // b
     if a is b:
@@ -204,12 +204,12 @@ def floordiv(a: Num, b: Num) -> Num:
 
 
 def _divisors(b: Num) -> tuple[float, float]:
-    """Return the ends of a divisor's range: where it is 0, nobody divides by it."""
+    """Return the range of a divisor without 0: no config that is used divides by 0."""
     return max(low(b), 1), max(high(b), 1)
 
 
 def mod(a: Num, b: Num) -> Num:
-    """Return ``a % b`` of a `b` above 0."""
+    """Return ``a % b``, for a positive `b`."""
     if not (isinstance(a, Number) or isinstance(b, Number)):
         return a % b
     if a is b or (not isinstance(b, Number) and b == 1):
@@ -220,7 +220,7 @@ def mod(a: Num, b: Num) -> Num:
 
 
 def gcd(a: Num, b: int) -> Num:
-    """Return the greatest common divisor of a number from 0 and a plain one."""
+    """Return the greatest common divisor of a non-negative number and a plain one."""
     if not isinstance(a, Number):
         return math.gcd(int(a), b)
     return a.graph.node("gcd", (a, b), (1, b))
@@ -234,7 +234,7 @@ def ceildiv(a: Num, b: Num) -> Num:
 
 
 def least(a: Num, b: Num) -> Num:
-    """Return the smaller one."""
+    """Return the minimum of two numbers."""
     if not (isinstance(a, Number) or isinstance(b, Number)):
         return min(a, b)
     if a is b or high(a) <= low(b):
@@ -245,7 +245,7 @@ def least(a: Num, b: Num) -> Num:
 
 
 def most(a: Num, b: Num) -> Num:
-    """Return the larger one."""
+    """Return the maximum of two numbers."""
     if not (isinstance(a, Number) or isinstance(b, Number)):
         return max(a, b)
     if a is b or low(a) >= high(b):
@@ -288,7 +288,7 @@ def select(condition: Num, a: Num, b: Num) -> Num:
 
 
 def product(values: Sequence[Num]) -> Num:
-    """Return the product of all."""
+    """Return the product of all numbers."""
     plain = math.prod(value for value in values if not isinstance(value, Number))
     result: Num = plain
     for value in values:

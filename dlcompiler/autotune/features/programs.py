@@ -33,7 +33,7 @@ class Described:
 
 
 Memo: TypeAlias = dict[tuple[object, ...], Described]
-"""Statements that were described before: most are the same in many skeletons of a space."""
+"""Cache of described statements: most are the same in many skeletons of a space."""
 
 
 def program_columns(
@@ -41,7 +41,7 @@ def program_columns(
 ) -> Iterator[Column]:
     """Yield the features of all statements, and of the program.
 
-    ``program.roofline cycles`` is the sum over the statements of whichever holds each of them up.
+    ``program.roofline cycles`` is the sum over the statements of the tightest limit of each.
     """
     compute: Num = 0
     moved: list[Num] = [0, 0, 0]

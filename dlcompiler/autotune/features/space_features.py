@@ -1,4 +1,4 @@
-"""Features of all configs of a space, without a schedule for each."""
+"""Features of all configs of a space, computed without making their schedules."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ KINDS: dict[str, Yields] = {
 """Name of a set of features -> the function that yields its columns."""
 
 MOST_SKELETONS = 4096
-"""Beyond this many the features of other configs are computed one by one, which is slow."""
+"""Largest number of skeletons; beyond it, features are computed from each schedule, slowly."""
 _EXPLORED = 1 << 15
-"""Configs that are looked at to find the skeletons of a large space."""
+"""Number of configs sampled to find the skeletons of a large space."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class _Way:
     columns: tuple[Column, ...]
     legal: Program
     program: ColumnProgram | None = None
-    """Of its columns; made when it is asked for."""
+    """Evaluation of its columns, made at its first use."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +57,7 @@ class _Leaf:
 
 @dataclass(slots=True, eq=False)
 class _Branch:
-    """A decision of templates, and the ways on for its outcomes."""
+    """Node of the tree of a template's decisions: one decision and a subtree for each outcome."""
 
     program: Program
     condition: Number
@@ -71,7 +71,7 @@ class SpaceFeatures:
     Parameters
     ----------
     operator, workload, target, space
-        Whose template makes what of the configs.
+        The operator and its template, the target, and the space of its configs.
     kind : {"nest", "itervar", "curve"}
         Which features: our own of loop nests, or AutoTVM's.
 
@@ -113,7 +113,7 @@ class SpaceFeatures:
         return len(self._ways)
 
     def rows(self, points: Indices) -> Matrix:
-        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
+        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: absent."""
         points = np.asarray(points, np.int64)
         digits = self._space.digits(points)
         width = len(self.columns)
@@ -126,9 +126,9 @@ class SpaceFeatures:
         return result
 
     def legal(self, points: Indices) -> npt.NDArray[np.bool_]:
-        """Tell which points keep the limits of schedules, shape ``(len(points),)``.
+        """Return which points keep the limits of schedules, shape ``(len(points),)``.
 
-        The others are refused when their schedule is made; the space's filters are not asked.
+        The schedules of the others would be refused. The space's filters are not evaluated.
         """
         points = np.asarray(points, np.int64)
         digits = self._space.digits(points)
@@ -173,7 +173,7 @@ class SpaceFeatures:
         """Run the template for a point; return its decisions after those of `path`."""
         if len(self._ways) >= MOST_SKELETONS:
             raise TuningError(
-                "features of a space", "the template asks too much of its config",
+                "features of a space", "the template makes too many decisions by its config",
                 got=f"more than {MOST_SKELETONS} ways through it",
                 hint="compare knobs less, and use them as factors of splits more",
             )  # fmt: skip
@@ -204,7 +204,7 @@ def features_of(state: State, target: Target, kind: str = "nest") -> dict[str, f
     Parameters
     ----------
     state : State
-        With numbers everywhere.
+        State of a schedule without symbols.
     target : Target
         What it is scheduled for.
     kind : {"nest", "itervar", "curve"}

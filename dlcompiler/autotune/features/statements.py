@@ -17,7 +17,7 @@ MOST_READS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """What one stage computes in its innermost loop."""
+    """Statement of one stage, with its loops, operations and accesses."""
 
     name: str
     """Of the stage."""
@@ -27,12 +27,12 @@ class Statement:
     write: Access
     reads: tuple[Access, ...]
     operations: Mapping[str, int]
-    """How many of each kind one iteration has: ``add`` (and its like), ``mul``, ``div``,
+    """Number of operations in one iteration, by kind: ``add`` (and the like), ``mul``, ``div``,
     ``special``."""
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """Return what its features follow from: equal statements of skeletons have equal ones."""
+        """Return the key that determines its features, to cache them across skeletons."""
         geometry = self.geometry
         return (
             self.name,
@@ -64,7 +64,7 @@ def statements(state: State, symbols: Mapping[Var, Num] | None = None) -> tuple[
     state : State
         Of a schedule, or of a symbolic schedule.
     symbols : mapping of Var to Num, optional
-        What the symbols of a symbolic schedule stand for.
+        Values of the symbols of a symbolic schedule.
     """
     geometry = Geometry(state, symbols)
     return tuple(_statement(geometry, own) for own in reversed(geometry.stages.values()))
@@ -90,7 +90,7 @@ _KINDS = {"add": "add", "sub": "add", "min": "add", "max": "add", "mul": "mul", 
 
 
 def _operations(parts: tuple[Expr, ...]) -> dict[str, int]:
-    """Return how many operations on data the bodies of a stage have, by kind."""
+    """Return the number of operations on data in the bodies of a stage, by kind."""
     counts = {"add": 0, "mul": 0, "div": 0, "special": 0}
     for node in {id(node): node for body in parts for node in walk(body)}.values():
         match node:

@@ -1,9 +1,9 @@
 """Run a template once for all configs for which it makes the same decisions.
 
-The template gets one config, whose values remember how they were computed and what was asked of
-them (`Traced`). What it does with numbers, such as splitting by them, is recorded with a symbol;
-what it decides by them, such as ``if cfg["pack"]``, is answered from the config and noted. All
-configs that answer these questions alike lead to the same steps: together they are a *skeleton*.
+The template gets one config whose values record the arithmetic and the comparisons done with them
+(`Traced`). A number that becomes part of the schedule, such as a split factor, is recorded as a
+symbol. A decision, such as ``if cfg["pack"]``, is taken by the value in the config and recorded.
+All configs with the same decisions lead to the same steps: together they are a *skeleton*.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Skeleton:
     """The schedule of all configs for which a template makes the same decisions."""
 
     decisions: tuple[Decision, ...]
-    """In the order in which they were made."""
+    """The decisions, in the order in which they were made."""
     state: State | None
-    """Of the schedule; symbols stand for numbers. None: the template refuses these configs."""
+    """State of the schedule, with symbols for numbers. None: the template refuses these configs."""
     symbols: dict[Var, Num]
-    """What each symbol is in terms of the knobs."""
+    """Formula of knobs for each symbol."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Tracer:
     _by_node: dict[Number, Var] = field(default_factory=dict)
 
     def decide(self, condition: Num, is_true: bool) -> bool:
-        """Record an outcome and return it, unless it is the same for all configs."""
+        """Return an outcome, and record it unless it is the same for all configs."""
         if isinstance(condition, Number):
             decision = Decision(condition, is_true)
             if decision not in self.decisions:
@@ -183,7 +183,7 @@ class Traced:
         return hash(int(self))
 
     def bit_length(self) -> int:
-        """Return the number of bits, which is decided."""
+        """Return the number of bits, and record it as a decision."""
         return int(self).bit_length()
 
     def __repr__(self) -> str:
@@ -191,12 +191,12 @@ class Traced:
 
 
 def _operand(value: Traced | int) -> tuple[Num, int]:
-    """Return an operand as a formula and as the number that it is now."""
+    """Return an operand as a formula, and its value in the current config."""
     return (value.node, value.value) if isinstance(value, Traced) else (value, value)
 
 
 class TracedChoice:
-    """A value of a knob that is no number: a name or a bool."""
+    """A knob value that is not a number: a name or a bool."""
 
     __slots__ = ("knob", "tracer", "value", "values")
 
@@ -216,7 +216,7 @@ class TracedChoice:
         return self._decide(bool)
 
     def plain(self) -> Any:
-        """Return the value, which is decided."""
+        """Return the value, and record it as a decision."""
         self._decide(lambda value: value_key(value) == value_key(self.value))
         return self.value
 
@@ -251,7 +251,7 @@ class TracedConfig(Config):
 
     @property
     def values(self) -> Any:
-        """The recording values by knob."""
+        """The recording value of each knob."""
         return self._traced
 
     def __getitem__(self, name: str) -> Any:
@@ -281,7 +281,7 @@ def _traced(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) ->
 
 
 def _traced_item(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) -> Any:
-    """Return what stands for one item of a knob's tuples; what is the same in all is itself."""
+    """Return the recording value of one item of a knob's tuples; a constant item is plain."""
     return value if len(set(values)) == 1 else _traced(tracer, number, values, value)
 
 
@@ -293,11 +293,11 @@ def trace(
     Parameters
     ----------
     operator, workload, target, space
-        Whose template.
+        The operator and its template, the target, and the space of its configs.
     point : int
         Index of a config that the space's filters allow.
     graph : Graph
-        Where the formulas of the space are.
+        The graph of the formulas of the space.
     """
     tracer = Tracer(graph)
     cfg = TracedConfig(space, space.at(point), tracer)
@@ -311,7 +311,7 @@ def trace(
 
 
 def _is_refused(operator: Operator, workload: Workload, target: Target, cfg: Config) -> bool:
-    """Tell whether the template refuses a config, not only its symbolic schedule."""
+    """Return whether the template refuses the config itself, not only its symbolic schedule."""
     try:
         operator.template(workload, target, cfg)
     except UserError:

@@ -21,11 +21,11 @@ class FeatureSource(Protocol):
         """Names of the features."""
 
     def rows(self, points: Indices) -> Matrix:
-        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
+        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: absent."""
 
 
 class CostModel(Protocol):
-    """Predicts how fast points of a space are."""
+    """Predicts the speed of points of a space."""
 
     name: str
     """Its name in the registry of models."""
@@ -35,7 +35,7 @@ class CostModel(Protocol):
         """Names of its features."""
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
-        """Learn from measured points: calls per second [1/s], None for one that failed."""
+        """Fit to points and their rates: calls per second [1/s], None for a point that failed."""
 
     def predict(self, points: Indices) -> Vector:
         """Predict log2 of the calls per second of each point."""

@@ -25,7 +25,7 @@ class Difference:
 
 
 def compare_predictions(model: CostModel, a: int, b: int) -> tuple[Difference, ...]:
-    """Return the parts of the features in the difference of two predictions, the largest first.
+    """Return what each feature adds to the difference of two predictions, the largest first.
 
     The parts add up to the difference of the predictions, and their factors multiply to the
     predicted ratio of the rates. Features that make no difference are left out.

@@ -13,22 +13,22 @@ from dlcompiler.autotune.models.learners import Learner
 from dlcompiler.autotune.models.roofline import roofline_of
 
 HALF_LIFE = 64
-"""Number of own points after which experience has half its weight, as in AutoTVM."""
+"""The weight of experience halves with each so many points of the new shape, as in AutoTVM."""
 LEAST_WEIGHT = 0.05
 """Weight below which experience is ignored, as in AutoTVM."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Measured points of other shapes, described by features with the same names."""
+    """Measured points of other shapes, with features of the same names as the new shape's."""
 
     columns: tuple[str, ...]
     """Names of the features."""
     rows: Matrix
     """A row for each point, shape ``(n, len(columns))``; NaN: its shape has no such feature."""
     labels: Vector
-    """log2 of each rate over what the roofline of its shape allows or, where there is none, over
-    the best rate of the same shape: how much work a call is does not count."""
+    """log2 of each rate, relative to the roofline of its shape or, without a roofline, to the best
+    rate of its shape. Relative rates of large and small shapes can be compared."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -38,14 +38,14 @@ def experience_of(
     columns: tuple[str, ...],
     shapes: Sequence[tuple[FeatureSource, Sequence[int], Sequence[float | None]]],
 ) -> Experience:
-    """Put measured points of several shapes together.
+    """Combine measured points of several shapes.
 
     Parameters
     ----------
     columns : tuple of str
-        Of the shape that is tuned now; others of the other shapes are left out.
+        Names of the features of the shape that is tuned now. Other features are dropped.
     shapes : sequence
-        For each: what describes its points, the points, and their rates [1/s].
+        For each shape: the source of its features, its points, and their rates [1/s].
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Prior:
         self._learner.fit(experience.rows, experience.labels)
 
     def weight(self, count: int) -> float:
-        """Return its weight when this many points of the new shape are known."""
+        """Return the weight of the prior when this many points of the new shape are known."""
         weight = 0.5 ** (count / HALF_LIFE)
         return weight if weight >= LEAST_WEIGHT else 0.0
 
@@ -106,5 +106,5 @@ class Prior:
         return self._learner.predict(rows)
 
     def contributions(self, rows: Matrix) -> Vector:
-        """Return what each column adds to each prediction, and in the end what all share."""
+        """Return what each column adds to each prediction; the last column is the constant part."""
         return self._learner.contributions(rows)

@@ -11,7 +11,7 @@ from dlcompiler.autotune.models.base import FeatureSource, Indices, Matrix
 
 
 class JoinedFeatures:
-    """The columns of several sources side by side; of columns with equal names, the first is used.
+    """Concatenates the columns of several sources; a name that occurs twice is used once.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class JoinedFeatures:
 
     @cached_property
     def _chosen(self) -> list[list[int]]:
-        """For each source, the places of the columns that no source before it has."""
+        """For each source, the positions of the columns that no earlier source has."""
         names: set[str] = set()
         chosen = []
         for source in self._sources:

@@ -1,4 +1,4 @@
-"""Features that are the knobs' values themselves."""
+"""Features that are the values of the knobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dlcompiler.space import Space
 
 
 class KnobFeatures:
-    """Knob values as numbers: a `FeatureSource` that every space has.
+    """Knob values as numbers: a `FeatureSource` for any space.
 
-    A whole number stands as ``log2(1 + value)``, since what knobs scale is mostly multiplied; a
-    bool as 0 or 1; other values have a column each (one-hot); of tuples, so each item.
+    A whole number becomes ``log2(1 + value)``, since most knobs are factors. A bool becomes 0 or 1.
+    Other values get a column each (one-hot). The items of a tuple are encoded one by one.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class KnobFeatures:
         self._space = space
         self._tables = [table for _, table in made]
         self.columns: tuple[str, ...] = tuple(name for names, _ in made for name in names)
-        """What each number is."""
+        """Name of each column."""
 
     def rows(self, points: Indices) -> Matrix:
         """Return a row for each point, shape ``(len(points), len(columns))``."""
@@ -47,7 +47,7 @@ class KnobFeatures:
 
 
 def _table(name: str, values: Sequence[Any]) -> tuple[list[str], Matrix]:
-    """Return the names of a knob's columns, and their numbers for each of its values."""
+    """Return the names of a knob's columns, and their entries for each of its values."""
     if all(isinstance(value, bool | int) for value in values):
         return [name], np.array([[_number(value)] for value in values], np.float32)
     lengths = {len(value) if isinstance(value, tuple) else 0 for value in values}

@@ -10,7 +10,7 @@ import numpy as np
 from dlcompiler.autotune.models.base import Indices, Vector
 
 FAILURE = 1.0
-"""How far below the slowest measured point a failed one counts [log2]: half as fast."""
+"""Label of a failed point below that of the slowest successful one [log2]: half as fast."""
 
 
 def labels(rates: Sequence[float | None]) -> Vector:

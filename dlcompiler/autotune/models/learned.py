@@ -1,4 +1,4 @@
-"""Cost models that learn: a learner on the features of points."""
+"""Cost models that are fitted to measurements: a learner on the features of points."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class LearnedModel:
     Parameters
     ----------
     name : str
-        As a user asks for it.
+        Its name in the registry of models.
     features : FeatureSource
         Describes points.
     learner : Learner
-        Learns what the rates have to do with the features.
+        Fits the rates as a function of the features.
     prior : Prior, optional
-        What other shapes have taught: the learner then learns what it leaves over, and it counts
-        the less the more points are known.
+        A prediction fitted to other shapes. The learner is then fitted to its residual; its
+        weight decreases as more points are known.
     base : RooflineModel, optional
-        An analytic model: what is learned is how much of what it allows each point reaches.
+        An analytic model. The learner is then fitted to the rate relative to the model's limit.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LearnedModel:
         """Its name in the registry of models."""
         limits = base.columns if base is not None else ()
         self.columns = (*features.columns, *(f"roofline: {name}" for name in limits))
-        """What its features are; last, the limits of the analytic model."""
+        """Names of its features, then those of the limits of the analytic model."""
         self._base = base
         self._features = features
         self._learner = learner
@@ -58,11 +58,11 @@ class LearnedModel:
 
     @property
     def knows(self) -> bool:
-        """Whether it can tell points apart before it is fitted."""
+        """Whether its predictions differ between points before it is fitted."""
         return self._base is not None or self._prior is not None
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
-        """Learn from measured points: calls per second [1/s], None for one that failed."""
+        """Fit to points and their rates: calls per second [1/s], None for a point that failed."""
         chosen, known = ordered(points, rates)
         rows, target = self._features.rows(chosen), labels(known)
         if self._base is not None:
@@ -78,8 +78,8 @@ class LearnedModel:
     def predict(self, points: Indices) -> Vector:
         """Predict log2 of the calls per second of each point.
 
-        Before it is fitted: of a prior, relative to the best of a shape; of an analytic model, what
-        it allows; else 0.
+        Before it is fitted, the prediction is that of the prior (relative to the best of a shape)
+        or the limit of the analytic model; without either, it is 0.
         """
         rows = self._rows(points)
         predicted = self._learner.predict(rows) if self._is_fitted else np.zeros(len(rows))
@@ -96,9 +96,9 @@ class LearnedModel:
         return self._learner.spread(self._rows(points))
 
     def importance(self) -> Mapping[str, float]:
-        """Return the importance of each feature in what it learned.
+        """Return the importance of each feature in the fitted model.
 
-        They add up to 1, or are all 0 as long as nothing tells one point from another.
+        They add up to 1, or are all 0 if the model predicts the same for all points.
         """
         found = np.zeros(len(self.columns))
         if self._is_fitted:
@@ -111,7 +111,7 @@ class LearnedModel:
     def contributions(self, points: Indices) -> Vector:
         """Return what each feature adds to each prediction [log2].
 
-        Shape ``(len(points), len(columns) + 1)``; the last column is what all points share, and
+        Shape ``(len(points), len(columns) + 1)``; the last column is the constant part, and
         each row adds up to the prediction.
         """
         rows = self._rows(points)
@@ -127,7 +127,7 @@ class LearnedModel:
         return np.concatenate([learned[:, :-1], analytic[:, :-1], shared], axis=1)
 
     def _rows(self, points: Indices) -> Matrix:
-        """Return the rows of points; the same ones again where the same points are asked for."""
+        """Return the rows of points; the rows of the last call are cached."""
         points = np.asarray(points, np.int64)
         if self._last is None or not np.array_equal(self._last[0], points):
             self._last = points.copy(), self._features.rows(points)
@@ -135,9 +135,9 @@ class LearnedModel:
 
 
 def _slope(allowed: Vector, measured: Vector) -> float:
-    """Return how far rates follow what is allowed: the slope of a line, held near 1.
+    """Return the slope of the line from predicted to actual labels, shrunk toward 1.
 
-    Where an analytic model exaggerates, or says nothing, less of it counts.
+    A slope below 1 scales down an analytic model that exaggerates differences.
     """
     x, y = allowed - allowed.mean(), measured - measured.mean()
     held = _HELD * float(np.mean(x * x)) + 1e-9

@@ -13,7 +13,7 @@ class Learner(Protocol):
     """Fits labels by functions of rows. Equal rows and labels in equal order give equal fits."""
 
     def fit(self, rows: Matrix, labels: Vector) -> None:
-        """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
+        """Fit to rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
 
     def predict(self, rows: Matrix) -> Vector:
         """Predict the label of each row."""
@@ -32,7 +32,7 @@ class Learner(Protocol):
 
 
 def telling_columns(rows: Matrix) -> Indices:
-    """Return the columns that differ somewhere, and from all columns before them.
+    """Return the columns that are not constant and differ from all columns before them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ridge regression in closed form: the model that is used without XGBoost."""
+"""Ridge regression in closed form, the fallback where XGBoost is not installed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RidgeLearner:
         self._penalty = 1.0
 
     def fit(self, rows: Matrix, labels: Vector) -> None:
-        """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
+        """Fit to rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
         wide = np.asarray(rows, np.float64)
         self._count = wide.shape[1]
         self._constant = float(labels.mean()) if len(labels) else 0.0
@@ -55,7 +55,7 @@ class RidgeLearner:
         self._solve(terms - self._middle, labels - self._constant)
 
     def _solve(self, terms: Matrix | Vector, labels: Vector) -> None:
-        """Find the weights by the eigenvectors of the smaller of the two products of the terms."""
+        """Compute the weights by eigenvectors of the smaller Gram matrix, ``XᵀX`` or ``XXᵀ``."""
         n, columns = terms.shape
         is_tall = n >= columns
         values, vectors = np.linalg.eigh(terms.T @ terms if is_tall else terms @ terms.T)
@@ -116,7 +116,7 @@ class RidgeLearner:
         return sizes
 
     def contributions(self, rows: Matrix) -> Vector:
-        """Return what each column adds to each prediction, and in the end what all share."""
+        """Return what each column adds to each prediction; the last column is the constant part."""
         shared = np.full((len(rows), 1), self._constant)
         if not self._count:
             return np.concatenate([np.zeros((len(rows), rows.shape[1])), shared], axis=1)

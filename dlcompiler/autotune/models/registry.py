@@ -19,7 +19,7 @@ LEARNERS: dict[str, Callable[[int], Learner]] = {
     "xgb-rank": lambda seed: TreeLearner(seed, objective="rank"),
     "ridge": lambda seed: RidgeLearner(),
 }
-"""Name of a model that learns -> what makes its learner from a seed."""
+"""Name of a fitted model -> function that makes its learner from a seed."""
 
 
 def make_model(
@@ -29,25 +29,25 @@ def make_model(
     experience: Experience | None = None,
     base: RooflineModel | None = None,
 ) -> LearnedModel:
-    """Make a cost model that learns.
+    """Make a cost model that is fitted to measurements.
 
     Parameters
     ----------
     name : str
         A key of `LEARNERS`.
     features : FeatureSource
-        What it looks at.
+        The source of its features.
     seed : int
         Equal seeds and equal measurements give equal predictions.
     experience : Experience, optional
-        What is known of other shapes.
+        Measurements of other shapes.
     base : RooflineModel, optional
-        An analytic model: what is learned is what it leaves over.
+        An analytic model; the learner is fitted to its residual.
 
     Raises
     ------
     TuningError
-        If there is none of this name, or what it needs is not installed.
+        If no model has this name, or a package that it needs is not installed.
     """
     make = LEARNERS.get(name)
     if make is None:

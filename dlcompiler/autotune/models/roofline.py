@@ -1,4 +1,4 @@
-"""An analytic model: no kernel is faster than its work and its traffic allow."""
+"""Roofline model: the time of a kernel is at least that of its work and of its traffic."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Limits = Callable[[Indices], Vector]
 """Returns the seconds that each limit allows, shape ``(n, limits)`` [s]."""
 
 CYCLE_S = 1 / 3e9
-"""A cycle of a processor of 3 GHz [s]: what is not measured yet is of this order."""
+"""A cycle at 3 GHz [s], used until measurements set the factor."""
 _LEAST_S = 1e-12
 _CYCLES = re.compile(r"program\.(?P<limit>.+) cycles")
 
 
 class RooflineModel:
-    """Predicts the time of the tightest limit: of the arithmetic, or of one level of memory.
+    """Predicts the time of the tightest limit: arithmetic, or one level of memory.
 
-    It needs no measurements to rank. Those that it gets set one factor for all points, since what
-    the limits leave out (latencies, loops, tails) makes real kernels slower.
+    It ranks without measurements. Measurements set one factor for all points, since the limits
+    ignore latencies, loop overhead and tails, which make real kernels slower.
 
     Parameters
     ----------
     names : sequence of str
-        What the limits are: ``arithmetic``, ``L1``, ``L2``, ….
+        Names of the limits: ``arithmetic``, ``L1``, ``L2``, ….
     limits : callable
-        The seconds that each limit asks for, for points.
+        Returns the time of each limit for given points [s].
 
     Notes
     -----
@@ -51,7 +51,7 @@ class RooflineModel:
         self._binding: Mapping[str, float] = dict.fromkeys(self.columns, 0.0)
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
-        """Set the factor between the roofline and what was measured: the median one."""
+        """Set the factor between roofline and measurement to the median over the points."""
         chosen, known = ordered(points, rates)
         timed = np.array([rate is not None for rate in known], np.bool_)
         if not timed.any():
@@ -71,18 +71,18 @@ class RooflineModel:
         return predicted
 
     def spread(self, points: Indices) -> Vector:
-        """Return the standard deviation of the predictions of the measured points [log2]."""
+        """Return the standard deviation of the errors at the measured points [log2]."""
         return np.full(len(points), self._error)
 
     def importance(self) -> Mapping[str, float]:
-        """Return for which part of the measured points each limit is the tightest."""
+        """Return the share of the measured points at which each limit is the tightest."""
         return self._binding
 
     def contributions(self, points: Indices) -> Vector:
         """Return what each limit adds to each prediction [log2].
 
-        The first one makes the difference to a second, each further one what it adds to the time of
-        those before it: nothing, unless it is tighter.
+        The first limit gets the difference to a time of one second. Each further limit gets what
+        it adds to the time of those before it: nothing, unless it is tighter.
         """
         rising = np.maximum.accumulate(self._seconds(points), axis=1)
         steps = -np.diff(np.log2(rising), axis=1, prepend=0.0)
@@ -94,7 +94,7 @@ class RooflineModel:
 
 
 def limits_of(features: FeatureSource, rates: Mapping[str, float]) -> Limits:
-    """Return the limits of columns that count what a call does.
+    """Return the time limits of columns that count operations, bytes or cycles of a call.
 
     Parameters
     ----------

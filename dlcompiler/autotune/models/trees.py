@@ -17,9 +17,9 @@ Objective: TypeAlias = Literal["regression", "rank"]
 MEMBERS = 4
 """Number of models of the ensemble, which are fitted to different rows and columns."""
 ROUNDS, FEW_ROUNDS = 40, 24
-"""Trees of each; fewer where there is much to learn from, so that learning stays short …"""
+"""Most and fewest trees of a model; fewer for large training sets, to limit the time of a fit."""
 MUCH = 200_000
-"""… from this many numbers on: rows times columns."""
+"""Size of a training set from which there are fewer trees: rows times columns."""
 SETTINGS = {
     "max_depth": 5,
     "eta": 0.2,
@@ -49,7 +49,7 @@ class TreeLearner:
     Parameters
     ----------
     seed : int
-        Of the rows and columns that each tree sees.
+        Selects the rows and columns that each tree is fitted to.
     objective : {"regression", "rank"}
         Squared errors of the labels, or the order of pairs; the scores of the latter are brought to
         the unit of the labels by the line that fits them best.
@@ -57,18 +57,25 @@ class TreeLearner:
     Raises
     ------
     TuningError
-        If xgboost is not installed. It is imported by the first fit only: that takes half a second.
+        If xgboost is not installed. The first fit imports it, since that takes half a second.
 
     Notes
     -----
-    Regression is the default because it found more of the best. Models were fitted to 64 and to 256
-    of the points of two preliminary tables (GEMM 512³ and convolution C9, 700 random points and the
-    neighbours of the best, measured on a busy machine; means of 8 draws). Their 50 predicted best
-    of the other points had 0.22 and 0.32 (GEMM), 0.28 and 0.37 (C9) of the 50 fastest with
-    regression, 0.19 and 0.27, 0.26 and 0.36 with ranks, 0.26 and 0.28, 0.12 and 0.22 with ridge.
+    Regression is the default because it finds more of the fastest points. Models were fitted to 64
+    and to 256 points of two preliminary tables: GEMM 512³ and convolution C9, each with 700 random
+    points and the neighbours of the best, measured on a busy machine. The share of the 50 fastest
+    other points among the 50 predicted to be fastest, mean of 8 draws, for 64 and 256 points:
 
-    It runs on one thread, so that equal data give equal trees, and the cores are left to those who
-    measure. Columns that are equal everywhere in the training rows count as one: the first.
+    =========== ============= =============
+    Model       GEMM 512³     C9
+    =========== ============= =============
+    regression  0.22 and 0.32 0.28 and 0.37
+    rank        0.19 and 0.27 0.26 and 0.36
+    ridge       0.26 and 0.28 0.12 and 0.22
+    =========== ============= =============
+
+    Fitting runs on one thread, so that equal data give equal trees, and the other cores stay free
+    for measurements. Of columns that are equal in all training rows only the first is used.
 
     **Source:** T. Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018: boosted trees
     with regression and rank objectives. Ensembles for uncertainty: section 4 of the same, and
@@ -91,7 +98,7 @@ class TreeLearner:
         self._last: tuple[Matrix, Vector] | None = None
 
     def fit(self, rows: Matrix, labels: Vector) -> None:
-        """Learn from rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
+        """Fit to rows, shape ``(n, columns)``, with labels, shape ``(n,)``."""
         self._boosters, self._lines, self._last = [], [], None
         self._count = rows.shape[1]
         self._chosen = telling_columns(rows)
@@ -132,7 +139,7 @@ class TreeLearner:
     def _all(self, rows: Matrix) -> Vector:
         """Return the predictions of each member, shape ``(members, n)``.
 
-        Mean and spread are asked for one after the other: the rows of the last call are known.
+        The result of the last call is cached, since mean and spread use the same one.
         """
         if not self._boosters:
             return np.full((1, len(rows)), self._constant)
@@ -146,7 +153,7 @@ class TreeLearner:
         return self._last[1]
 
     def importance(self) -> Vector:
-        """Return how much the splits by each column improve the fit, in all trees."""
+        """Return the total gain of the splits by each column, over all trees."""
         gains = np.zeros(self._count)
         for booster in self._boosters:
             for name, gain in booster.get_score(importance_type="total_gain").items():
@@ -154,7 +161,7 @@ class TreeLearner:
         return gains
 
     def contributions(self, rows: Matrix) -> Vector:
-        """Return what each column adds to each prediction, and in the end what all share.
+        """Return what each column adds to each prediction; the last column is the constant part.
 
         Notes
         -----
@@ -176,13 +183,13 @@ class TreeLearner:
 
 
 def preload() -> None:
-    """Import xgboost, if it is installed, before the first fit has to."""
+    """Import xgboost, if it is installed, so that the first fit is not delayed."""
     if importlib.util.find_spec("xgboost") is not None:
         importlib.import_module("xgboost")
 
 
 def _line(scores: Vector, labels: Vector) -> tuple[float, float]:
-    """Return start and slope of the line from scores to labels; it never falls."""
+    """Return intercept and slope of the fitted line from scores to labels; the slope is ≥ 0."""
     variance = float(scores.var())
     if variance == 0.0:
         return float(labels.mean()), 0.0
