@@ -1,6 +1,6 @@
-"""Classic TVM names, so that scripts and notebooks written for them run here.
+"""Classic TVM names: scripts and notebooks written for TVM's te, schedules and AutoTVM run here.
 
-Three ways in::
+There are three ways to use them::
 
     from dlcompiler.compat import tvm            # in place of: import tvm
     from dlcompiler.compat.tvm import te, topi   # in place of: from tvm import te, topi
@@ -10,8 +10,8 @@ Three ways in::
     import dlcompiler.compat                     # a notebook: this cell first,
     dlcompiler.compat.install()                  # then ``import tvm`` and ``import d2ltvm`` find us
 
-The modules here hold no compiler: each name is translated to what this project calls it.
-``docs/COMPAT.md`` lists the names with their state, and where the meaning differs on purpose.
+These modules only translate names and arguments to those of this project. ``docs/COMPAT.md`` lists
+the names with their state, and the deliberate differences.
 """
 
 from dlcompiler.compat.installing import install

@@ -19,13 +19,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments. By default those of the process, whose streams and signals are then set up for
-        a command: see `dlcompiler.shell`.
+        Arguments. By default those of the process; then its streams and signals are also set up
+        for a command: see `dlcompiler.shell`.
 
     Returns
     -------
     int
-        Exit status: 0, or 2 where there is no such script. What the script raises goes on.
+        Exit status: 0, or 2 if there is no such script. Exceptions of the script propagate.
     """
     if argv is None:
         return shell.run(lambda: _prepared(sys.argv[1:]), _act)

@@ -1,4 +1,4 @@
-"""`NDArray`: an array as classic code holds it, around a NumPy array of its own."""
+"""`NDArray`: TVM's array class, a wrapper of a NumPy array that it owns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dlcompiler.errors import CallError
 Array = npt.NDArray[Any]
 
 ALIGNMENT = 64
-"""Of the first element [byte]: a line of the cache, and the widest vector."""
+"""Alignment of the first element [byte]: a cache line, which is also the widest vector."""
 
 
 class NDArray(Named):
-    """An array on the CPU, also where a simulated GPU is asked for.
+    """An array in the CPU's memory, also for a simulated GPU.
 
     It owns its memory; NumPy arrays are copied in and out, as classic code expects. Built functions
-    take it as it is. Other libraries may read it in place: it speaks DLPack and NumPy's protocol.
+    take it directly. Other libraries can read it in place by DLPack or NumPy's array interface.
     """
 
     classic = "tvm.nd.NDArray"
@@ -35,7 +35,7 @@ class NDArray(Named):
 
     @property
     def device(self) -> Device:
-        """Where classic code put it."""
+        """The device that classic code chose for it."""
         return self._device
 
     @property
@@ -55,7 +55,7 @@ class NDArray(Named):
 
     @property
     def ctx(self) -> Device:
-        """Where it is, by its older name."""
+        """The device, by the older name of the attribute."""
         return self.device
 
     def numpy(self) -> Array:
@@ -174,5 +174,5 @@ def _aligned(shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def unwrapped(value: Any) -> Any:
-    """Return what a built function takes in place of an argument of classic code."""
+    """Convert an argument of classic code to one that a built function takes."""
     return value.data if isinstance(value, NDArray) else value

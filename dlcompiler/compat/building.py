@@ -21,7 +21,7 @@ from dlcompiler.te import PlaceholderOp, Tensor
 
 
 class IRModule(Named):
-    """A lowered schedule: prints as its loop nest, and can be built."""
+    """A lowered schedule, which prints as its loop nest and can be built."""
 
     classic = "tvm.IRModule"
 
@@ -39,7 +39,7 @@ class IRModule(Named):
         self.args = tuple(args)
         """Its parameters."""
         self.conditions = tuple(conditions)
-        """On its symbols, for which it has a body of its own."""
+        """Conditions on its symbols for which it has a specialised body."""
 
     @property
     def functions(self) -> dict[str, PrimFunc]:
@@ -89,7 +89,7 @@ def lower(
     binds : None
         Buffers given by the caller are not part of dlcompiler yet.
     simple_mode : bool
-        Stop while loops are as the schedule names them.
+        Stop before the passes that change the loops of the schedule.
     """
     if isinstance(inp, IRModule):
         return inp
@@ -119,7 +119,7 @@ def build(
     Parameters
     ----------
     inputs : Schedule, IRModule or dict
-        What to build; ``{target: lowered}`` of one entry says for what, too.
+        What to build; ``{target: lowered}`` with one entry also gives the target.
     args : sequence
         Parameters of the function, inputs before outputs; inputs that nothing reads are ignored.
     target : str or Target, optional
@@ -157,10 +157,10 @@ def build(
 
 
 def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Leave out tensors that are not stored as a whole: to print a program, classic code lists all.
+    """Drop tensors without a buffer from the parameters: classic code lists them to print.
 
-    What is computed inside a loop, or inlined, has no buffer that a caller could give. `build` does
-    refuse it, as it decides what a call takes.
+    A tensor that is inlined or computed inside a loop has no buffer that a caller could pass.
+    `build` refuses such a parameter, since its parameters are those of the call.
     """
     if not isinstance(schedule, Schedule):
         return args

@@ -1,4 +1,4 @@
-"""`SpecializedCondition`: code of its own for sizes that fulfil conditions, by a ``with``."""
+"""`SpecializedCondition`: specialise code for sizes that fulfil conditions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _stack: ContextVar[tuple[SpecializedCondition, ...]] = ContextVar("conditions", 
 class SpecializedCondition(Named):
     """Conditions on the symbols of what is lowered or built inside a ``with``.
 
-    The function gets a body of its own for sizes that fulfil all of them, beside the one for all
-    sizes: `pipeline.lower` takes them as ``conditions``. Of several contexts the innermost counts.
+    The function gets a second body, which runs for sizes that fulfil all conditions:
+    `pipeline.lower` takes them as ``conditions``. Of nested contexts, the innermost is used.
 
     Parameters
     ----------

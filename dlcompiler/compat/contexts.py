@@ -1,4 +1,4 @@
-"""`PassContext`: options of the passes, as classic code gives them."""
+"""`PassContext`: TVM's options of the passes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ UNUSED = frozenset(
 """Known options, none of which changes what a program computes; they have no effect here."""
 
 BOUNDS = "tir.instrument_bound_checkers"
-"""The option that makes a function check each access; the one with an effect."""
+"""The option that makes a function check each access; the only one with an effect."""
 
 REFUSED = {"tir.add_lower_pass": "user-defined passes come in a later version"}
-"""Options that would change the program in a way that is not here."""
+"""Options that are refused, since they would change the program in an unsupported way."""
 
 _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("pass_contexts", default=())
 
@@ -76,12 +76,12 @@ class PassContext(Named):
 
     @property
     def instrument(self) -> str | None:
-        """What a built function shall check while it runs."""
+        """The checks that a built function does while it runs."""
         return "bounds" if self.config.get(BOUNDS) else None
 
     @staticmethod
     def check_current() -> None:
-        """Say what of the innermost context has no effect."""
+        """Show a note on options of the innermost context that have no effect."""
         context = PassContext.current()
         unused = [key for key in context.config if key in UNUSED]
         unused += [*context.disabled_pass, *context.required_pass]

@@ -1,6 +1,6 @@
-"""Devices as classic code names them: ``tvm.cpu(0)``, ``tvm.gpu(0)``, ``tvm.context("llvm", 0)``.
+"""TVM's devices: ``tvm.cpu(0)``, ``tvm.gpu(0)``, ``tvm.context("llvm", 0)``.
 
-A GPU is simulated, whatever this machine has: its arrays are the CPU's.
+GPUs are always simulated, and their arrays are in the CPU's memory.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ class Device(Named):
 
     @property
     def device_name(self) -> str:
-        """What it is; of a simulated GPU, the target whose limits it has."""
+        """Name of the processor; for a simulated GPU, the target whose limits it has."""
         return self.kind if self.kind == "cpu" else f"simulated {self._target.name}"
 
     @property
     def max_threads_per_block(self) -> int:
-        """Most threads of a block; [1]."""
+        """Largest number of threads of a block [1]."""
         return self._target.limits["max_threads_per_block"]
 
     @property
     def max_thread_dimensions(self) -> tuple[int, int, int]:
-        """Most threads of a block along x, y and z; [1]."""
+        """Largest number of threads of a block along x, y and z [1]."""
         x, y, z = (self._target.limits[f"max_threads_{axis}"] for axis in "xyz")
         return x, y, z
 
     @property
     def warp_size(self) -> int:
-        """Threads that run in step; [1]."""
+        """Threads of a warp [1]."""
         return self._target.limits["warp_size"]
 
     @property
     def max_shared_memory_per_block(self) -> int:
-        """Most memory that the threads of a block share [byte]."""
+        """Largest shared memory of a block [byte]."""
         return self._target.limits["max_shared_bytes"]
 
     @property
@@ -91,7 +91,7 @@ class Device(Named):
         return self.device_id == 0
 
     def sync(self, stream: object = None) -> None:
-        """Wait for the device; a call here has ended when it returns."""
+        """Do nothing: calls are synchronous."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
@@ -130,7 +130,7 @@ def device(dev_type: Any, dev_id: int = 0) -> Device:
     Raises
     ------
     DeviceUnavailable
-        The kind of device is not part of dlcompiler yet, or unknown.
+        If the kind of device is unknown, or not part of dlcompiler yet.
     """
     if isinstance(dev_type, Device):
         return dev_type

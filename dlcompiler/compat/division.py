@@ -1,4 +1,4 @@
-"""Division that rounds toward minus infinity, of floats too, as classic TVM's operators have it."""
+"""Division that rounds toward minus infinity, for integers and floats, as in TVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions registered by name, as classic code writes them: they get arrays of classic code."""
+"""TVM's packed functions: Python functions registered by name, called with `NDArray`s."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlcompiler.runtime import registry
 
 
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
-    """Give a function a name by which programs call it; see `dlcompiler.register_func`.
+    """Register a function by name, for calls from programs; see `dlcompiler.register_func`.
 
     Its arrays are `NDArray`, which share the memory of the buffers and last as long as the call.
     """
@@ -36,6 +36,6 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., Any] | None:
-    """Return the function of a name as it was registered; None for a missing one, if allowed."""
+    """Return the function registered under a name; None if it is missing and that is allowed."""
     found = registry.get_global_func(name, allow_missing)
     return getattr(found, "__wrapped__", found)

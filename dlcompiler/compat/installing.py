@@ -1,4 +1,4 @@
-"""Classic module names for one process: ``import tvm`` finds the modules of this package."""
+"""Install classic module names in one process: ``import tvm`` then finds this package."""
 
 from __future__ import annotations
 

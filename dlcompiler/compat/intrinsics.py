@@ -1,8 +1,7 @@
-"""Functions of numbers that classic code defines by a rule: what they stand for, for this CPU.
+"""Scalar functions that classic code defines by a lowering rule for a target.
 
-A rule of a function of the user's own is its definition: it is applied where the function is
-called, so that all evaluations agree. The functions of `te` have one meaning here, and no rule
-changes it.
+The rule of a user's function is its definition. It is applied where the function is called, so that
+interpreter, simulator and machine code agree. No rule changes the functions of `te`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from dlcompiler.ir.functions import FUNCTIONS
 
 PREFIX = "tir."
 TARGETS = ("llvm", "cpu", "default")
-"""Targets whose rules are for this machine, the one that decides first."""
+"""Targets whose rules apply to this machine, in order of precedence."""
 Rule = Callable[["IntrinsicCall"], Any]
 
 
 class CallEffectKind(IntEnum):
-    """What a call does besides its value: only `Pure` ones stand in expressions here."""
+    """TVM's side effects of a call; here, only `Pure` calls may be in expressions."""
 
     ExprAnnotation = 0
     Pure = 1
@@ -45,7 +44,7 @@ class Op:
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call of a function of the user's own, as its rule gets it."""
+    """A call of a user's function, the argument of its rule."""
 
     op: Op
     args: tuple[Expr, ...]
@@ -53,7 +52,7 @@ class IntrinsicCall:
 
     @property
     def name(self) -> str:
-        """Name without prefix, as version 0.6 gives it."""
+        """Name without prefix, as in version 0.6."""
         return self.op.name.removeprefix(PREFIX)
 
 
@@ -63,7 +62,7 @@ _rules: dict[tuple[str, str], tuple[int, Rule]] = {}
 def register_intrin_lowering(
     op_name: str, target: str, *, f: Rule | None = None, level: int = 10
 ) -> Any:
-    """Say what a function of the user's own stands for.
+    """Register a lowering rule, which defines a function of the user.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def register_intrin_lowering(
         Gets the call, with ``op.name``, ``args`` and ``dtype``, and returns an expression; without
         it, the result is a decorator.
     level : int
-        A rule replaces one of a lower level.
+        A rule replaces one with a lower level.
     """
     name = _full(op_name)
     if name.removeprefix(PREFIX) in FUNCTIONS:
@@ -93,7 +92,7 @@ def register_intrin_lowering(
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Accept what classic code tells of a function: that it is pure.
+    """Accept an attribute of a function, such as its purity.
 
     Raises
     ------
@@ -113,7 +112,7 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
 
 
 def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
-    """Call a function of numbers: one of `te`, or one of the user's own by its rule.
+    """Call a scalar function: one of `te`, or a user's function, by its rule.
 
     Raises
     ------

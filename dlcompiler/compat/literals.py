@@ -1,4 +1,4 @@
-"""Numbers that take the dtype of what they meet, as in classic TVM's operators."""
+"""Literals that take the dtype of the other operand, as in TVM's operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dlcompiler.ir import Const, Expr, as_expr, cast, const
 
 
 def literal(value: Any, dtype: Any = None) -> Const:
-    """Make a literal; without a dtype, classic TVM takes a wider one where the usual is too small.
+    """Make a literal; without a dtype, 64 bits are used where 32 are too small, as in TVM.
 
     Examples
     --------
@@ -25,12 +25,12 @@ def literal(value: Any, dtype: Any = None) -> Const:
 
 
 def as_operand(value: Any) -> Expr:
-    """Return a number as a `literal`, anything else as it is in expressions."""
+    """Convert a number to a `literal`, and anything else to an expression."""
     return literal(value) if isinstance(value, int | float) else as_expr(value)
 
 
 def converted(value: Any, dtype: Any) -> Expr:
-    """Return a number or an expression in a dtype: classic operators cut a fraction off.
+    """Convert a number or an expression to a dtype; fractions are truncated, as in TVM.
 
     Examples
     --------

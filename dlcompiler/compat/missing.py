@@ -1,4 +1,4 @@
-"""Names of classic TVM that are not here: asking for one says so, by name."""
+"""Errors for names of classic TVM that are missing here, each with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from dlcompiler.errors import UserError
 
 PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"}
-"""Classic package -> where its names are here."""
+"""TVM's package -> the package with its names here."""
 
 GPU = "GPUs come in a later version"
 GRAPHS = "graphs of operators and the import of models come in a later version"
@@ -50,15 +50,15 @@ LATER: dict[str, str] = {
     **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),
 }
-"""Name -> why it is not here; what stands below it is not here either."""
+"""Name -> reason why it is missing; names below it are missing for the same reason."""
 
 
 class MissingName(UserError, AttributeError):  # noqa: N818 - a state of this project
-    """A name of classic TVM that is not here; also an AttributeError, so that ``hasattr`` works."""
+    """A name of TVM is missing here; also an AttributeError, so that ``hasattr`` works."""
 
 
 class MissingModule(UserError, ImportError):  # noqa: N818 - a state of this project
-    """A module of classic TVM that is not here; also an ImportError."""
+    """A module of TVM is missing here; also an ImportError."""
 
 
 def _parts(name: str, known: Iterable[str]) -> tuple[tuple[str, str], dict[str, str]]:
@@ -81,7 +81,7 @@ def _prefixes(name: str) -> list[str]:
 
 
 def refuse_name(name: str, known: Iterable[str] = ()) -> NoReturn:
-    """Raise what says that a name is not here.
+    """Raise the error for a missing name.
 
     Parameters
     ----------
@@ -102,21 +102,21 @@ def refuse_name(name: str, known: Iterable[str] = ()) -> NoReturn:
 def reporter(
     module: str, fallback: ModuleType | None = None, renamed: dict[str, Any] | None = None
 ) -> Callable[[str], Any]:
-    """Return a module's ``__getattr__``: other places to look in, then the error.
+    """Return a module's ``__getattr__``, which tries a fallback and then raises the error.
 
     Parameters
     ----------
     module : str
         ``__name__`` of the module.
     fallback : module, optional
-        Whose public names are names of this module too.
+        A module whose public names are also names of this module.
     renamed : dict, optional
-        More names, with what they stand for.
+        More names, with their values.
     """
     classic = classic_name(module)
 
     def find(name: str) -> Any:
-        if name.startswith("__"):  # Python's own questions
+        if name.startswith("__"):  # Names that Python itself looks up.
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if renamed is not None and name in renamed:
             return renamed[name]
@@ -139,7 +139,7 @@ def classic_name(module: str) -> str:
 
 
 class Named:
-    """A class whose missing attributes say their names."""
+    """Base of classes whose missing attributes raise an error with TVM's name."""
 
     classic: str = ""
     """Name of the class in classic TVM."""
@@ -151,12 +151,12 @@ class Named:
 
 
 class MissingModules(importlib.abc.MetaPathFinder):
-    """The last finder of modules: refuses, by name, what no other found below our packages."""
+    """Import finder, the last in the list: refuses missing modules of our packages by name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Raise for a module of ours that is not there; leave all others alone."""
+        """Raise the error for a missing module of our packages; ignore all others."""
         for classic, ours in PACKAGES.items():
             for prefix in (ours, classic):
                 is_ours = sys.modules.get(prefix) is sys.modules.get(ours, self)
@@ -167,6 +167,6 @@ class MissingModules(importlib.abc.MetaPathFinder):
 
 
 def watch_imports() -> None:
-    """Let an import of a module that is not here say so."""
+    """Install the finder that explains missing modules."""
     if not any(isinstance(finder, MissingModules) for finder in sys.meta_path):
         sys.meta_path.append(MissingModules())

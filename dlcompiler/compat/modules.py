@@ -1,4 +1,4 @@
-"""`Module`: a built function as classic code holds it."""
+"""`Module`: TVM's class of a built function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY = "__tvm_main__"
 
 
 class Built(Named):
-    """What has one function, by its own name and by `entry_name`."""
+    """Base of modules with one function, found by its own name and by `entry_name`."""
 
     classic = "tvm.runtime.Module"
     entry_name = ENTRY
@@ -63,7 +63,7 @@ class Module(Built):
 
     @property
     def type_key(self) -> str:
-        """What its code is: ``"llvm"`` or ``"c"``."""
+        """Kind of its code: ``"llvm"`` or ``"c"``."""
         return "c" if isinstance(self.function, CKernel) else "llvm"
 
     @property
@@ -73,7 +73,7 @@ class Module(Built):
 
     @property
     def imported_modules(self) -> NoModules:
-        """Code for devices: none, this is the CPU's."""
+        """Modules with code for devices: none, since this is code for the CPU."""
         return NoModules()
 
     def __call__(self, *args: Any) -> None:
@@ -86,8 +86,8 @@ class Module(Built):
         Parameters
         ----------
         fmt : str
-            ``"ll"`` is LLVM's text, also the default, ``"asm"`` is assembly. Of a module for
-            ``"c"``, ``"c"`` is its source, also the default, and ``"h"`` the header.
+            ``"ll"``, the default, is LLVM's text; ``"asm"`` is assembly. For a module built for
+            ``"c"``: ``"c"``, the default, is its source; ``"h"`` is the header.
         """
         if isinstance(self.function, CKernel):
             return self._c_source(self.function, fmt)
@@ -123,7 +123,7 @@ class Module(Built):
         *,
         dev: Device | None = None,
     ) -> Callable[..., BenchmarkResult]:
-        """Return a function of the arguments that measures calls of this one.
+        """Return a function that takes the arguments of this one and measures its calls.
 
         Parameters
         ----------
@@ -162,16 +162,16 @@ class Module(Built):
         Parameters
         ----------
         file_name : path
-            A suffix of shared objects (``.so``, ``.dylib``, ``.dll``) asks for one: it is written
-            where there is a C compiler. All else is a container of this project: the code as LLVM's
-            text, compiled when it is loaded.
+            With a suffix of shared objects (``.so``, ``.dylib``, ``.dll``), and if there is a C
+            compiler, a shared object is written. Otherwise, it is a container of this project: the
+            code as LLVM's text, compiled when it is loaded.
         fcompile, **options
             Accepted, with a note.
 
         Returns
         -------
         Written
-            The path, and which of the two it is.
+            The path, and whether it is a shared object or a container.
         """
         if fcompile is not None or options:
             note("export_library: the options are ignored; dlcompiler links the code itself")
@@ -190,7 +190,7 @@ class Module(Built):
         file_name : path
             Where.
         fmt : str
-            The suffix to go by in place of the file's own.
+            The suffix to use instead of the file's own.
         """
         path = Path(file_name)
         match fmt or path.suffix.lstrip("."):
@@ -213,7 +213,7 @@ class Module(Built):
 
 
 def check_name(name: str, own: str) -> None:
-    """Refuse what is not the name of a module's function."""
+    """Raise an error if a name is not that of a module's function."""
     if name not in (ENTRY, own):
         raise UserError(
             f"function {name!r} of a module", "there is no such function",
@@ -222,7 +222,7 @@ def check_name(name: str, own: str) -> None:
 
 
 class NoModules(tuple[Module, ...]):
-    """The modules of devices that a module for the CPU has: none, and it says why."""
+    """Empty list of device modules, for a module for the CPU; an index error explains it."""
 
     __slots__ = ()
 
@@ -240,7 +240,7 @@ class BenchmarkResult:
     """Times of repeated calls [s], each the mean of a row of calls."""
 
     results: tuple[float, ...]
-    """In the order measured [s]."""
+    """Results in the order of measurement [s]."""
 
     @property
     def mean(self) -> float:
@@ -300,7 +300,7 @@ def load_module(path: Any, fmt: str = "") -> Module:
     path : path
         The file; one that others may write is refused.
     fmt : str
-        Accepted: the file says itself what it is.
+        Ignored: the kind is read from the file.
     """
     del fmt
     return Module(load_library(Path(path)))

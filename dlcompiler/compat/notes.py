@@ -1,4 +1,4 @@
-"""Notes: what classic code asked for and is done in another way here, said aloud."""
+"""Notes: warnings that a request of classic code is done in another way here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dlcompiler.terminal import escaped
 
 
 class CompatNote(UserWarning):
-    """Something was done in another way than asked for; the result is the same."""
+    """A request is done in another way than in TVM; the result is the same."""
 
 
 def note(text: str, stacklevel: int = 3) -> None:
@@ -17,7 +17,7 @@ def note(text: str, stacklevel: int = 3) -> None:
     Parameters
     ----------
     text : str
-        What was asked for, and what is done.
+        The request, and what is done instead.
     stacklevel : int
         As in `warnings.warn`.
     """

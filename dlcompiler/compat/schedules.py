@@ -1,4 +1,4 @@
-"""`create_schedule` of classic code, which a tuner may let make symbolic schedules instead."""
+"""`create_schedule` of classic code, which a tuner can make return symbolic schedules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _make: ContextVar[Make | None] = ContextVar("classic_schedules", default=None)
 
 @contextmanager
 def made_by(make: Make) -> Iterator[None]:
-    """Let a function make the schedules that are created inside a ``with``."""
+    """Replace the function that makes schedules inside a ``with``."""
     token = _make.set(make)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`SimulatedModule`: a program for a GPU as classic code holds it."""
+"""`SimulatedModule`: TVM's class of a built GPU program, run by the simulator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlcompiler.pipeline import SimulatedKernel
 
 
 class DeviceModule(Named):
-    """The kernels of a program, to look at."""
+    """The kernels of a program, as text."""
 
     classic = "tvm.runtime.Module"
     type_key = "simulated"
@@ -55,7 +55,7 @@ class SimulatedModule(Built):
         self.kernel(*[unwrapped(arg) for arg in args])
 
     def get_source(self, fmt: str = "") -> str:
-        """Return what the host does: the launches of its kernels, one after the other."""
+        """Return the host program: the sequence of kernel launches."""
         del fmt
         launches = self.kernel.program.launches
         return "".join(f"launch {item.kernel.name}: {item.size}\n" for item in launches)
@@ -63,9 +63,9 @@ class SimulatedModule(Built):
     def time_evaluator(
         self, func_name: str, ctx: object = None, number: int = 10, **options: Any
     ) -> Callable[..., BenchmarkResult]:
-        """Return a function of the arguments that tells how long the *simulator* takes, once.
+        """Return a function of the arguments that times one run of the *simulator*.
 
-        It says nothing of a GPU: a note says so.
+        A note warns that this is not the time of a GPU.
         """
         del ctx, number, options
         check_name(func_name, self.name)

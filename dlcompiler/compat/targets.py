@@ -1,4 +1,4 @@
-"""Targets as classic code writes them: ``"llvm -mcpu=skylake-avx512"``."""
+"""TVM's targets, such as ``"llvm -mcpu=skylake-avx512"``, converted to those of this project."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MODELS: Mapping[str, str] = MappingProxyType(
         "a6000": "rtx-a6000",
     }
 )
-"""What ``-model`` of a target may be -> the target here."""
+"""Value of ``-model`` -> the simulated target."""
 
 _stack: ContextVar[tuple[Target, ...]] = ContextVar("classic_targets", default=())
 
@@ -70,7 +70,7 @@ class Target(Named):
     target : str, dict or Target
         A kind with flags, or a mapping with the key ``kind``.
     host : str or Target, optional
-        What runs beside a device; nothing here does.
+        Host of a device; has no effect here.
     """
 
     classic = "tvm.target.Target"
@@ -82,7 +82,7 @@ class Target(Named):
         self.attrs = MappingProxyType(attrs)
         """Its flags, without the dash."""
         self.host = None if host is None else Target(host)
-        """What runs beside a device."""
+        """Host of a device; has no effect here."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -94,12 +94,12 @@ class Target(Named):
 
     @property
     def max_num_threads(self) -> int:
-        """Most threads of a block; of a CPU, 1; [1]."""
+        """Largest number of threads of a block; 1 for a CPU [1]."""
         return resolve(self).limits.get("max_threads_per_block", 1)
 
     @property
     def thread_warp_size(self) -> int:
-        """Threads that run in step; [1]."""
+        """Threads of a warp [1]."""
         return resolve(self).limits.get("warp_size", 1)
 
     @property
@@ -126,7 +126,7 @@ class Target(Named):
         Raises
         ------
         TargetError
-            There is none, and `allow_none` is false.
+            If there is none and `allow_none` is false.
         """
         stack = _stack.get()
         if stack:
@@ -162,7 +162,7 @@ def _parse(target: Any) -> tuple[str, dict[str, Any]]:
         )
     try:
         kind, *words = shlex.split(target)
-    except ValueError as error:  # a quotation without an end
+    except ValueError as error:  # A quotation mark is not closed.
         raise TargetError("read a target", str(error), got=repr(target)) from None
     flags: dict[str, Any] = {}
     for word in words:
@@ -176,10 +176,10 @@ def _parse(target: Any) -> tuple[str, dict[str, Any]]:
 
 
 def resolve(target: Any) -> targets.Target:
-    """Return the machine that a classic target means here.
+    """Convert a classic target to a target of this project.
 
-    A CPU that this machine cannot be is replaced by this machine, with a note: the result of a
-    program is the same.
+    A CPU whose code cannot run on this machine is replaced by this machine, with a note. The result
+    of a program is the same.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def resolve(target: Any) -> targets.Target:
     Raises
     ------
     TargetError
-        The kind is unknown or not part of dlcompiler yet, or another family of processors.
+        If the kind is unknown or not part of dlcompiler yet, or of another processor family.
     """
     if isinstance(target, targets.Target):
         return target
@@ -211,7 +211,7 @@ def resolve(target: Any) -> targets.Target:
 
 
 def _gpu(wanted: Target) -> targets.Target:
-    """Return the GPU of a target's flag ``-model``, or any one."""
+    """Return the GPU named by a target's flag ``-model``, or a typical one."""
     model = str(wanted.attrs.get("model", ""))
     name = MODELS.get(model.lower().replace(" ", ""))
     if model and name is None and model != "unknown":
@@ -220,7 +220,7 @@ def _gpu(wanted: Target) -> targets.Target:
 
 
 def cuda(model: str = "unknown", options: object = None) -> Target:
-    """Return a GPU as a target, which is simulated.
+    """Return the target of a simulated GPU.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def cuda(model: str = "unknown", options: object = None) -> Target:
 
 
 def opencl(model: str = "unknown", options: object = None) -> Target:
-    """Return a GPU as a target, which is simulated; see `cuda`."""
+    """Return the target of a simulated GPU; see `cuda`."""
     del options
     return Target(f"opencl -model={model}")
 
@@ -256,7 +256,7 @@ def _refused(kind: str, text: str) -> TargetError:
 
 
 def _check_triple(triple: str, text: str) -> None:
-    """Refuse code that this machine could not load."""
+    """Raise an error if this machine cannot load code for a target."""
     family, here = triple.partition("-")[0], host().triple.partition("-")[0]
     if family and family not in (here, {"x86_64": "x86-64"}.get(here)):
         raise TargetError(
@@ -268,7 +268,7 @@ def _check_triple(triple: str, text: str) -> None:
 
 
 def _degradations(wanted: Target) -> list[str]:
-    """Return what of a target's flags is not done as asked for, and why."""
+    """Return the flags of a target that have no effect here, with the reasons."""
     here = {feature[1:] for feature in host().features if feature.startswith("+")}
     found = []
     if wanted.mcpu not in ("", "native", host().llvm_cpu):

@@ -17,7 +17,7 @@ Objective: TypeAlias = Literal["regression", "rank"]
 MEMBERS = 4
 """Number of models of the ensemble, which are fitted to different rows and columns."""
 ROUNDS, FEW_ROUNDS = 40, 24
-"""Most and fewest trees of a model; fewer for large training sets, to limit the time of a fit."""
+"""Most and fewest trees of a model; fewer for large training sets, to limit fit time."""
 MUCH = 200_000
 """Size of a training set from which there are fewer trees: rows times columns."""
 SETTINGS = {

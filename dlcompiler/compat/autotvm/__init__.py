@@ -1,1 +1,1 @@
-"""Classic AutoTVM: what stands behind the modules of ``compat.tvm.autotvm``."""
+"""Implementation of classic AutoTVM; the modules of ``compat.tvm.autotvm`` export it."""

@@ -1,4 +1,4 @@
-"""Which config a template gets: contexts, the innermost one that knows."""
+"""Dispatch contexts: the innermost one that has a config for a workload provides it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _stack: ContextVar[tuple[DispatchContext, ...]] = ContextVar("classic_dispatch",
 
 
 class DispatchContext:
-    """Knows configs of workloads; a ``with`` asks it first."""
+    """Provides configs of workloads inside a ``with``."""
 
     def find(self, target: Target | None, workload: tuple[Any, ...] | None) -> Choices | None:
-        """Return the config of a workload; None: it is not known."""
+        """Return the config of a workload; None if this context has none."""
         del target, workload
         return None
 
     def query(self, target: Target | None, workload: tuple[Any, ...] | None) -> Choices:
-        """Return the config of a workload, from here or from further out."""
+        """Return the config of a workload, from this context or an enclosing one."""
         return self.find(target, workload) or FALLBACK.find(target, workload)
 
     def __enter__(self) -> DispatchContext:
@@ -39,12 +39,12 @@ class ApplyConfig(DispatchContext):
     Parameters
     ----------
     config : ConfigSpace or ConfigEntity
-        What they get.
+        The config of every workload.
     """
 
     def __init__(self, config: Choices) -> None:
         self.config = config
-        """What templates get."""
+        """The config of every workload."""
 
     def find(self, target: Target | None, workload: tuple[Any, ...] | None) -> Choices:
         """Return the config."""
@@ -53,7 +53,7 @@ class ApplyConfig(DispatchContext):
 
 
 class FallbackContext(DispatchContext):
-    """Gives the first value of each knob, and says so once for each workload."""
+    """Gives the first value of each knob, with a note once for each workload."""
 
     def __init__(self) -> None:
         self._told: set[tuple[Any, ...]] = set()
@@ -67,7 +67,7 @@ class FallbackContext(DispatchContext):
         return FallbackConfigEntity()
 
     def clear_cache(self, target: Target | None, workload: tuple[Any, ...]) -> None:
-        """Say it again for a workload."""
+        """Show the note again for a workload."""
         del target
         self._told.discard(workload)
 
@@ -77,7 +77,7 @@ FALLBACK = FallbackContext()
 
 
 def current(target: Target | None, workload: tuple[Any, ...] | None) -> Choices:
-    """Return the config that the innermost context has which knows one."""
+    """Return the config of a workload, from the innermost context that has one."""
     for context in reversed(_stack.get()):
         if (found := context.find(target, workload)) is not None:
             return found

@@ -1,4 +1,4 @@
-"""What classic code lets a tuner call after each trial."""
+"""Callbacks that a classic tuner calls after each trial: a log file and a progress line."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 def log_to_file(
     file_out: str | Path | TextIOBase, protocol: str = "json"
 ) -> Callable[[Any, Inputs, Results], None]:
-    """Return what appends each measurement to a log.
+    """Return a callback that appends each measurement to a log.
 
     Parameters
     ----------
     file_out : path or file
-        Where to.
+        The log.
     protocol : str
         ``"json"``.
     """
@@ -47,14 +47,14 @@ def log_to_file(
 def progress_bar(
     total: int, prefix: str = "", si_prefix: str = "G"
 ) -> Callable[[Any, Inputs, Results], None]:
-    """Return what shows progress in one line: the rate of the last trial, the best, how far.
+    """Return a callback that shows in one line the rate of the last trial, the best, and progress.
 
     Parameters
     ----------
     total : int
-        Trials that there will be.
+        Number of trials of the run.
     prefix : str
-        What the line begins with.
+        Text at the start of the line.
     si_prefix : {"G", "M", "K", "T", ""}
         Unit of the rates.
     """

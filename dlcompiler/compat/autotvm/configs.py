@@ -1,4 +1,4 @@
-"""Spaces and configs as classic templates see them."""
+"""AutoTVM's spaces and configs, which classic templates use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from dlcompiler.space.knob import Kind, Value
 
 @dataclass(frozen=True)
 class Subspace:
-    """The ways of one knob."""
+    """The choices of one knob."""
 
     entities: list[Entity]
-    """What may be chosen."""
+    """The entities to choose from."""
     text: str
     """How it was declared."""
 
@@ -50,12 +50,12 @@ class ConfigSpace(Declaring):
     """The space of a task; a template declares it when the task is created."""
 
     is_fallback = False
-    """Whether the values are a stopgap."""
+    """Whether the values are a fallback, not tuned ones."""
 
     def __init__(self) -> None:
         super().__init__()
         self.errors: list[str] = []
-        """What the template has said against the first values."""
+        """Reasons that the template gave for refusing the first values."""
         self._texts: dict[str, str] = {}
         self._extents: dict[str, int] = {}
         self._set: dict[str, Entity] = {}
@@ -63,12 +63,12 @@ class ConfigSpace(Declaring):
 
     @property
     def flop(self) -> float:
-        """What ``add_flop`` was told."""
+        """Number of operations given to ``add_flop``."""
         return self.flops
 
     @property
     def space_map(self) -> dict[str, Subspace]:
-        """The ways of each knob by its name."""
+        """The choices of each knob, by its name."""
         return {
             name: Subspace([entity(k.kind, v) for v in k.values], self._texts[name])
             for name, k in self._knobs.items()
@@ -112,11 +112,11 @@ class ConfigSpace(Declaring):
         super().define_knob(name, candidate)
 
     def raise_error(self, message: str) -> None:
-        """Note what is against the first values: others may be allowed."""
+        """Record an error of the first values; other values may be legal."""
         self.errors.append(message)
 
     def valid(self) -> bool:
-        """Tell whether nothing is against the values."""
+        """Return whether no error was recorded for the values."""
         return not self.errors
 
     def get(self, index: int) -> ConfigEntity:
@@ -126,15 +126,15 @@ class ConfigSpace(Declaring):
             raise TuningError(
                 f"get config {index}", "the space has no such config", got=index,
                 expected=f"one of {len(self)} indices below {space.size}",
-                hint="is_index_valid tells, get_next_index finds the next",
+                hint="is_index_valid checks an index, get_next_index finds the next valid one",
             )  # fmt: skip
         return ConfigEntity.of(space, space.at(index))
 
-    # -- indices: those that rules forbid are counted, but not used --------------------------
+    # -- indices: those that rules forbid count, but are never used --------------------------
 
     @property
     def _known(self) -> Space:
-        """The space of what has been declared until now."""
+        """The space of the knobs declared so far."""
         declared = len(self._knobs), len(self._rules)
         if self._counted is None or self._counted[0] != declared:
             self._counted = declared, self.space(Workload.of("config_space"))
@@ -142,12 +142,12 @@ class ConfigSpace(Declaring):
 
     @property
     def range_length(self) -> int:
-        """Number of indices, of forbidden configs too."""
+        """Number of indices, including those of forbidden configs."""
         return self._known.size
 
     @property
     def dims(self) -> list[int]:
-        """Number of ways of each knob."""
+        """Number of choices of each knob."""
         return [len(knob.values) for knob in self._knobs.values()]
 
     def is_index_valid(self, index: int) -> bool:
@@ -162,16 +162,16 @@ class ConfigSpace(Declaring):
         Parameters
         ----------
         index : int
-            The one to go on from.
+            The index to start from.
         n : int
-            How many allowed indices to go.
+            Number of allowed indices to advance.
         start, end : int, optional
-            Between which to stay; all by default.
+            Range of the indices; all by default.
 
         Returns
         -------
         int or None
-            None: there are not so many.
+            None if there are fewer.
         """
         low, high = start or 0, self.range_length if end is None else end
         step, left = (1 if n > 0 else -1), abs(n)
@@ -207,7 +207,7 @@ class ConfigSpace(Declaring):
 
 
 class FallbackConfigEntity(ConfigSpace):
-    """First values, or those that a template falls back to, where no config is known."""
+    """The config used where none is known: first values, or the template's fallback."""
 
     is_fallback = True
 
@@ -242,38 +242,38 @@ class ConfigEntity(Choices):
     """A config: one entity for each knob, by name."""
 
     is_fallback = False
-    """Whether the values are a stopgap."""
+    """Whether the values are a fallback, not tuned ones."""
 
     def __init__(self, index: int, entities: Mapping[str, Entity], config: Config | None) -> None:
         super().__init__()
         self.index = index
-        """In the space of whoever made it."""
+        """Index in the space that it was made from."""
         self.code_hash = None
-        """Not known here."""
+        """None: it is not known here."""
         self.config = config
-        """The same in this project's terms; None: it was read from a log."""
+        """The corresponding config of `dlcompiler.space`; None if it was read from a log."""
         self._entities = dict(entities)
 
     @classmethod
     def of(cls, space: Space, config: Config, index: int | None = None) -> ConfigEntity:
-        """Return a config of a space as classic code sees it."""
+        """Convert a config of `dlcompiler.space` to AutoTVM's."""
         entities = {knob.name: entity(knob.kind, config[knob.name]) for knob in space.knobs}
         return cls(space.index_of(config) if index is None else index, entities, config)
 
     @classmethod
     def of_values(cls, index: int, values: Sequence[tuple[str, str, Value]]) -> ConfigEntity:
-        """Return the config of names, tags and values, as a line of a log has them."""
+        """Return the config of a line of a log, given by names, tags and values."""
         entities = {name: entity(KINDS[tag], value) for name, tag, value in values}
         return cls(index, entities, None)
 
     @staticmethod
     def from_json_dict(json_dict: Mapping[str, Any]) -> ConfigEntity:
-        """Return the config that `to_json_dict` has written.
+        """Read a config that `to_json_dict` wrote.
 
         Raises
         ------
         TuningError
-            If a field is missing, or an entity is of no kind that is known.
+            If a field is missing, or an entity is of an unknown kind.
         """
         try:
             values = [(str(name), str(tag), value) for name, tag, value in json_dict["entity"]]
@@ -286,7 +286,7 @@ class ConfigEntity(Choices):
 
     @property
     def flop(self) -> float:
-        """What ``add_flop`` was told."""
+        """Number of operations given to ``add_flop``."""
         return self.flops
 
     def __getitem__(self, name: str) -> Any:
@@ -317,7 +317,7 @@ class ConfigEntity(Choices):
         raise TuningError("apply a config", message, got=repr(self))
 
     def valid(self) -> bool:
-        """Tell whether nothing is against the values: a template raises where something is."""
+        """Return True: a template raises an error for illegal values."""
         return True
 
     def get_other_option(self) -> dict[str, Any]:
@@ -330,7 +330,7 @@ class ConfigEntity(Choices):
         return tuple((name, *_tagged(item)) for name, item in self._entities.items())
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return what a log has of it."""
+        """Return the config in the form of a log."""
         values = [list(item) for item in self.values()]
         return {"index": self.index, "code_hash": None, "entity": values}
 
@@ -345,7 +345,7 @@ class ConfigEntity(Choices):
             )  # fmt: skip
 
     def _restrict(self, rule: Any, text: str) -> None:
-        """Do nothing: the space has left out what the rule forbids."""
+        """Do nothing: the space already excludes what the rule forbids."""
 
 
 def _tagged(item: Entity) -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""The best of what was measured, for templates that are called."""
+"""A dispatch context with the fastest measured config of each workload."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class ApplyHistoryBest(DispatchContext):
     Parameters
     ----------
     records : path, sequence of paths, or pairs
-        What was measured.
+        Logs, or pairs of `MeasureInput` and `MeasureResult`.
     """
 
     def __init__(self, records: Records = None) -> None:
         self.best: dict[Key, tuple[MeasureInput, MeasureResult]] = {}
-        """By kind of target and workload."""
+        """The fastest measurement by kind of target and workload."""
         if records is not None:
             self.load(records)
 
     def load(self, records: Records) -> None:
-        """Take in more measurements; failed ones count for nothing."""
+        """Add measurements; failed ones are ignored."""
         count = 0
         for inp, result in _pairs(records):
             count += 1

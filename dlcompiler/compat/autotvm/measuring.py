@@ -1,4 +1,4 @@
-"""How candidates are built and run, as classic code asks for it; what came of one."""
+"""AutoTVM's options of building and running candidates, and its measurement results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MeasureErrorNo(IntEnum):
-    """What went wrong, by AutoTVM's numbers."""
+    """AutoTVM's error numbers."""
 
     NO_ERROR = 0
     INSTANTIATION_ERROR = 1
@@ -30,7 +30,7 @@ class MeasureErrorNo(IntEnum):
 
 
 class MeasureInput(NamedTuple):
-    """What was measured."""
+    """The task, target and config of a measurement."""
 
     target: Target
     task: Task
@@ -38,16 +38,16 @@ class MeasureInput(NamedTuple):
 
 
 class MeasureResult(NamedTuple):
-    """What came of it."""
+    """The result of a measurement."""
 
     costs: tuple[Any, ...]
     """Seconds per call [s]; of an error, the reason."""
     error_no: int
     """A `MeasureErrorNo`."""
     all_cost: float
-    """What building and running took [s]."""
+    """Time of building and running [s]."""
     timestamp: float
-    """When, in seconds since 1970 [s]."""
+    """Time of the measurement, in seconds since 1970 [s]."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class LocalBuilder:
     timeout: float = 10.0
     """Limit of a build [s]."""
     n_parallel: int | None = None
-    """Read by nobody: how many build at once is measured."""
+    """Has no effect: the number of parallel builds is chosen by a measurement."""
     build_kwargs: object = None
     build_func: object = "default"
     do_fork: bool = False
@@ -79,7 +79,7 @@ class LocalRunner:
     timeout: float = 10.0
     """Limit of a run [s]."""
     number: int = 4
-    """Read by nobody, as are the next three: a candidate is timed until its time is known well
+    """Has no effect, like the next three: a candidate is timed until its time is precise
     enough."""
     repeat: int = 3
     min_repeat_ms: int = 0
@@ -102,7 +102,7 @@ class MeasureOption(NamedTuple):
 
 
 def measure_option(builder: Any = "local", runner: Any = "local") -> MeasureOption:
-    """Say how candidates are built and run.
+    """Return the options of building and running candidates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Measurements as lines of a log, and back."""
+"""Write measurements to an AutoTVM log, and read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dlcompiler.errors import TuningError, UserError
 from dlcompiler.output_files import Rules, write_file
 
 AUTOTVM_LOG_VERSION = 0.2
-"""What `encode` writes, and `decode` reads."""
+"""Version of the format that `encode` writes and `decode` reads."""
 _WRITER = "0.8.0"
 """Version of TVM whose logs these are."""
 
@@ -36,7 +36,7 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json") -> 
     Raises
     ------
     TuningError
-        Another protocol is asked for: pickling is not done here.
+        If `protocol` is not JSON: pickling is not supported.
     """
     _check(protocol)
     return write_log_line(_line(inp, result))
@@ -48,14 +48,14 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
     Raises
     ------
     TuningError
-        It is not one of version 0.2.
+        If the line is not of version 0.2.
     """
     _check(protocol)
     return _pair(read_log_line(row))
 
 
 def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """Yield the measurements of a file; lines that are none are told by their numbers.
+    """Yield the measurements of a file; a note lists the numbers of lines that are invalid.
 
     Warns
     -----
@@ -70,7 +70,7 @@ def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, Measure
                 found.append(_pair(line))
             else:
                 bad.append(line)
-        except UserError as error:  # such as a target that there is not
+        except UserError as error:  # For example, an unknown target.
             bad.append(BadLine(number, str(error).partition("\n")[0]))
     if bad:
         more = f", and {len(bad) - 3} more" if len(bad) > 3 else ""
@@ -91,7 +91,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | TextIOBase) -> None:
     in_file : path
         A log.
     out_file : path or file
-        What is written to; a path is written anew. It cannot be the log itself.
+        Output; an existing file is replaced. It cannot be the log itself.
     """
     best: dict[tuple[Any, ...], tuple[MeasureInput, MeasureResult]] = {}
     for inp, result in load_from_file(in_file):

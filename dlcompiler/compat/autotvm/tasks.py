@@ -29,18 +29,18 @@ Made: TypeAlias = tuple[Schedule, Sequence[Any]]
 _TENSOR = "TENSOR"
 
 TEMPLATES: dict[str, Function] = {}
-"""Name of a task -> its template: what this process has declared."""
+"""Name of a task -> its template, for the templates declared in this process."""
 
 
 def template(task_name: str, func: Function | None = None) -> Any:
     """Declare a template: a function that returns a schedule and its parameters.
 
-    Called by itself, it gets the config that `apply_history_best` knows, or first values.
+    A direct call uses the config that `apply_history_best` provides, or else first values.
 
     Parameters
     ----------
     task_name : str
-        By which `create` finds it.
+        Name by which `create` finds it.
     func : callable, optional
         The function; without it, this is a decorator.
     """
@@ -77,9 +77,9 @@ class Task:
         self.args = _stored(args)
         """Its arguments."""
         self.kwargs: Mapping[str, Any] = {}
-        """None: named arguments are given their places."""
+        """Empty: named arguments become positional ones."""
         self.target: targets.Target | None = None
-        """What it is tuned for."""
+        """The target that it is tuned for."""
         self._space: ConfigSpace | None = None
         self._made: Made | None = None
 
@@ -95,7 +95,7 @@ class Task:
         Raises
         ------
         TuningError
-            This process has declared none of this name.
+            If this process has declared no template of this name.
         """
         if self.name not in TEMPLATES:
             close = difflib.get_close_matches(self.name, TEMPLATES, n=1)
@@ -108,7 +108,7 @@ class Task:
 
     @property
     def config_space(self) -> ConfigSpace:
-        """What the template declares with these arguments."""
+        """The space that the template declares with these arguments."""
         if self._space is None:
             self._space = ConfigSpace()
             self._made = self._run(self._space)
@@ -116,12 +116,12 @@ class Task:
 
     @property
     def flop(self) -> float:
-        """Operations of a call, as the template has told, or as its expression has them."""
+        """Operations of a call, given by ``add_flop`` or counted in the expression."""
         work = work_of(self._outputs())
         return self.config_space.flop or (float(work.flops) if work else 0.0)
 
     def instantiate(self, config: Choices) -> Made:
-        """Return the schedule that a config stands for, and its parameters."""
+        """Return the schedule of a config, and its parameters."""
         return self._run(config)
 
     def _run(self, config: Choices) -> Made:
@@ -141,14 +141,14 @@ class Task:
 
     @property
     def _symbol(self) -> str:
-        """Its name as kernels may have it."""
+        """Its name as an identifier, for kernels."""
         return re.sub(r"\W", "_", self.name)
 
     # -- as an operator ----------------------------------------------------------------------
 
     @cached_property
     def operator(self) -> Operator:
-        """The same as `dlcompiler.autotune.run.tune` takes it."""
+        """The task as an operator for `dlcompiler.autotune.run.tune`."""
 
         def define(work: Workload) -> tuple[te.Tensor, ...]:
             del work
@@ -178,7 +178,7 @@ class Task:
 
     @cached_property
     def work(self) -> Workload:
-        """Name and arguments, as `dlcompiler.autotune.run.tune` takes them."""
+        """The task as a workload for `dlcompiler.autotune.run.tune`."""
         names = list(inspect.signature(self.func).parameters)
         return workload_of(self._symbol, self.func, dict(zip(names, self.args, strict=False)))
 
@@ -190,7 +190,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _TaskOperator(Operator):
-    """A classic template as an operator; the template makes the schedule itself."""
+    """Adapts a classic template to an operator; the template makes the schedule itself."""
 
     task: Task | None = None
 
@@ -201,7 +201,7 @@ class _TaskOperator(Operator):
         cfg: Config,
         make: Callable[[tuple[te.Tensor, ...]], Schedule] = create_schedule,
     ) -> tuple[Schedule, tuple[te.Tensor, ...]]:
-        """Return the schedule that a config stands for, and the kernel's parameters."""
+        """Return the schedule of a config, and the kernel's parameters."""
         assert self.task is not None
         with made_by(make):
             entity = ConfigEntity.of(self.space(workload, target), cfg, index=0)
@@ -210,7 +210,7 @@ class _TaskOperator(Operator):
 
 
 def _read(schedule: Schedule, args: Sequence[te.Tensor]) -> tuple[te.Tensor, ...]:
-    """Return a template's parameters without inputs that nothing reads: they take no time."""
+    """Return a template's parameters without unused inputs."""
     unread = frozenset(unread_by(schedule, args))
     return tuple(arg for arg in args if arg not in unread)
 
@@ -236,7 +236,7 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
     Raises
     ------
     TuningError
-        There is no such template, or an argument is no data.
+        If there is no such template, or an argument is not plain data.
     """
     name = task_name
     if callable(task_name):
@@ -258,7 +258,7 @@ def _positional(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def _stored(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return arguments as a log has them: placeholders by shape and dtype."""
+    """Return arguments in the form of a log: placeholders become shape and dtype."""
     return tuple(map(_stored_one, values))
 
 

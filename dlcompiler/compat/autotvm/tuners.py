@@ -1,4 +1,4 @@
-"""Classic tuners: a search of `dlcompiler.autotune` behind their arguments."""
+"""AutoTVM's tuner classes, implemented by the tuners of `dlcompiler.autotune`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Tuner(Named):
     Parameters
     ----------
     task : Task
-        What is tuned.
+        The task to tune.
     **options
-        Of the classic tuner; the search here has its own, and says so.
+        Options of the classic tuner, ignored with a note: the tuners here have their own.
     """
 
     classic = "tvm.autotvm.tuner.Tuner"
     name: ClassVar[str] = "random"
-    """Of the search here."""
+    """Name of the tuner of `dlcompiler.autotune`."""
     known: ClassVar[frozenset[str]] = frozenset()
     """Options of the classic tuner."""
 
@@ -53,7 +53,7 @@ class Tuner(Named):
             names = ", ".join(sorted(options))
             note(f"{type(self).__name__}: {names}: ignored; this search has settings of its own", 3)
         self.task = task
-        """What is tuned."""
+        """The task that is tuned."""
         self.best_config: ConfigEntity | None = None
         """The fastest config so far."""
         self.best_flops = 0.0
@@ -63,7 +63,7 @@ class Tuner(Named):
         self.best_iter = 0
         """Number of its trial."""
         self.run: TuningRun | None = None
-        """The search of this project behind it."""
+        """The run of `dlcompiler.autotune` that searches."""
         self._history: list[tuple[MeasureInput, MeasureResult]] = []
 
     def tune(
@@ -74,12 +74,12 @@ class Tuner(Named):
         callbacks: Iterable[Callback] = (),
         si_prefix: str = "G",
     ) -> None:
-        """Search.
+        """Run the search.
 
         Parameters
         ----------
         n_trial : int
-            Most trials.
+            Largest number of trials.
         measure_option : MeasureOption
             What `measure_option` returned.
         early_stopping : int, optional
@@ -92,7 +92,7 @@ class Tuner(Named):
         Raises
         ------
         TuningError
-            The search failed.
+            If the search failed.
         """
         del si_prefix
         events: queue.Queue[Event] = queue.Queue()
@@ -117,15 +117,17 @@ class Tuner(Named):
             self.run.stop()
             raise
         self.run.wait()
-        if self.run.best is not None:  # the fastest trials were measured again, in turn
+        if (
+            self.run.best is not None
+        ):  # Measuring near ties again may change it.
             self._take_as_best(self.run.best, *self._pair_of(self.run.best))
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]]) -> None:
-        """Let the search begin with what was measured of this task; others are left out."""
+        """Start the search with earlier measurements of this task; others are ignored."""
         self._history += [pair for pair in data_set if pair[0].task.workload == self.task.workload]
 
     def reset(self) -> None:
-        """Forget what was loaded and found."""
+        """Clear the loaded measurements and the results."""
         self.best_config, self.best_flops, self.best_measure_pair = None, 0.0, None
         self._history.clear()
 
@@ -141,7 +143,7 @@ class Tuner(Named):
             callback(self, [inp], [result])
 
     def _pair_of(self, trial: Trial) -> tuple[MeasureInput, MeasureResult]:
-        """Return a trial as classic code has it."""
+        """Convert a trial to AutoTVM's input and result."""
         space = self.task.operator.space(self.task.work, resolve(self.task.target))
         assert self.task.target is not None
         entity = ConfigEntity.of(space, trial.config, trial.point)
@@ -155,7 +157,7 @@ class Tuner(Named):
         self.best_config, self.best_measure_pair = inp.config, (inp, result)
 
     def _store(self) -> RecordStore | None:
-        """Return a store of what was loaded."""
+        """Return a store with the loaded measurements."""
         if not self._history:
             return None
         machine = resolve(self.task.target)
@@ -171,14 +173,14 @@ class Tuner(Named):
 
 
 class RandomTuner(Tuner):
-    """Draws at random."""
+    """Draws configs at random."""
 
     classic = "tvm.autotvm.tuner.RandomTuner"
     known = frozenset({"range_idx"})
 
 
 class GridSearchTuner(Tuner):
-    """Goes through the space in order."""
+    """Tries the configs of the space in order."""
 
     classic = "tvm.autotvm.tuner.GridSearchTuner"
     name = "grid"
@@ -186,7 +188,7 @@ class GridSearchTuner(Tuner):
 
 
 class GATuner(Tuner):
-    """Crosses and mutates good configs."""
+    """Genetic algorithm: recombines and mutates good configs."""
 
     classic = "tvm.autotvm.tuner.GATuner"
     name = "genetic"
@@ -194,7 +196,7 @@ class GATuner(Tuner):
 
 
 class XGBTuner(Tuner):
-    """Ranks by a cost model that learns."""
+    """Ranks configs by a cost model fitted to the trials."""
 
     classic = "tvm.autotvm.tuner.XGBTuner"
     name = "xgb"
@@ -207,7 +209,7 @@ class XGBTuner(Tuner):
 
 
 def measured(trial: Trial) -> MeasureResult:
-    """Return what came of a trial as classic code has it."""
+    """Convert the result of a trial to AutoTVM's."""
     costs: tuple[Any, ...] = trial.result.samples_s
     if trial.outcome != "ok":
         costs = (trial.result.message,)

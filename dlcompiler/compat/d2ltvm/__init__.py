@@ -1,7 +1,7 @@
 """A helper module with the names that the notebooks of "Dive into Deep Learning Compiler" import.
 
-Written anew. Where the book's module compares with MXNet, this one compares with NumPy: the names
-that end in ``_mxnet`` are here, and their baselines are NumPy's.
+This is our own implementation. Where the book's module compares with MXNet, this one compares with
+NumPy: the functions whose names end in ``_mxnet`` measure NumPy.
 """
 
 from dlcompiler.compat.d2ltvm.baselines import (

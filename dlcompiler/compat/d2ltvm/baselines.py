@@ -1,4 +1,4 @@
-"""What the book measures MXNet for, done by NumPy under the same names."""
+"""The book's MXNet baselines, implemented with NumPy under the same names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Baseline(np.ndarray[Any, np.dtype[Any]]):
         return np.array(self)
 
     def wait_to_read(self) -> None:
-        """Do nothing: NumPy has ended when it returns."""
+        """Do nothing: NumPy calls are synchronous."""
 
 
 def _baseline(array: Any) -> Baseline:

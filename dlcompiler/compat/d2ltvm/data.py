@@ -1,4 +1,4 @@
-"""Random inputs, and room for the outputs."""
+"""Random inputs and empty outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.compat.d2ltvm.expressions import conv_out_size
 
 Constructor = Callable[[Any], Any] | None
 SEED = 0
-"""So that two calls with the same arguments give the same data."""
+"""Seed of the generator: two calls with the same arguments give the same data."""
 
 
 def _made(constructor: Constructor, *arrays: Any) -> tuple[Any, ...]:

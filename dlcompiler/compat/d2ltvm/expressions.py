@@ -1,4 +1,4 @@
-"""The book's tensor expressions: what each chapter schedules."""
+"""The tensor expressions of the book's chapters."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def padding(X: Any, ph: int, pw: int, val: Any = 0) -> Any:
 
 
 def conv_out_size(n: Any, k: Any, p: Any, s: Any) -> Any:
-    """Return how many windows of `k` fit into `n` elements with a border `p`, `s` apart."""
+    """Return the number of windows of size `k` and stride `s` in size `n` with border `p`."""
     return (n - k + 2 * p) // s + 1
 
 

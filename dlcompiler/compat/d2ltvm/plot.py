@@ -1,4 +1,4 @@
-"""The book's plots: the one place in the package that knows matplotlib, loaded by the first one."""
+"""The book's plots: the only module here that uses matplotlib; the first plot imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards: a sentence, facts, a picture and tables for an object that is the value of a cell.
+"""Cards: what a notebook shows for an object: a sentence, facts, a picture and tables.
 
 `card` is the view model. `schedules` makes the cards of stages and verdicts, `machines` those of
 targets and timings, `spaces` of operators and spaces, `reports` of traces and race reports.

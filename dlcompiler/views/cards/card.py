@@ -1,6 +1,6 @@
-"""Cards: what an object is in a sentence, its facts, a picture of it, and tables.
+"""View model of an object as a card: a sentence, facts, a picture and tables.
 
-The view model of everything that is not a program. A card reads without its picture, which some
+All objects but programs are shown as cards. A card is complete without its picture, which some
 hosts remove.
 """
 
@@ -14,21 +14,21 @@ from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler.views.render.scene import Scene, Table, scene_html, table_html
 
 Tone = Literal["plain", "good", "bad", "open"]
-"""Whether what is said is an answer: yes, no, or yes with an obligation."""
+"""Colour of a verdict: good (yes), bad (no) or pending (yes, with an obligation)."""
 
 _EDGES: dict[Tone, str] = {"good": "#009E73", "bad": "#D55E00", "open": "#E69F00"}
 _CODE = f"font-family:{MONO};font-size:12px;line-height:1.5;margin:4px 0;overflow-x:auto"
 _MOST_SHOWN = 12
-"""A longer table can be folded; behind the first one, it is."""
+"""Rows above which a table can be folded; all tables but the first begin folded."""
 _LINE = {"style": "margin:4px 0"}
 
 
 class Card(TypedDict):
-    """An object in words."""
+    """The card of an object."""
 
     title: str
     text: str
-    """What it is, behind the title."""
+    """A description of the object, after the title."""
     tone: Tone
     facts: list[tuple[str, str]]
     """Further lines, each with its label."""

@@ -1,4 +1,4 @@
-"""Cards of machines and of what runs on them: targets, kernels, times, verified results."""
+"""Cards of targets, kernels, timings and verified results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def timing_html(timing: Timing) -> Markup:
 
 
 def paired_html(paired: Paired) -> Markup:
-    """Return two times that were measured in alternation."""
+    """Return the card of two times that were measured in alternation."""
     return card_html(paired_card(paired))
 
 
@@ -56,7 +56,7 @@ def function_html(function: Function) -> Markup:
 
 
 def target_card(target: Target) -> Card:
-    """Return what a target says of a machine."""
+    """Return the card of a target."""
     vectors = (
         f"{target.vector_extension}: {target.vector_registers} registers of {target.vector_bits} "
         f"bit, {target.lanes('float32')} lanes of float32"
@@ -102,7 +102,7 @@ def _core_of(target: Target) -> str:
 
 
 def caches_scene(target: Target) -> Scene:
-    """Return the levels of memory of a target as bars, on a scale of doublings.
+    """Return the levels of memory of a target as bars on a log2 scale.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def caches_scene(target: Target) -> Scene:
         "title": f"Memory of {target.name}",
         "summary": f"From the nearest: {words}.",
         "how_to_read": "a bar is a level of memory, the nearest one at the top. Lengths are on a "
-        "scale of doublings: an equal step is twice as much.",
+        "log2 scale: an equal step is twice as much.",
         "width": _NAMES_PX + _BARS_PX + 80,
         "height": len(levels) * _ROW_PX + 4,
         "marks": marks,
@@ -226,7 +226,7 @@ def paired_card(paired: Paired) -> Card:
 
 
 def verified_card(verified: Verified) -> Card:
-    """Return what a result was compared with, and how near it came."""
+    """Return what a result was compared with, and its largest error."""
     shape = " × ".join(map(str, verified.shape)) or "one element"
     return card(
         "Verified",

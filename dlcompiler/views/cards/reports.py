@@ -1,4 +1,4 @@
-"""Cards of answers about whole programs: races, two schedules compared, the steps so far."""
+"""Cards of race reports, of two compared schedules, and of traces of steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LONGEST_CODE = 20_000
 
 
 def races_html(report: RaceReport) -> Markup:
-    """Return which loops may run in any order, and what stands against it."""
+    """Return the loops that may run in any order, and the conflicts of the others."""
     return card_html(races_card(report))
 
 
 def comparison_html(comparison: Comparison) -> Markup:
-    """Return two schedules beside each other: their programs, and which is faster."""
+    """Return two schedules side by side: their programs, and which is faster."""
     return card_html(comparison_card(comparison))
 
 
@@ -31,7 +31,7 @@ def trace_html(trace: Trace) -> Markup:
 
 
 def races_card(report: RaceReport) -> Card:
-    """Return which loops may run in any order, and what stands against it."""
+    """Return the loops that may run in any order, and the conflicts of the others."""
     if not report.verdicts:
         return card(f"Races of {report.name}", "no loop is parallel or vectorized", tone="good")
     rows: list[list[Cell]] = [_race_row(verdict) for verdict in report.verdicts]
@@ -49,7 +49,7 @@ def _race_row(verdict: LoopVerdict) -> list[Cell]:
 
 
 def comparison_card(comparison: Comparison) -> Card:
-    """Return two schedules beside each other: their programs, and which is faster."""
+    """Return two schedules side by side: their programs, and which is faster."""
     times = paired_card(comparison.timing)
     return card(
         f"{comparison.a} and {comparison.b}",

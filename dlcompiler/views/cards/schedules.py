@@ -1,4 +1,4 @@
-"""Cards of what schedules are made of and answer: stages, verdicts, moves."""
+"""Cards of stages, of verdicts on steps, and of lists of moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stage_html(stage: Stage) -> Markup:
 
 
 def verdict_html(verdict: Verdict) -> Markup:
-    """Return whether a step may be made, and why not."""
+    """Return the verdict on a step: whether it is legal, and why not."""
     return card_html(verdict_card(verdict))
 
 

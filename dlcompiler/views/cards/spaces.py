@@ -1,4 +1,4 @@
-"""Cards of what is tuned: operators, spaces, configs."""
+"""Cards of operators, spaces and configs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_VALUES = 24
 
 
 def operator_html(operator: Operator) -> Markup:
-    """Return an operator, and what it is made of."""
+    """Return the card of an operator: its parts, schedules and templates."""
     return card_html(operator_card(operator))
 
 
@@ -28,7 +28,7 @@ def config_html(config: Config) -> Markup:
 
 
 def operator_card(operator: Operator) -> Card:
-    """Return an operator, and what it is made of."""
+    """Return the card of an operator: its parts, schedules and templates."""
     parts: list[list[Cell]] = [
         ["workload(…)", "names its shapes and dtypes"],
         ["define(workload)", "the expression, as tensors"],

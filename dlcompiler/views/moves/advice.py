@@ -1,4 +1,4 @@
-"""Advice in words as rows: what is said of which loop, where it comes from, what to try."""
+"""Advice as rows of text: the loop, the finding, its source, and the step to try."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlcompiler.views.per_state import per_state
 from dlcompiler.views.render.scene import Table
 
 MOST_ROWS = 20
-"""More are not shown: who has so many begins with the first."""
+"""Largest number of rows shown; the first ones are the most serious."""
 
 FOR_A_CPU = (
     "No advice: the rules are for loops of a CPU, and this program runs on threads of a device."
@@ -30,7 +30,7 @@ class AdviceRow(TypedDict):
     text: str
     """One sentence, with the numbers."""
     key: str
-    """Of the loop or the stage that it is about, as in the loop tree."""
+    """Key of the loop or the stage in the loop tree."""
     place: str
     """The same in words."""
     severity: Severity
@@ -41,14 +41,14 @@ class AdviceRow(TypedDict):
 
 
 class AdviceList(TypedDict):
-    """What the rules say of a state."""
+    """The findings of the rules for a state."""
 
     rows: list[AdviceRow]
     summary: str
 
 
 def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> AdviceList:
-    """Return what the rules of `dlcompiler.analysis.advice` say of a schedule's current state.
+    """Apply the rules of `dlcompiler.analysis.advice` to a schedule's current state.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
     Returns
     -------
     AdviceList
-        JSON-able, the most serious first; none where the state cannot be lowered, and of a
-        program for a device.
+        JSON-able, the most serious first; empty if the state cannot be lowered, or if the
+        program is for a device.
     """
     known = _advice(schedule, tuple(args), target)
     return {"rows": [row.copy() for row in known["rows"]], "summary": known["summary"]}

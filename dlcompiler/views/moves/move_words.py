@@ -1,4 +1,4 @@
-"""Moves in words: what each would do, seen from a chosen loop."""
+"""Describe the effect of each move as text, relative to a chosen loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN = {
     "create_group": "with all stages that it reads",
     "compute_group_root": "the group in loops of its own",
 }
-"""Primitive -> what a move without arguments does."""
+"""Primitive -> description of a move without arguments."""
 
 
 def loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
@@ -29,7 +29,7 @@ def loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
 
 
 def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
-    """Return what a move would do, seen from the chosen loop."""
+    """Return the effect of a move, relative to the chosen loop."""
     names = {axis: stage.paths.get(axis, axis.name) for axis in loops_of(move.primitive, move.args)}
     others = [name for item, name in names.items() if item is not axis]
     is_outer = axis is not None and stage.has_leaf(axis) and bool(others) and (
@@ -59,7 +59,7 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
 
 
 def _storage_text(move: Move) -> str:
-    """Return what a move would do that is about memory, or leaves a note."""
+    """Return the effect of a move that changes memory or adds an annotation."""
     match move.primitive:
         case "cache_write" | "set_scope":
             return f"in {move.args['scope']}"

@@ -1,4 +1,4 @@
-"""What may be done next to a loop or a stage: every move, the refused ones with the reason."""
+"""List every move of a loop or a stage, with its verdict and the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ Availability = Literal["legal", "pending", "illegal", "done"]
 
 
 class Parameter(TypedDict):
-    """A number to be chosen."""
+    """A number that the user chooses."""
 
     name: str
     suggested: list[int]
     """Values to offer, ascending."""
     costs: list[str]
-    """What each suggested value means: the tail of a split; '' for what needs no words."""
+    """What each suggested value means: the tail of a split; '' if it needs no explanation."""
     default: int
 
 
@@ -68,25 +68,25 @@ class PaletteItem(TypedDict):
     """A move."""
 
     key: str
-    """The same for the same move of the same loop in every state."""
+    """Id of the move: the same for the same move of the same loop in every state."""
     primitive: str
     text: str
-    """What it would do, in a few words: ``with j inside it``."""
+    """Its effect in a few words: ``with j inside it``."""
     about: str
     """What the primitive does, in a sentence."""
     status: Availability
-    """*done*: the loop or the stage is like that already."""
+    """*done*: the move would change nothing."""
     kind: str
-    """Of an illegal move: structural, semantic or limit."""
+    """Kind of an illegal move: structural, semantic or limit."""
     reason: str
-    """Why it is illegal or done, or what it would owe."""
+    """Why it is illegal or done, or the obligation that would be pending."""
     because: str
     got: str
     hint: str
     keys: list[str]
-    """Of the loop tree: the loops that it is about, and the loop that it would attach to."""
+    """Keys of the loops that it changes, and of the loop that it would attach to."""
     conflicts: list[str]
-    """Of the loop tree: what stands in the way of an illegal move."""
+    """Keys of the loops and statements that make the move illegal."""
     parameters: list[Parameter]
     step: dict[str, Any]
     """The step as data, to which the parameters are added."""
@@ -100,10 +100,10 @@ class PaletteGroup(TypedDict):
 
 
 class Palette(TypedDict):
-    """What may be done next."""
+    """The moves of a loop or a stage."""
 
     chosen: str | None
-    """Key of the loop or the stage that it is about."""
+    """Key of the loop or the stage."""
     title: str
     loop: list[PaletteGroup]
     """Moves of the loop."""
@@ -126,9 +126,9 @@ def palette(
     chosen
         A key of the loop tree; one that names nothing gives an empty palette.
     primitives
-        Those to offer, all by default; the others are not looked at.
+        Primitives to offer, all by default; the others are not checked.
     target
-        The machine to schedule for, as of `Schedule.moves`.
+        The machine to schedule for, as in `Schedule.moves`.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iter
 
 
 def _variants(schedule: Schedule, move: Move) -> Iterator[Move]:
-    """Yield a move with other parameters than `moves_of` asks for: a split in a number of parts."""
+    """Yield a move that `moves_of` does not list: a split into a number of parts."""
     if move.primitive == "split":
         (domain,) = move.domains
         parts = Domain("nparts", domain.suggested)
@@ -220,7 +220,7 @@ def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[Pa
 
 
 def _folded(items: list[PaletteItem]) -> list[PaletteItem]:
-    """Make one item of thread axes that are refused alike: each loop could be bound to seven."""
+    """Merge the thread axes that are refused for the same reason: each loop has seven."""
     alike: dict[str, list[PaletteItem]] = {}
     for item in items:
         is_refused_bind = item["primitive"] == "bind" and item["status"] == "illegal"

@@ -1,4 +1,4 @@
-"""What a step would do, before it is done: its verdict, the nest it leads to, and metrics."""
+"""Preview of a step: its verdict, the resulting loop nest, and the metrics before and after."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MetricChange(TypedDict):
     kind: str
     """Where it comes from: ``exact``, ``predicted``."""
     change: str
-    """What became of it: ``same``, ``×4``; '' where that says nothing."""
+    """The change: ``same``, ``×4``; '' if a ratio makes no sense."""
 
 
 class NearestChange(TypedDict):
@@ -45,44 +45,44 @@ class NearestChange(TypedDict):
 
 
 class Preview(TypedDict):
-    """What a step would do."""
+    """The preview of a step."""
 
     step: dict[str, Any]
-    """The step, as it was asked for."""
+    """The step as requested."""
     title: str
     status: Availability
     kind: str
     reason: str
-    """Why it is illegal, or what it would owe."""
+    """Why it is illegal, or the obligation that would be pending."""
     because: str
     got: str
     hint: str
     conflicts: list[str]
-    """Keys of what stands in the way, as in the loop tree."""
+    """Keys in the loop tree of the loops and statements that make it illegal."""
     nearest: NearestChange | None
-    """Of an illegal step, the nearest that is legal; of a split with a tail, one without."""
+    """The nearest legal step for an illegal one, or a split without a tail for one with a tail."""
     tail: str
     """What a split costs."""
     rows: list[GhostRow]
-    """The nest that it leads to, against the current one."""
+    """The resulting loop nest, compared with the current one."""
     figures: list[MetricChange]
 
 
 def preview(
     schedule: Schedule, step: Step, metrics: Metrics | None = None, target: Target | None = None
 ) -> Preview:
-    """Return what a step would do to a schedule, which stays as it is.
+    """Return the preview of a step; the schedule is not changed.
 
     Parameters
     ----------
     schedule
         The schedule, at the state to go on from.
     step
-        The step as data; what it names is looked for in the state.
+        The step as data; the stages and axes that it names are looked up in the state.
     metrics
-        What to compare: the first three that both states have.
+        Metrics to compare: the first three that both states have.
     target
-        The machine to schedule for, as of `Schedule.moves`.
+        The machine to schedule for, as in `Schedule.moves`.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _nearest(
 
 
 def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> NearestChange | None:
-    """Return the nearest split whose numbers divide, for one that leaves a tail."""
+    """Return the nearest split that divides the extent, for one that leaves a tail."""
     numbers = without_tail(schedule.state, step.primitive, step.stage, args)
     if not numbers:
         return None
@@ -149,7 +149,7 @@ def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> Ne
 
 
 def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[MetricChange]:
-    """Pair the metrics of two states; [] if one has none, as long as an obligation is pending."""
+    """Pair the metrics of two states; [] if one has none because an obligation is pending."""
     try:
         old = {str(metric["name"]): metric for metric in metrics(before)}
         new = {str(metric["name"]): metric for metric in metrics(after)}
@@ -169,7 +169,7 @@ def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[Metric
 
 
 def _ratio(before: Any, after: Any) -> str:
-    """Return what became of a number: ``same``, or as a multiple of what it was."""
+    """Return the change of a number: ``same``, or its ratio to the old value."""
     if before == after:
         return "same"
     is_number = isinstance(before, int | float) and isinstance(after, int | float)

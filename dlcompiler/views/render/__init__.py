@@ -1,4 +1,4 @@
-"""Drawing, without anything about schedules in it.
+"""Drawing of pictures, tables and HTML; it does not depend on schedules.
 
 `scene` turns a picture, given as data, into SVG and a table; `html` and `markup` build HTML in
 which every text is escaped; `text` prints tables for terminals, `page` a whole document. `boxes`,

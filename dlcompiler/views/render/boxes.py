@@ -1,4 +1,4 @@
-"""Graphs of boxes: how a node and an arrow look, for every picture that has them."""
+"""Nodes and arrows of graphs, shared by all pictures that have them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def box(
     fill: str = "none",
     is_dashed: bool = False,
 ) -> list[Mark]:
-    """Return the marks of a node: a box, its name, and what else is said of it."""
+    """Return the marks of a node: a box, its name, and further lines of text."""
     outline: Mark = {
         "shape": "rect", "role": "capacity" if is_dashed else "node", "x": place.x, "y": place.y,
         "w": place.w, "h": place.h, "keys": keys, "title": ", ".join(lines),
@@ -51,7 +51,7 @@ def arrow(source: Place[Any], target: Place[Any]) -> Mark:
 
 
 def extent_of(places: Mapping[Any, Place[Any]]) -> tuple[float, float]:
-    """Return the width and the height of a picture of all places; [px]."""
+    """Return the width and the height of a picture that contains all places [px]."""
     return (
         max((place.x + place.w for place in places.values()), default=0.0) + MARGIN,
         max((place.y + place.h for place in places.values()), default=0.0) + MARGIN,

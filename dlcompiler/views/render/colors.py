@@ -1,10 +1,10 @@
-"""Which colour an axis has: one hue for each original axis, in every view.
+"""Colours of axes: one hue for each original axis, the same in every view.
 
 The children of a split keep the hue; inner ones are lighter. An axis of a stage that its reader
 indexes by one of its own axes has that axis' hue, since it is the same dimension.
 
-The hues are Okabe and Ito's, which stay apart under the common kinds of colour blindness; some are
-pale on white, so they fill marks that have an outline, and never colour text alone.
+The hues are Okabe and Ito's, which can be distinguished with the common kinds of colour blindness.
+Some are pale on white, so they fill marks with an outline, and never colour text alone.
 
 **Source:** M. Okabe, K. Ito, "Color Universal Design", 2008, the palette of eight without black.
 """
@@ -22,7 +22,7 @@ HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E4
 SIGN_COLORS = {"▦": "#0072B2", "▸": "#D55E00", "▹": "#009E73"}
 """Edges of the kinds of loops that are bound to thread axes, by their signs in the loop tree."""
 _LIGHTER = 0.42
-"""How far an inner axis' colour is moved toward white from its parent's."""
+"""Share by which the colour of an inner axis is moved from its parent's toward white."""
 
 Colors: TypeAlias = tuple[str, ...]
 """``#rrggbb``, one for each original axis: a fused axis has several."""
@@ -39,7 +39,7 @@ def axis_colors(state: State) -> dict[str, dict[Axis, Colors]]:
 
 
 class _Hues:
-    """Hands out hues to the original axes, consumers first."""
+    """Assigns hues to the original axes, consumers first."""
 
     def __init__(self, state: State) -> None:
         self.of: dict[Axis, str] = {}
@@ -102,7 +102,7 @@ _RAMP = (
 
 
 def ramp(part: float) -> str:
-    """Return the colour of a place between a first (0) and a last (1): dark to light.
+    """Return the colour of a share between 0 (dark) and 1 (light).
 
     **Source:** matplotlib, viridis at eighths; in between, the channels are mixed.
 

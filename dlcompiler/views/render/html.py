@@ -1,7 +1,7 @@
-"""Fragments of HTML: what core objects show of themselves, and what pages are made of.
+"""Fragments of HTML for schedules, programs, histories, tensors and operations.
 
-A fragment needs no script and no style sheet, has no ``id``, and takes its text colour from what
-surrounds it, so that it reads on light and dark ground.
+A fragment needs no script and no style sheet, has no ``id``, and inherits its text colour, so that
+it is readable on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOKEN_STYLES = {
 
 
 def schedule_html(schedule: Schedule) -> Markup:
-    """Return the loop nest of a schedule: a picture, and the same as a table.
+    """Return the loop nest of a schedule as a picture and as a table.
 
     Parameters
     ----------
@@ -110,14 +110,14 @@ def func_html(func: PrimFunc) -> Markup:
 
 
 def program_html(view: Program, changed: str = "Lines changed by the last step") -> Markup:
-    """Return a program; lines that it has more or less than another are marked ``+`` and ``−``.
+    """Return a program whose added and removed lines are marked ``+`` and ``−``.
 
     Parameters
     ----------
     view
         The program.
     changed
-        What the marked lines are.
+        Caption of the marked lines.
     """
     parts: list[Markup] = []
     if view["added"] or view["removed"]:
@@ -130,7 +130,7 @@ def program_html(view: Program, changed: str = "Lines changed by the last step")
 
 
 def lines_html(lines: Iterable[Line]) -> Markup:
-    """Return lines of a program with their numbers, and marks for what was changed."""
+    """Return lines of a program with their numbers and change marks."""
     style = f"{_CODE};overflow-x:auto"
     return tag("pre", {"class": "dlc-program", "style": style}, *map(_program_line, lines))
 
@@ -149,7 +149,7 @@ def _program_line(line: Line) -> Markup:
 
 
 def history_html(view: HistoryView) -> Markup:
-    """Return the states of a history as a tree, with what is known of each.
+    """Return the states of a history as a tree, with their metrics.
 
     Parameters
     ----------

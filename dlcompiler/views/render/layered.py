@@ -1,9 +1,9 @@
-"""A layered layout of a graph without circles: sources on top, arrows downward.
+"""Layered layout of an acyclic graph: sources on top, arrows downward.
 
 **Source:** K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical
 System Structures", IEEE SMC-11(2), 1981: layers by the longest path, order in a layer by the mean
-place of its neighbours. A node that nothing leads to stands just above the first that it leads to.
-Edges that skip a layer are curves, without a place of their own there.
+place of its neighbours. A node without incoming edges is placed just above its first successor.
+Edges that skip a layer are curves; no space is reserved for them in that layer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SWEEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Place(Generic[N]):
-    """Where a node goes: top left corner and size; [px]."""
+    """Position of a node: top left corner and size [px]."""
 
     node: N
     x: float
@@ -49,13 +49,13 @@ def layered(
     Parameters
     ----------
     sizes
-        Width and height of each node; [px]. Their order decides where nothing else does.
+        Width and height of each node [px]. Their order breaks ties.
     edges
-        Pairs (from, to); together without circles.
+        Pairs (from, to); the graph must be acyclic.
     gap
         Least distance across and down; [px].
     margin
-        Distance of the whole from the left and the upper edge; [px].
+        Distance of the graph from the left and the upper edge [px].
 
     Returns
     -------
@@ -88,7 +88,7 @@ def _layers(nodes: Sequence[N], edges: Sequence[tuple[N, N]]) -> list[list[N]]:
     while waiting:
         ready = [node for node in waiting if all(each in level for each in before[node])]
         if not ready:
-            raise ValueError("the graph has a circle")
+            raise ValueError("the graph has a cycle")
         for node in ready:
             level[node] = 1 + max((level[each] for each in before[node]), default=-1)
         waiting = [node for node in waiting if node not in level]

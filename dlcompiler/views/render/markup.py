@@ -1,6 +1,6 @@
-"""HTML and SVG by construction: a text becomes markup only through `tag`, which escapes it.
+"""Safe construction of HTML and SVG: text becomes markup only through `tag`, which escapes it.
 
-What this module makes is also well-formed XML, which is how tests read it.
+The output is also well-formed XML, which the tests parse.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Markup(str):
-    """Text that is HTML already; only `tag` and `join` make it."""
+    """Text that is already HTML; only `tag` and `join` make it."""
 
     __slots__ = ()
 

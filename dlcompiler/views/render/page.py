@@ -1,7 +1,7 @@
-"""A page that stands alone: fragments under titles, with a style sheet and no script.
+"""Self-contained HTML page: fragments under titles, with a style sheet and no script.
 
-Its content security policy forbids scripts and everything from elsewhere: a fragment cannot do
-more than be seen, whatever is in it.
+Its content security policy forbids scripts and remote content, so that no fragment can execute
+code or send a request.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def page(title: str, sections: Sequence[Section], text: str = "") -> str:
     sections
         Its parts.
     text
-        What stands before them.
+        Introduction before the sections.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def page(title: str, sections: Sequence[Section], text: str = "") -> str:
     Raises
     ------
     TypeError
-        If a fragment is not `Markup`: a text that nobody escaped would get into the page.
+        If a fragment is not `Markup`: unescaped text must not get into the page.
     """
     for section in sections:
         for fragment in section.fragments:

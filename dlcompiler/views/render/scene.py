@@ -1,8 +1,8 @@
-"""Pictures as data: marks with places, words and keys, laid out once in Python.
+"""Pictures as data: marks with positions, texts and keys, laid out in Python.
 
-A *scene* is the one thing that a picture's static SVG, its drawing in a browser, its table and its
-tests are made from. A mark knows what it stands for: `keys` are those of the loop tree, so that a
-click on it chooses a loop, and a chosen loop is seen in it.
+The static SVG of a picture, its drawing in a browser, its table and its tests all use the same
+*scene*. The `keys` of a mark are those of the loop tree, so that a click on it chooses a loop, and
+the chosen loop is highlighted in the picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Role = Literal[
     "grid", "curve", "band", "dots",
 ]  # fmt: skip
 Glyph = Literal["disc", "ring", "tick", "cross", "diamond"]
-"""What a mark is in its picture; style sheets say how that looks."""
+"""The role of a mark in its picture; style sheets define its look."""
 
 # Boxes stand in boxes: at this opacity, the words in eight of them have a contrast of 4.5 on white
 # and on black ground.
@@ -62,21 +62,21 @@ class Mark(TypedDict, total=False):
     dash: str
     glyph: Glyph
     xy: list[float]
-    """Of dots: where each is, x and y in turn; `keys` has one for each."""
+    """Positions of dots, x and y in turn; `keys` has one key for each dot."""
     keys: list[str]
     title: str
-    """Words shown when it is pointed at, and spoken."""
+    """Tooltip, also read by screen readers."""
 
 
 class Table(TypedDict):
-    """What a picture says, as rows under columns."""
+    """The contents of a picture as a table."""
 
     columns: list[str]
     rows: list[list[Cell]]
 
 
 class Scene(TypedDict):
-    """A picture: what is drawn, in words, and as a table."""
+    """A picture: its marks, a description, and a table."""
 
     title: str
     summary: str
@@ -89,14 +89,14 @@ class Scene(TypedDict):
 
 
 def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
-    """Return a scene as inline SVG with its sentence, the way to read it, and its table.
+    """Return a scene as inline SVG with its summary, its reading instructions and its table.
 
     Parameters
     ----------
     scene
         The picture.
     is_open
-        Whether the table shows before it is asked for.
+        Whether the table is unfolded.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def _number(value: float) -> str:
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
-    """Return rows under their columns as an HTML table; numbers stand right, and their heads."""
+    """Return an HTML table; numbers and their headings are right-aligned."""
     body = [list(row) for row in rows]
     heads = [
         tag("th", {"scope": "col", "style": f"text-align:{_side(n, body)}"}, text)
@@ -222,7 +222,7 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Mark
 
 
 def _side(column: int, rows: list[list[object]]) -> str:
-    """Return where a column's head stands: over numbers, right."""
+    """Return the alignment of a column's heading: right over numbers."""
     cells = [row[column] for row in rows]
     is_number = any(isinstance(cell, int | float) for cell in cells)
     return "right" if is_number and not any(isinstance(cell, str) for cell in cells) else "left"

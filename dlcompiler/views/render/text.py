@@ -12,7 +12,7 @@ LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return rows under their columns; numbers stand right.
+    """Return a table as text; numbers are right-aligned.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A tuning run, watched: the dashboard, and the view that opens trials below it.
+"""The tuning dashboard, and the view that opens trials below it.
 
-``session`` is what it does, ``snapshot`` what it shows, ``knowledge`` what it asks of the model,
-``dashboard`` and ``control`` how both reach a page.
+``session`` has the user's actions and choices, ``snapshot`` builds the contents of each part,
+``knowledge`` evaluates the cost model, ``dashboard`` and ``control`` connect them to the page.
 """
 
 from dlcompiler_widgets.tuning.dashboard import TuningDashboard

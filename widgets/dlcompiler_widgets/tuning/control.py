@@ -1,4 +1,4 @@
-"""The way for what a user wants, also while a cell is busy."""
+"""A connection for the user's requests that works while a cell is running."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dlcompiler_widgets.routing import OpenWidget
 
 
 class TuningControl(OpenWidget):
-    """A model without a view whose comm only answers.
+    """A widget model without a view, whose comm carries requests and their answers only.
 
-    A front end's messages to a widget that a thread pushes to may be held back until the running
-    cell has ended. So what a user asks goes through a comm of its own; for the same reason the page
-    says hello a moment after it appeared, and is answered.
+    A front end may hold back messages to a widget that a thread pushes to, until the running cell
+    has ended. So the user's requests go through a comm of their own. For the same reason the page
+    sends a hello a moment after it appeared, and waits for the answer.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ class TuningControl(OpenWidget):
     _esm = "export default { render() {} };"
 
     intent = traitlets.Dict().tag(sync=True)
-    """What the user asked for: ``{"id", "op", "args"}``."""
+    """The user's request: ``{"id", "op", "args"}``."""
     hello = traitlets.Int(0).tag(sync=True)
-    """What the page says after it appeared."""
+    """The message that the page sends after it appeared."""
     answer = traitlets.Unicode("").tag(sync=True)
-    """The hello, or the id of the request, that was answered."""
+    """The hello or the id of the request that was answered last."""
 
     def __init__(self, handle: Callable[[dict[str, Any]], object]) -> None:
         super().__init__()

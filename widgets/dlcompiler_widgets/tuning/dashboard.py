@@ -1,4 +1,4 @@
-"""The tuning dashboard as a widget: traits and callbacks. What they mean is in `session`."""
+"""The tuning dashboard as a widget: traits and callbacks. `session` implements the actions."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from dlcompiler_widgets.tuning.shipping import Shipment
 from dlcompiler_widgets.tuning.throttle import Throttle
 
 PUSH_EVERY_S = (0.15, 0.25)
-"""Least time between two pushes, and that of a long run: four to seven a second [s]."""
+"""Least time between two pushes [s]; the second one applies when pushes are slow."""
 REQUESTS_KNOWN = 100
-"""How many of the last requests are known again if they come twice."""
+"""Number of the last requests that are remembered, to ignore one that arrives twice."""
 Opener = Callable[[Trial], object]
 
 
 class TuningDashboard(OpenWidget):
-    """A tuning run as it goes on: what was found, why it was tried, what the model makes of it.
+    """A dashboard of a tuning run: its results, the origin of each trial, and the predictions.
 
-    Long lists are sent as a base and what is new (`shipping`), so that a page that comes later has
-    everything, and one that is there gets little.
+    Long lists are sent as a base and its new items (`shipping`): a page that opens later gets
+    everything, an open one only the new items.
 
     Parameters
     ----------
     run : TuningRun
-        What to show, going on or ended.
+        The run to show, still running or ended.
     own : Config, optional
-        The user's own config, to be seen among those that were tried.
+        The user's own config, marked in the pictures of the space.
     open_trial : callable, optional
         Called with a trial that shall be opened in the Explorer.
     """
@@ -52,7 +52,7 @@ class TuningDashboard(OpenWidget):
     head = traitlets.Dict().tag(sync=True)
     """`dlcompiler.views.tuning.headline`, and which buttons work."""
     progress = traitlets.Dict().tag(sync=True)
-    """How the best rose: a scene whose marks are `Shipment.pack`'s."""
+    """The best so far: a scene whose marks are packed by `Shipment.pack`."""
     progress_base = traitlets.Dict().tag(sync=True)
     picture = traitlets.Dict().tag(sync=True)
     """The open picture beside it."""
@@ -64,12 +64,12 @@ class TuningDashboard(OpenWidget):
     """The chosen trial."""
     status = traitlets.Dict().tag(sync=True)
     reply = traitlets.Dict().tag(sync=True)
-    """``seq`` grows with each push, ``id`` is that of the request, or None when nobody asked, and
-    ``last`` that of the newest answered one."""
+    """``seq`` grows with each push. ``id`` is that of the request that caused the push, or None.
+    ``last`` is that of the newest answered request."""
     intent = traitlets.Dict().tag(sync=True)
-    """What the user asked for, where the page knows no other way: ``{"id", "op", "args"}``."""
+    """The user's request, until the `TuningControl` answers: ``{"id", "op", "args"}``."""
     control = traitlets.Unicode("").tag(sync=True)
-    """The model that takes requests also while a cell is busy, by its id."""
+    """Id of the `TuningControl` model, which receives requests while a cell is running."""
 
     def __init__(
         self, run: TuningRun, own: Config | None = None, open_trial: Opener | None = None
@@ -90,7 +90,7 @@ class TuningDashboard(OpenWidget):
         self._push(None)
         self.observe(lambda change: self._on_request(change["new"]), names="intent")
         run.listeners.append(self._on_event)
-        self._throttle.poke()  # for what came in between
+        self._throttle.poke()  # The run may have gone on before the listener was added.
 
     def close(self) -> None:
         """Stop following the run, and close the widget; the run goes on."""
@@ -104,7 +104,7 @@ class TuningDashboard(OpenWidget):
     # -- what happens --------------------------------------------------------------------------
 
     def _on_event(self, event: Event) -> None:
-        self._throttle.poke()  # called from the run's thread, which has other things to do
+        self._throttle.poke()  # Called from the run's thread, which must not be delayed.
 
     def _on_tick(self) -> None:
         with self._lock:
@@ -114,7 +114,8 @@ class TuningDashboard(OpenWidget):
         # May run on any thread, also while a cell runs.
         op, args = str(intent.get("op")), intent.get("args")
         with self._lock:
-            is_again = intent.get("id") in self._recent  # asked both ways: see `Channel.moveTo`
+            # A request may arrive on both connections: see `Channel.moveTo` in the page's script.
+            is_again = intent.get("id") in self._recent
             self._recent.append(intent.get("id"))
             try:
                 if is_again:
@@ -167,7 +168,7 @@ class TuningDashboard(OpenWidget):
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
 
     def _lists(self) -> dict[str, tuple[dict[str, Any], list[Any]]]:
-        """Return each part that has a long list: what is said beside it, and the list."""
+        """Return the parts with a long list, each as its other data and the list."""
         curve, scene = snapshot.progress(self._session)
         found = {"progress": _framed(curve, scene)}
         found["picture"] = _framed(*snapshot.picture(self._session, self._knowledge))
@@ -176,7 +177,7 @@ class TuningDashboard(OpenWidget):
 
     @property
     def view(self) -> dict[str, Any]:
-        """All that is shown, by part; JSON-able."""
+        """The data of every part, by name; JSON-able."""
         names = ("head", "progress", "picture", "trials", "detail", "status", "reply")
         return {name: getattr(self, name) for name in names}
 
@@ -195,7 +196,7 @@ class TuningDashboard(OpenWidget):
 
 
 def _framed(frame: dict[str, Any], scene: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return a part with its scene without the marks, and the marks."""
+    """Return a part without the marks of its scene, and the marks."""
     if scene is None:
         return {**frame, "scene": None}, []
     rest = {name: value for name, value in scene.items() if name != "marks"}

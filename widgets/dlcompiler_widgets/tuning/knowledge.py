@@ -1,4 +1,7 @@
-"""What is asked of the cost model: once for each round, when somebody looks, in no run's thread."""
+"""Results of the cost model for the dashboard, computed on demand and cached for each round.
+
+The run's own thread never computes them.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ _REMEMBERED = 64
 
 
 class Knowledge:
-    """What a run's model and its space say, remembered as long as it is true.
+    """Importance, explanations and maps of a run, cached until the model is fitted again.
 
     Parameters
     ----------
     run : TuningRun
         The run.
     own : Config, optional
-        The user's own config; by default, the first that they had tried (``tune(first=…)``).
+        The user's own config; by default, the first one given to ``tune(first=…)``.
 
     Raises
     ------
@@ -42,14 +45,14 @@ class Knowledge:
 
     @property
     def ground(self) -> Ground:
-        """The space before anything is measured."""
+        """The sample of the space's legal configs."""
         if self._ground is None:
             self._ground = ground(self._run.plan.space, self._own)
         return self._ground
 
     @property
     def projection(self) -> Projection:
-        """The plane of the map."""
+        """The projection of the map."""
         if self._projection is None:
             self._projection = Projection(self._run.plan.space, self.ground.legal)
         return self._projection
@@ -61,7 +64,7 @@ class Knowledge:
         return None if model is None else model.name
 
     def importance(self) -> tuple[tuple[str, float], ...]:
-        """Return what the model looks at; nothing before it has learned."""
+        """Return the importance of the model's features; empty before it is fitted."""
         model = self._run.model
         if model is None or not self._has_learned():
             return ()
@@ -70,7 +73,7 @@ class Knowledge:
         return self._importance
 
     def explanation(self, point: int) -> Explanation | None:
-        """Return why the model predicts what it does; None before it has learned."""
+        """Return the explanations of predictions; None before the model is fitted."""
         model = self._run.model
         if model is None or not self._has_learned():
             return None
@@ -83,7 +86,7 @@ class Knowledge:
         return self._explained[point]
 
     def _has_learned(self) -> bool:
-        """Tell whether the model was fitted; what another fit said is forgotten."""
+        """Return whether the model is fitted, and clear the results of an earlier fit."""
         trained = next((r.trained_on for r in reversed(self._run.rounds) if r.trained_on), 0)
         if trained != self._version:
             self._version = trained

@@ -1,4 +1,4 @@
-"""A trial opened in the Explorer: a branch of the one that is open, where that is possible."""
+"""Open a trial in the Explorer, if possible as a branch of the history that is open."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def open_trial(run: TuningRun, trial: Trial, explorer: Explorer | None) -> Explo
     Parameters
     ----------
     run : TuningRun
-        Whose trial it is.
+        The run of the trial.
     trial : Trial
         What to open.
     explorer : Explorer, optional
-        One that is open. If it computes the same expression, the trial becomes a branch of its
-        history, beside what is there; else a new one is opened.
+        The open Explorer. If it computes the same expression, the trial becomes a branch of its
+        history; otherwise a new Explorer is opened.
 
     Raises
     ------
@@ -53,9 +53,9 @@ def _is_same(schedule: Schedule, args: tuple[Tensor, ...], explorer: Explorer) -
 
 
 def _branch(schedule: Schedule, onto: Schedule, name: str) -> None:
-    """Make the steps of a schedule a branch of another history, and go there."""
+    """Add the steps of a schedule as a branch of another history, and select it."""
     with onto.lock:
-        # Another cursor on the same history, which nobody listens to: the page is told once.
+        # A second cursor on the history has no listeners, so the page is updated once at the end.
         there = onto.fork("opened")
         there.jump(there.history.history.root.id)
         schedule.trace.replay(there)

@@ -1,4 +1,4 @@
-"""What a user looks at in a tuning dashboard, and what they ask of it."""
+"""State of a tuning dashboard, and the actions of its user."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TABS = {
     "map": "Map",
     "time": "Time",
 }
-"""The pictures beside the curve, one at a time."""
+"""The pictures beside the curve, shown one at a time."""
 PLANE = ""
-"""Instead of a knob: the map shows the directions in which points differ most."""
+"""Chosen instead of a knob: the map then shows the first two principal components."""
 
 
 @dataclass
 class Session:
-    """The state of a dashboard; nothing of it is in the run."""
+    """The state of a dashboard; it is separate from the state of the run."""
 
     run: TuningRun
     seen: Watched
@@ -39,7 +39,7 @@ class Session:
     across: str = PLANE
     up: str = PLANE
     chosen: int | None = None
-    """Number of the trial that is looked at."""
+    """Number of the chosen trial."""
     a: int | None = None
     """Number of the trial that is compared with `b`."""
     b: int | None = None
@@ -58,7 +58,7 @@ class Session:
         return trials[index]
 
     def say(self, text: str) -> None:
-        """Set what the status line says."""
+        """Set the text of the status line."""
         self.status, self.is_error = text, False
 
 
@@ -66,12 +66,12 @@ Args = Mapping[str, Any]
 
 
 def handle(session: Session, op: str, args: Args) -> None:
-    """Do what a user asks.
+    """Do an action of the user.
 
     Raises
     ------
     TuningError
-        If it makes no sense.
+        If there is no such action, or its arguments are invalid.
     """
     action = ACTIONS.get(op)
     if action is None:
@@ -173,12 +173,12 @@ def _stop(session: Session, args: Args) -> None:
 
 def _pause(session: Session, args: Args) -> None:
     session.run.pause()
-    session.say("Paused: no trial is measured until the run goes on.")
+    session.say("Paused: no trial runs until you resume.")
 
 
 def _resume(session: Session, args: Args) -> None:
     session.run.resume()
-    session.say("The run goes on.")
+    session.say("The run continues.")
 
 
 ACTIONS: Mapping[str, Callable[[Session, Args], None]] = {
@@ -199,7 +199,7 @@ ACTIONS: Mapping[str, Callable[[Session, Args], None]] = {
 
 
 def _trial(session: Session, args: Args) -> int:
-    """Return the trial that a request is about."""
+    """Return the trial that a request names."""
     index = index_of(str(args.get("key")))
     if index is None or session.seen.row(index) is None:
         raise TuningError("choose a trial", "there is no such trial", got=repr(args.get("key")))

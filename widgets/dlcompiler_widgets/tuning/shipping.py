@@ -1,8 +1,8 @@
-"""Long lists that grow: a page gets what is new, and one that comes later gets everything.
+"""Send long, growing lists: an open page gets the new items, a page that opens later everything.
 
 A list is sent as a *base* and as *parts*: ranges of the base, and items that it lacks. The parts
-always refer to the base alone, so that the newest pair of both says everything; the base is sent
-anew when the parts have become long.
+always refer to the base alone, so the newest pair of both is complete. The base is replaced when
+the parts have become long.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from typing import Any
 
 _LARGEST_NEW = 6_000
-"""Characters of new items, above which the base is sent anew."""
+"""Characters of new items above which the base is replaced."""
 _LARGEST_SHARE = 0.5
-"""A new base is not worth it unless this share of it is new."""
+"""Least share of new items for which replacing the base is worth its size."""
 
 
 class Shipment:
-    """What a page has of one list."""
+    """The state of one list on the page."""
 
     def __init__(self) -> None:
         self.base: dict[str, Any] = {"version": 0, "items": []}
-        """What is sent rarely: ``items``, and the ``version`` that parts refer to."""
+        """The base, sent rarely: ``items``, and the ``version`` that parts refer to."""
         self._places: dict[str, int] = {}
 
     def pack(self, items: Sequence[Any]) -> dict[str, Any]:
-        """Return a list as ``version`` and ``parts``; `base` is another one afterwards if need be.
+        """Return a list as ``version`` and ``parts``; replaces `base` if the parts become long.
 
         Examples
         --------
@@ -61,7 +61,7 @@ class Shipment:
 
 
 def unpacked(base: dict[str, Any], packed: dict[str, Any]) -> list[Any]:
-    """Return the list that a page makes of both, as ``unpack`` in ``js/shipment.js`` does."""
+    """Return the list from base and parts, like ``unpack`` in ``js/shipment.js``."""
     items = base["items"]
     found: list[Any] = []
     for part in packed["parts"]:

@@ -1,4 +1,4 @@
-"""What each part of a tuning dashboard shows."""
+"""Contents of each part of a tuning dashboard."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ NOTHING_CHOSEN = (
 
 
 def head(session: Session) -> Json:
-    """Return what stands above the pictures."""
+    """Return the headline above the pictures."""
     return {**headline(session.seen), "can_pause": session.run.state == "running",
             "can_resume": session.run.state == "paused",
             "can_stop": session.run.state in ("running", "paused")}  # fmt: skip
 
 
 def progress(session: Session) -> tuple[Json, Scene]:
-    """Return how the best rose, with the choices of its axes."""
+    """Return the chart of the best so far, with the choices of its axes."""
     scene = best_so_far(
         session.seen, against=session.against, shown=session.shown, chosen=session.chosen,
         width=session.widths["progress"],
@@ -55,7 +55,7 @@ def progress(session: Session) -> tuple[Json, Scene]:
 
 
 def picture(session: Session, knowledge: Knowledge) -> tuple[Json, Scene | None]:
-    """Return the open picture, or what is said instead of it."""
+    """Return the open picture, or a sentence that says why there is none."""
     names = [knob.name for knob in session.seen.space.knobs]
     frame: Json = {
         "tab": session.tab,
@@ -149,7 +149,7 @@ def trials(session: Session) -> tuple[Json, list[Any]]:
 
 
 def detail(session: Session) -> Json:
-    """Return all that is known of the chosen trial; nothing if none is chosen."""
+    """Return the details of the chosen trial; empty if none is chosen."""
     trial = session.trial(session.chosen)
     if trial is None:
         return {}
@@ -175,7 +175,7 @@ def detail(session: Session) -> Json:
 
 
 def _code(session: Session) -> Json:
-    """Return the program of the chosen trial; made when it is asked for."""
+    """Return the program of the chosen trial, lowered on demand."""
     trial, plan = session.trial(session.chosen), session.run.plan
     assert trial is not None
     try:

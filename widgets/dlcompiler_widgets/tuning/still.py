@@ -1,4 +1,4 @@
-"""Pictures of tuning runs that a notebook shows, also without any widget."""
+"""Static pictures of tuning runs, which a notebook shows without widgets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Picture:
     scene: Scene
 
     def figure(self) -> PaperFigure:
-        """Return it as a figure of matplotlib's, to be saved."""
+        """Return the picture as a matplotlib figure."""
         return scene_figure(self.scene)
 
     def __repr__(self) -> str:
@@ -41,16 +41,16 @@ def tuning_picture(run: TuningRun | Watched, what: str = "best", **options: Any)
     run : TuningRun or Watched
         The run, going on or ended.
     what : str
-        ``best`` so far, ``predicted`` and measured times, ``importance`` of features, ``why`` trial
-        ``a=`` is predicted as it is, or before trial ``b=``, ``knobs`` as parallel coordinates,
-        ``map`` of the space, or where the ``time`` went.
+        ``best`` so far; ``predicted`` against actual times; ``importance`` of features; ``why``
+        trial ``a=`` is predicted as it is, or faster than trial ``b=``; ``knobs`` as parallel
+        coordinates; ``map`` of the space; ``time`` spent in each phase.
     **options
         Of the picture: ``against="seconds"`` for ``best``, ``across=`` and ``up=`` for ``map``.
 
     Raises
     ------
     TuningError
-        If there is no such picture or trial, or the tuner has no model to ask.
+        If there is no such picture or trial, or the tuner has no cost model.
     """
     return Picture(run_scene(run, what, **options))
 
@@ -61,7 +61,7 @@ def compare_tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> P
     Parameters
     ----------
     groups : mapping
-        By name, runs, or the best so far after each trial as numbers.
+        By name, runs, or for each run its best so far after each trial, as numbers.
     **options
         As for `dlcompiler.views.tuning.compare_tuners`: ``against="seconds"``, ``best=``,
         ``unit=``, ``title=``.

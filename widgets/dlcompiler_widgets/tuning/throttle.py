@@ -1,4 +1,4 @@
-"""Do something at most so often, and once more after the last time it was asked for."""
+"""Limit how often an action is called; the last request is always followed by a call."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Calls an action after it was poked, with a pause between calls.
+    """Calls an action on request, with a pause between calls.
 
-    The action runs in a thread of its own, so that whoever pokes goes on at once.
+    The action runs in a thread of its own, so a request returns at once.
 
     Parameters
     ----------
     action : callable
-        What to do; never done twice at once.
+        The action; two calls never overlap.
     pause_s : float
         Least time between the beginnings of two calls [s].
     most_s : float, optional
-        Up to this, the pause is four times what the last call took, so that it takes a fifth of a
-        core at most [s].
+        Largest pause [s]. The pause is four times as long as the last call, within `pause_s` and
+        `most_s`, so that short calls take at most a fifth of a core.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Throttle:
         self._timer: threading.Timer | None = None
 
     def poke(self) -> None:
-        """Ask for a call: as soon as the pause is over."""
+        """Request a call as soon as the pause is over."""
         with self._lock:
             if self._timer is not None:
                 return
@@ -45,7 +45,7 @@ class Throttle:
             self._timer.start()
 
     def cancel(self) -> None:
-        """Forget a call that is still to come."""
+        """Cancel a pending call."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -56,7 +56,7 @@ class Throttle:
             with self._lock:
                 if self._timer is None:
                     return
-                self._timer = None  # what happens from here on asks for another call
+                self._timer = None  # A request from here on causes another call.
                 self._last = time.monotonic()
             self._action()
             took_s = time.monotonic() - self._last

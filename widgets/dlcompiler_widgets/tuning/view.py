@@ -1,4 +1,4 @@
-"""A tuning run in a notebook: its dashboard, and below it the trials that were opened."""
+"""The view of a tuning run in a notebook: its dashboard, and below it an Explorer of trials."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dlcompiler_widgets.tuning.opening import open_trial
 
 
 class TuningView(ipywidgets.VBox):  # type: ignore[misc]
-    """A tuning run: its dashboard, with buttons to pause and to stop it, and an Explorer below.
+    """Shows a tuning run: a dashboard with buttons to pause and stop it, and an Explorer below.
 
     Parameters
     ----------
     run : TuningRun
         What `dlcompiler.autotune.run.tune` returned, going on or ended.
     own : Config, optional
-        A config of your own, to be seen among those that were tried.
+        A config of your own, marked in the pictures of the space.
 
     Examples
     --------
@@ -34,13 +34,13 @@ class TuningView(ipywidgets.VBox):  # type: ignore[misc]
         self.run = run
         """What is shown."""
         self.explorer: Explorer | None = None
-        """Where a trial was opened; None: nowhere yet."""
+        """The Explorer of the opened trials; None before a trial is opened."""
         self.dashboard = TuningDashboard(run, own, self.explore)
         """The pictures, the table and the buttons."""
         super().__init__([self.dashboard])
 
     def explore(self, trial: Trial | int) -> Explorer:
-        """Open a trial in the Explorer below: a branch of the one that is there, if it can be.
+        """Open a trial in the Explorer below, if possible as a branch of the history there.
 
         Parameters
         ----------
