@@ -89,7 +89,7 @@ def lower(
     binds : None
         Buffers given by the caller are not part of dlcompiler yet.
     simple_mode : bool
-        Stop before the passes that change the loops of the schedule.
+        Stop before vectorization and unrolling, so that the loops are those of the schedule.
     """
     if isinstance(inp, IRModule):
         return inp

@@ -31,8 +31,8 @@ def test_a_layout_runs_downward_and_nothing_overlaps(seed):
     assert layered(sizes, edges) == places
 
 
-def test_a_circle_is_refused():
-    with pytest.raises(ValueError, match="circle"):
+def test_a_cycle_is_refused():
+    with pytest.raises(ValueError, match="cycle"):
         layered({"a": (1, 1), "b": (1, 1)}, [("a", "b"), ("b", "a")])
 
 
