@@ -117,9 +117,7 @@ class Tuner(Named):
             self.run.stop()
             raise
         self.run.wait()
-        if (
-            self.run.best is not None
-        ):  # Measuring near ties again may change it.
+        if self.run.best is not None:  # Measuring near ties again may change it.
             self._take_as_best(self.run.best, *self._pair_of(self.run.best))
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]]) -> None:

@@ -1,6 +1,7 @@
 """Classic TVM's ``tvm.topi``: operators on whole tensors, in terms of `te`.
 
-Definitions, by `dlcompiler.ops` where it has them; of schedules, `generic.schedule_injective`.
+Operators that `dlcompiler.ops` has are defined by it. The only schedule is
+`generic.schedule_injective`.
 """
 
 from dlcompiler.compat.missing import reporter

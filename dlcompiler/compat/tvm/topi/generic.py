@@ -12,12 +12,12 @@ from dlcompiler.target import resolve
 
 
 def schedule_injective(outs: Any) -> Schedule:
-    """Return a schedule of tensors that are no reductions, for this machine: in vectors.
+    """Return a vectorized schedule for this machine, of tensors that are not reductions.
 
     Parameters
     ----------
     outs : Tensor or sequence of Tensor
-        What is computed.
+        The outputs of the schedule.
     """
     results = [outs] if isinstance(outs, te.Tensor) else list(outs)
     s = create_schedule([out.op for out in results])

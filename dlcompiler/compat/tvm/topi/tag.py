@@ -1,4 +1,4 @@
-"""Classic TVM's ``tvm.topi.tag``: words that tell what kind of operator made a tensor."""
+"""Classic TVM's ``tvm.topi.tag``: tags for the kind of operator that made a tensor."""
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.ops.helpers import (

@@ -17,7 +17,7 @@ def get_const_int(expr: Any) -> int:
     Raises
     ------
     ExpressionError
-        It is not known before the program runs.
+        If it is not known before the program runs.
     """
     value = simplify(expr)
     if isinstance(value, int):

@@ -33,7 +33,7 @@ from dlcompiler.ops.transforms import pad, reshape
 def _pooled(
     data: te.Tensor, kernel: Pair, window: SlidingWindow, how: tuple[str, bool, str, bool]
 ) -> te.Tensor:
-    """Pool as the operator ``pool2d`` defines it, whose extents are numbers."""
+    """Pool by the operator ``pool2d``, for images with constant extents."""
     kind, ceil_mode, layout, counts_padding = how
     first = layout.index("H")
     sizes = data.static_shape[first : first + 2]
@@ -42,7 +42,7 @@ def _pooled(
                window.dilation[n])
         for n in (0, 1)
     ]  # fmt: skip
-    # Classic TVM pads so that every window fits that ends less than a stride behind the edge.
+    # TVM pads by stride - 1 more: a window may end less than a stride behind the edge.
     over_edge = [of.stride - 1 if ceil_mode else 0 for of in given]
     rows, columns = (
         replace(of, after=of.after + more) for of, more in zip(given, over_edge, strict=True)
@@ -52,7 +52,7 @@ def _pooled(
 
 
 def relu(x: te.Tensor) -> Any:
-    """Return the larger of each element and 0."""
+    """Return the maximum of each element and 0."""
     return elementwise("relu", lambda value: te.maximum(value, te.const(0, value.dtype)), x)
 
 
@@ -105,7 +105,7 @@ def pool2d(
 ) -> te.Tensor:
     """Reduce windows of images: mean (``"avg"``) or largest (``"max"``).
 
-    The mean of integers is cut toward zero; of 8 and 16 bits it is an int32, as are the sums.
+    The mean of integers is truncated toward zero. Means and sums of 8 and 16 bits are int32.
     """
     if pool_type not in KINDS or layout not in ("NCHW", "NHWC"):
         raise ExpressionError(

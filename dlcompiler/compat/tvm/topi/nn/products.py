@@ -15,9 +15,9 @@ from dlcompiler.ops.helpers import over, tensor
 def _classic(
     convolve: Callable[..., te.Tensor], out_dtype: str | None = None
 ) -> Callable[..., Any]:
-    """Return a convolution whose arguments have their classic names.
+    """Wrap a convolution to take TVM's argument names.
 
-    Without `out_dtype`, all is converted to the images' dtype.
+    Without `out_dtype`, data and weights are converted to the data's dtype.
     """
     default = out_dtype
 
@@ -66,9 +66,9 @@ def batch_matmul(
     tensor_a, tensor_b : Tensor
         The matrices.
     oshape : sequence, optional
-        Shape of the result, where extents are symbols that do not say it.
+        Shape of the result, needed if symbolic extents do not determine it.
     out_dtype : str, optional
-        What products and sums are computed in; by default the dtype of `tensor_a`.
+        Dtype of products and sums; by default that of `tensor_a`.
     transpose_a, transpose_b : bool
         Whether the matrices are stored transposed.
     """
@@ -98,5 +98,5 @@ def _is_one(extent: Any) -> bool:
 
 
 def _fits(one: Any, other: Any) -> bool:
-    """Tell whether two extents may be equal: of symbols, the caller knows."""
+    """Return whether two extents may be equal; symbols are assumed to be."""
     return not (isinstance(one, int) and isinstance(other, int)) or one == other
