@@ -104,12 +104,12 @@ class Target(Named):
 
     @property
     def mcpu(self) -> str:
-        """The processor asked for, or nothing."""
+        """The flag ``-mcpu``, or ''."""
         return str(self.attrs.get("mcpu", ""))
 
     @property
     def device_name(self) -> str:
-        """The flag ``-device``, or nothing."""
+        """The flag ``-device``, or ''."""
         return str(self.attrs.get("device", ""))
 
     def __enter__(self) -> Target:
@@ -184,7 +184,7 @@ def resolve(target: Any) -> targets.Target:
     Parameters
     ----------
     target : str, dict, Target or None
-        None stands for the current target, or for ``llvm``.
+        None: the current target, or ``llvm`` outside any ``with``.
 
     Raises
     ------

@@ -32,7 +32,7 @@ PrimExpr = Expr
 
 
 class _Form(type):
-    """A class of classic TVM that stands for some of our expressions: makes and recognises them."""
+    """Metaclass of TVM's expression classes: calls make our expressions, ``isinstance`` checks them."""
 
     make: Callable[..., Anything]
     recognise: Callable[[Anything], bool]

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def matmul(a: te.Tensor, b: te.Tensor, transp_a: bool = False, transp_b: bool = False) -> te.Tensor:
-    """Multiply matrices, each transposed if asked for."""
+    """Multiply matrices, each optionally transposed."""
     return gemm.matmul(a, b, transp_a, transp_b)
 
 
