@@ -32,7 +32,7 @@ PrimExpr = Expr
 
 
 class _Form(type):
-    """Metaclass of TVM's expression classes: calls make our expressions, ``isinstance`` checks them."""
+    """Metaclass of TVM's expression classes: calls make ours, ``isinstance`` checks them."""
 
     make: Callable[..., Anything]
     recognise: Callable[[Anything], bool]
