@@ -14,7 +14,8 @@ const OPERATIONS = {
   "//": floorDiv, "%": floorMod,
   truncdiv: truncDiv, truncmod: truncMod, min: Math.min, max: Math.max,
   "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
-  "==": (a, b) => a === b, "!=": (a, b) => a !== b, and: (a, b) => a && b, or: (a, b) => a || b,
+  "==": (a, b) => a === b, "!=": (a, b) => a !== b,
+  and: (a, b) => Boolean(a && b), or: (a, b) => Boolean(a || b),
   bitand: (a, b) => a & b, bitor: (a, b) => a | b, bitxor: (a, b) => a ^ b,
   shl: (a, b) => a << b, shr: (a, b) => a >> b,
 };
