@@ -34,7 +34,7 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-# What a test compiles is compiled: a cache would hide what changed in the compiler.
+# Tests compile without the cache, which would hide changes in the compiler.
 os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
 
 # C of ours has no warning of any kind.

@@ -1,4 +1,4 @@
-"""Seeded damage of files: what a disk, a transfer, an editor or an enemy does to them."""
+"""Damage files at random, as a disk, a transfer, an editor or an attacker might."""
 
 from __future__ import annotations
 

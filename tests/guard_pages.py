@@ -1,4 +1,4 @@
-"""Arrays between pages that nothing may touch: an access outside crashes the process."""
+"""Arrays between protected pages: an access out of bounds crashes the process."""
 
 import ctypes
 import mmap

@@ -1,4 +1,4 @@
-"""The processes of this machine: who started whom, and how long each has worked."""
+"""The processes of this machine: their parents and their CPU times."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recurrences that several tests schedule, with what NumPy says of them."""
+"""Recurrences that several tests schedule, with their results by NumPy."""
 
 from dataclasses import dataclass
 from typing import Any

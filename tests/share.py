@@ -1,4 +1,4 @@
-"""What part of its cases a test runs: one setting, for cases of pytest and for counts in a test.
+"""The share of cases that tests run: one setting for pytest's cases and for counts in tests.
 
 ``DLCOMPILER_TEST_SHARE=4``, the default of ``make test``, means a fourth; 1, the default of pytest
 and of CI, means all. Which fourth follows from the commit, so that each commit tries other cases.

@@ -1,4 +1,4 @@
-"""Files of others: opened once, and only if they are regular."""
+"""Input files are opened once, and only if they are regular files."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""JSON from elsewhere: what no later step could handle is refused where it is read."""
+"""JSON input is refused when it is read if no later step could handle it."""
 
 import pytest
 

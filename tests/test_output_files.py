@@ -1,4 +1,4 @@
-"""Files that are written where a user says so: whole or not at all, never over what must stay."""
+"""Output files are written whole or not at all, and never over files that must stay."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Control characters on a terminal: shown, never obeyed."""
+"""Control characters in printed text are escaped, never sent to the terminal."""
 
 import io
 import unicodedata

@@ -1,4 +1,4 @@
-"""Programs for the threads of a device, to look at."""
+"""Example programs for the threads of a device."""
 
 from __future__ import annotations
 

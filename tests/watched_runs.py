@@ -1,4 +1,4 @@
-"""Runs to be watched that need no machine: what comes of a config follows from the config."""
+"""Simulated tuning runs for the views: results are computed from the config, not measured."""
 
 import math
 import random
@@ -34,7 +34,7 @@ def seconds_of(values):
 
 
 class Model:
-    """A linear model of the positions of knobs, which knows the truth but for a wave."""
+    """A linear model of knob positions whose predictions differ from the results by a wave."""
 
     name = "linear"
 

@@ -1,8 +1,8 @@
 """Find races: iterations of a parallel or vectorized loop whose order matters.
 
-A loop has no race if no two iterations touch the same element with at least one write. The answer
-for a loop is
-*safe*, *violated*, with two iterations and the element as proof, or *unknown*::
+Two iterations of a loop race if they access the same element and at least one of them writes it.
+The verdict on a loop is *safe*, *violated* (with two iterations and the element as proof), or
+*unknown*::
 
     def main(A: float32[4, 8], C: float32[4]):       races of main: 1 of 2 loops violated
         for i in parallel(4):                          parallel i (C): safe

@@ -81,7 +81,7 @@ def maximum(a: Interval, b: Interval) -> Interval:
     binary("truncdiv", x, d) >= binary("min", x, 0 - x),
 )
 def truncated_quotient(a: Interval, b: Interval) -> Interval:
-    """Not grow, whatever the divisor."""
+    """Be at most as large in size as the dividend, whatever the divisor."""
     size = max(abs(a.low), abs(a.high))
     return Interval(-size, size)
 
@@ -90,13 +90,13 @@ def truncated_quotient(a: Interval, b: Interval) -> Interval:
     binary("truncmod", x, d) <= binary("max", x, 0), binary("truncmod", x, d) >= binary("min", x, 0)
 )
 def truncated_remainder(a: Interval, b: Interval) -> Interval:
-    """Keep the dividend's sign, and not grow."""
+    """Stay between 0 and the dividend, whose sign it keeps."""
     return Interval(min(a.low, 0), max(a.high, 0))
 
 
 @law(x & y >= 0, x & y <= x, when=(x >= 0,), bits=16)
 def common_bits(a: Interval, b: Interval) -> Interval:
-    """Have no more bits than an operand that is not negative."""
+    """Bound ``&`` by an operand that is not negative: the result has no more bits."""
     highs = [operand.high for operand in (a, b) if operand.low >= 0]
     return Interval(0, min(highs)) if highs else EVERYTHING
 
@@ -110,7 +110,7 @@ def common_bits(a: Interval, b: Interval) -> Interval:
     bits=16,
 )
 def all_bits(a: Interval, b: Interval) -> Interval:
-    """Stay below the power of 2 that is above both operands."""
+    """Bound ``|`` and ``^`` by the power of 2 that is above both operands."""
     if min(a.low, b.low) < 0 or not (a.is_bounded and b.is_bounded):
         return EVERYTHING
     return Interval(0, (1 << int(max(a.high, b.high)).bit_length()) - 1)

@@ -48,7 +48,7 @@ from dlcompiler.ir import (
 
 @dataclass(frozen=True, eq=False)
 class Rewrite:
-    """`left` may be replaced by `right` where the operands are of one of these families."""
+    """A rule: replace `left` by `right` if the operands belong to one of these dtype families."""
 
     left: Expr
     right: Expr
@@ -271,7 +271,7 @@ def rewritten(expr: Expr) -> Expr | None:
 
 
 def operand_dtype(expr: Expr) -> str:
-    """Return the dtype that the rules of an expression are about."""
+    """Return the dtype of the operands of an expression, which selects its rules."""
     match expr:
         case Compare(_, a, _) | Not(Compare(_, a, _)):
             return a.dtype
@@ -289,7 +289,7 @@ def _shorter_cast(expr: Cast) -> Expr | None:
 
 
 def can_skip(source: str, way: str, target: str) -> bool:
-    """Tell whether a conversion from `source` over `way` to `target` may go straight.
+    """Tell whether a conversion from `source` over `way` to `target` can skip `way`.
 
     Integers wrap where they become integers, and saturate where floats do: an integer must not
     go over a float to an integer.
@@ -301,7 +301,7 @@ def can_skip(source: str, way: str, target: str) -> bool:
 
 @cache
 def holds_all_of(wide: str, narrow: str) -> bool:
-    """Tell whether each value of `narrow` is a value of `wide`; only data is known to be."""
+    """Tell whether dtype `wide` holds each value of `narrow`; false if one of them is index."""
     kinds = dtypes.family(wide), dtypes.family(narrow)
     if "index" in kinds:
         return False

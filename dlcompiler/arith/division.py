@@ -55,7 +55,7 @@ def divide(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
         return _atom(op, a, b)
     quotient, rest = a.divide(b)
     if len(b.terms) + bool(b.constant) > 1 and len(rest.terms) >= len(a.terms):
-        quotient, rest = Affine.of_constant(0), a  # it only got longer
+        quotient, rest = Affine.of_constant(0), a  # the rewritten form is longer
     return _apply(SYMBOLIC_RULES, Division(op, quotient, rest, b), known)
 
 
@@ -158,7 +158,7 @@ def _atom(op: BinaryOp, a: Affine, b: Affine) -> Affine:
 
 
 def joined(affine: Affine, analyzer: Analyzer) -> Affine:
-    """Put together what divisions took apart."""
+    """Combine quotients and remainders of the same dividend."""
     for term in affine.terms.values():
         match term.parts:
             case (Binary("floormod", _, _),):
@@ -171,7 +171,7 @@ def joined(affine: Affine, analyzer: Analyzer) -> Affine:
 
 @law(compare("eq", x // c * (k * c) + x % c * k, x * k), when=(compare("ne", c, 0),))
 def whole(affine: Affine, term: Term, analyzer: Analyzer) -> Affine | None:
-    """Join a quotient and a remainder."""
+    """Replace ``x // d * d + x % d`` by ``x``."""
     dividend, divisor = _operands(term, analyzer)
     known = analyzer.where_running(dividend, divisor)
     if not divisor.is_constant and known.bounds(divisor).low < 1:
@@ -190,7 +190,7 @@ def whole(affine: Affine, term: Term, analyzer: Analyzer) -> Affine | None:
     when=(c > 0, d > 0),
 )
 def digits(affine: Affine, term: Term, analyzer: Analyzer) -> Affine | None:
-    """Join the last two digits of a number."""
+    """Join two digits of a number: ``x // c % d * c + x % c`` becomes ``x % (c*d)``."""
     dividend, divisor = _operands(term, analyzer)
     if not divisor.is_constant or divisor.constant < 0:
         return None

@@ -60,7 +60,7 @@ def _operation(op: BinaryOp, x: Const, y: Const) -> int | float | None:
 
 def _shifted(op: BinaryOp, value: int, by: int, dtype: str) -> int:
     bits = dtypes.bits(dtype)
-    by = by if 0 <= by < bits else bits  # everything is shifted out
+    by = by if 0 <= by < bits else bits  # all bits are shifted out
     return wrapped(value << by, dtype) if op == "shl" else value >> by
 
 

@@ -151,7 +151,7 @@ class _Case:
         return False
 
     def splits(self, form: Affine) -> Iterator[list[tuple[_Case, Affine]]]:
-        """Yield ways to go on by cases: the form is proved where all cases of one way are."""
+        """Yield case distinctions; to prove the form in all cases of one of them is enough."""
         for term in form.terms.values():
             for part in term.parts:
                 if len(term.parts) == 1 and (sides := _sides(part)):
@@ -186,7 +186,7 @@ class _Case:
         ]
 
     def definition(self, atom: Affine, parts: tuple[Expr, ...]) -> Iterator[Affine]:
-        """Yield sums, at least 0, that say what is known of an atom."""
+        """Yield sums that are known to be at least 0 and contain an atom."""
         bounds = self.range_of(atom, parts)
         if bounds.low > -math.inf:
             yield atom.plus(Affine.of_constant(int(bounds.low)), -1)
@@ -204,7 +204,7 @@ class _Case:
         return self.analyzer.bounds(atom)
 
     def meaning(self, atom: Affine, part: Expr) -> Iterator[Affine]:
-        """Yield sums, at least 0, that follow from what an atom is computed by."""
+        """Yield sums that are at least 0 because of the operation that computes an atom."""
         affine = self.analyzer.affine
         match part:
             case Var() as var if (extent := self.analyzer.extents.get(var)) is not None:
@@ -225,7 +225,7 @@ class _Case:
 
 
 def _sides(part: Expr) -> list[tuple[tuple[Expr, ...], Expr]]:
-    """Return the cases of an atom: conditions, and what it is where they hold."""
+    """Return the cases of an atom: the conditions of each, and the value of the atom there."""
     match part:
         case Cast(Binary("min" | "max" as op, a, b)):
             first, second = as_index(a), as_index(b)
@@ -242,7 +242,7 @@ def _sides(part: Expr) -> list[tuple[tuple[Expr, ...], Expr]]:
 
 
 def as_index(expr: Expr) -> Expr | None:
-    """Return an integer as an index of the same value; None where there may be none."""
+    """Return an integer as an index of the same value; None if the value may not fit."""
     if expr.dtype == "index":
         return expr
     if not dtypes.is_int(expr.dtype) or expr.dtype == "uint64":

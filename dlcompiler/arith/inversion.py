@@ -1,4 +1,4 @@
-"""Solve equations of index expressions over integers in ranges.
+"""Solve systems of equations between index expressions, where each unknown has an integer range.
 
 ``y*2 + r == h`` with y in [0, 8) and r in [0, 3) holds where ``y = h // 2 - q`` and
 ``r = h % 2 + q*2``, for the q in [0, 2) that leave y and r in their ranges.
@@ -33,13 +33,13 @@ from dlcompiler.ir import (
 from dlcompiler.ir.operations import BinaryOp, CompareOp
 from dlcompiler.ir.rewrite import Node, children
 
-# What an extent that is not known counts as where ways to solve are compared.
+# Stands for a symbolic extent where the costs of elimination steps are compared.
 LARGE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The points where equations hold: one for each point of `free` where `conditions` hold."""
+    """The solutions of a system: one for each point of `free` where all `conditions` hold."""
 
     values: dict[Var, Expr]
     """Value of each unknown that is not free, in terms of `free` and the given variables."""
@@ -48,16 +48,16 @@ class Solution:
     conditions: tuple[Expr, ...]
     """Conditions in order: the loads in one are in bounds where the previous ones hold."""
     analyzer: Analyzer
-    """Knows the ranges of all variables."""
+    """An analyzer with the ranges of all variables, the new ones included."""
 
     def at(self, expr: Expr) -> Expr:
-        """Return an expression of the unknowns at such a point, simplified."""
+        """Return an expression with the unknowns replaced by their values, simplified."""
         return self.analyzer.simplify(substitute(expr, self.values))
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """Unknowns expressed by what is left, and by a new one."""
+    """The elimination of one or two unknowns, which may add a new one."""
 
     values: dict[Var, Affine]
     conditions: tuple[Compare, ...]
@@ -86,9 +86,9 @@ def solve(
     Returns
     -------
     Solution or None
-        None where there is no such point. An unknown that stands by itself in an equation, times a
-        number, is eliminated, and so are ``//`` and ``%`` by numbers; an equation where unknowns
-        stand otherwise (``i*j``, ``min(i, j)``, ``A[i]``, ``i // n``) becomes a condition.
+        None if there is no solution. The solver eliminates unknowns that are terms of an equation,
+        alone or times a number, as well as ``//`` and ``%`` by numbers. An equation with other
+        uses of unknowns (``i*j``, ``min(i, j)``, ``A[i]``, ``i // n``) becomes a condition.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class _System:
     symbols: Mapping[Var, Interval]
     free: dict[Var, Extent] = field(default_factory=dict)
     forms: list[Affine] = field(default_factory=list)
-    """What is 0."""
+    """The left sides of the remaining equations ``form == 0``."""
     steps: list[_Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -143,7 +143,7 @@ class _System:
     # -- divisions -----------------------------------------------------------------------------
 
     def add(self, form: Affine) -> Affine:
-        """Enter a form that is 0, with unknowns of their own for quotients and remainders."""
+        """Add the equation ``form == 0``, with new unknowns for quotients and remainders."""
         linear = Affine.of_constant(form.constant)
         for term in form.terms.values():
             linear = linear.plus(self.linear(term), term.factor)
@@ -166,7 +166,7 @@ class _System:
         when=(compare("eq", x, c * d + r), d > 0, r >= 0, r < d),
     )
     def digits_of(self, dividend: Expr, divisor: int) -> tuple[Affine, Affine] | None:
-        """Return new unknowns for a quotient and its remainder; None where they have no ends."""
+        """Return new unknowns for a quotient and its remainder; None for unbounded quotients."""
         key = structural_key(dividend), divisor
         if key not in self.digits:
             quotients = self.analyzer.interval(Binary("floordiv", dividend, index_const(divisor)))
@@ -191,7 +191,7 @@ class _System:
     # -- elimination ---------------------------------------------------------------------------
 
     def best_step(self) -> _Step | None:
-        """Return the step that leaves least to run through, in an equation of fewest unknowns."""
+        """Return the elimination that saves most iterations, in an equation of fewest unknowns."""
         factors = [(form, self.factors(form)) for form in self.forms]
         fewest = min((len(found) for _, found in factors if found), default=0)
         ways = [
@@ -207,7 +207,7 @@ class _System:
         return self.step(form, found, chosen)
 
     def factors(self, form: Affine) -> dict[Var, int]:
-        """Return the unknowns that stand by themselves, and nowhere else in the form."""
+        """Return the unknowns that occur in a form only as separate terms, with their factors."""
         alone: dict[Var, int] = {}
         elsewhere: set[Var] = set()
         for term in form.terms.values():
@@ -219,7 +219,7 @@ class _System:
         return {v: n for v, n in alone.items() if v in self.free and v not in elsewhere}
 
     def ways(self, factors: Mapping[Var, int]) -> Iterator[tuple[tuple[float, bool], list[Var]]]:
-        """Yield which unknowns can be expressed, with what that saves."""
+        """Yield unknowns that can be eliminated together, and by how much iterations shrink."""
         common = math.gcd(*factors.values())
         sizes = {v: n if isinstance(n := self.free[v], int) else LARGE for v in factors}
         for var, factor in factors.items():
@@ -232,7 +232,7 @@ class _System:
                     yield (saved, False), [var, other]
 
     def step(self, form: Affine, factors: Mapping[Var, int], chosen: Sequence[Var]) -> _Step:
-        """Return the step that expresses the chosen unknowns."""
+        """Return the step that eliminates the chosen unknowns."""
         common = math.gcd(*factors.values())
         rest = form.times(-1)
         for var, factor in factors.items():
@@ -252,7 +252,7 @@ class _System:
     @law(compare("eq", (c * x) // c, x), compare("eq", (c * x) % c, 0), when=(c > 0,))
     @law(compare("eq", r // c * c, r), when=(c > 0, compare("eq", r % c, 0)))
     def exact_quotient(self, form: Affine, divisor: int) -> tuple[Affine, tuple[Compare, ...]]:
-        """Return a quotient, and the condition that nothing is left over."""
+        """Return a quotient, and the condition that its remainder is 0."""
         if divisor == 1:
             return form, ()
         rest = self.divided("floormod", form, divisor)
@@ -274,7 +274,10 @@ class _System:
         total: Affine,
         conditions: tuple[Compare, ...],
     ) -> _Step:
-        """Solve ``near + factor * far == total``: `near` goes in steps of the factor."""
+        """Eliminate both unknowns of ``near + factor * far == total``.
+
+        A new unknown counts the solutions: `near` is ``total % |factor|`` plus a multiple of it.
+        """
         near, far = chosen
         factor = numbers[0] * numbers[1]
         size = abs(factor)
@@ -298,12 +301,12 @@ class _System:
         return self.analyzer.affine(Binary(op, form.to_expr(), index_const(divisor)))
 
     def inside(self, var: Var, value: Affine, factor: int = 1) -> tuple[Compare, Compare]:
-        """Return the conditions that a value is `factor` times one in the range of an unknown."""
+        """Return the conditions ``0 <= value < factor * extent`` for the extent of an unknown."""
         end = self.analyzer.affine(extent_expr(self.free[var]))
         return _condition("ge", value), _condition("lt", value.plus(end, -factor))
 
     def eliminate(self, step: _Step) -> None:
-        """Put the values of a step in the place of its unknowns."""
+        """Substitute the values of a step for its unknowns in all equations."""
         if step.new is not None:
             self.declare(*step.new)
             self.free[step.new[0]] = step.new[1]
@@ -314,9 +317,9 @@ class _System:
         self.steps.append(step)
 
     def solution(self) -> Solution | None:
-        """Return the values by what is left free, and the conditions that are not certain."""
+        """Return the values in terms of free unknowns, and the conditions not proved to hold."""
         values: dict[Var, Expr] = {}
-        for step in reversed(self.steps):  # a value holds what later steps express
+        for step in reversed(self.steps):  # a value may contain unknowns that later steps eliminate
             known = values.copy()
             for var, value in step.values.items():
                 values[var] = self.analyzer.simplify(substitute(value.to_expr(), known))
@@ -329,17 +332,18 @@ class _System:
                 return None
             if simple is not TRUE:
                 found.setdefault(structural_key(simple), simple)
-        # What is read at a place reads more deeply than the conditions that the place is inside.
+        # The condition that keeps the index of a load in bounds has fewer nested loads than the
+        # load, so the order by depth puts it first.
         ordered = sorted(found.values(), key=lambda condition: _reading_depth(condition, {}))
         return Solution(values, self.free, tuple(ordered), self.analyzer)
 
 
-#: The methods that change an equation, each with laws.
+#: The methods that transform an equation; each has laws, which the tests prove.
 RULES = (_System.digits_of, _System.exact_quotient, _System.pair)
 
 
 def _condition(op: CompareOp, form: Affine) -> Compare:
-    """Return ``form op 0``, with what is subtracted on the other side."""
+    """Return ``form op 0``, with the negative terms on the right side."""
     above = {key: term for key, term in form.terms.items() if term.factor > 0}
     below = {key: term for key, term in form.terms.items() if term.factor < 0}
     left = Affine(above, max(form.constant, 0))
@@ -348,7 +352,7 @@ def _condition(op: CompareOp, form: Affine) -> Compare:
 
 
 def _reading_depth(expr: Node, known: dict[int, int]) -> int:
-    """Return how many reads stand one inside the other's index; [1]."""
+    """Return the nesting depth of reads: ``A[B[i]]`` has 2; [1]."""
     if id(expr) not in known:
         below = (_reading_depth(child, known) for child in children(expr))
         known[id(expr)] = max(below, default=0) + isinstance(expr, TensorLoad)

@@ -74,12 +74,12 @@ def _first_of_run(
 
 
 def _is(stride: Extent, number: int) -> bool:
-    """Tell whether a stride is known to be a number: of a formula, `==` is no truth value."""
+    """Tell whether a stride is this number; `==` on a symbolic stride would build an expression."""
     return isinstance(stride, int) and stride == number
 
 
 def _without_base(index: Expr) -> tuple[Expr, Expr]:
-    """Return what all lanes add to a quotient, and the quotient."""
+    """Return the term that all lanes add to a quotient, and the quotient."""
     match index:
         case Binary("add", base, Binary("floordiv") as quotient) | Binary(
             "add", Binary("floordiv") as quotient, base

@@ -30,12 +30,12 @@ class Law:
     """Proved for integers of so many bits, as bit operations are; 0 where it is for all."""
 
 
-#: What each rule on indices uses, by the name of its function.
+#: The laws of each rule on indices, by the name of its function.
 INDEX_LAWS: dict[str, tuple[Law, ...]] = {}
 
 
 def law(*claims: Expr, when: tuple[Expr, ...] = (), bits: int = 0) -> Callable[[F], F]:
-    """Say what a rule on indices uses; the variables stand for any integer."""
+    """Declare the law that a rule on indices relies on; its variables stand for any integer."""
 
     def enter(rule: F) -> F:
         name = rule_name(rule)

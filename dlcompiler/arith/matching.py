@@ -36,7 +36,7 @@ LITERALS = frozenset((c, d))
 
 
 def head_of(expr: Expr) -> Head:
-    """Return the kind of a node and what it computes: what a pattern for it must share."""
+    """Return the kind and operation of a node, which a pattern must share to match it."""
     match expr:
         case Binary(op, _, _) | Compare(op, _, _) | Logical(op, _, _):
             return type(expr).__name__, op
@@ -44,7 +44,7 @@ def head_of(expr: Expr) -> Head:
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
-    """Return what a node that patterns are about computes from; nothing for other nodes."""
+    """Return the operands of a node that patterns can match; nothing for other nodes."""
     match expr:
         case Binary(_, a, b) | Compare(_, a, b) | Logical(_, a, b):
             return a, b
@@ -56,7 +56,7 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def shape_of(expr: Expr) -> Head:
-    """Return the kind of an operand, for a quick look whether a pattern may fit."""
+    """Return the kind of an operand, to reject most patterns without matching them."""
     return head_of(expr) if literal(expr) is None else LITERAL
 
 
@@ -71,7 +71,7 @@ def pattern_shape(pattern: Expr) -> Head | None:
 
 
 def literal(expr: Expr) -> Const | None:
-    """Return the number that an expression, or each of its lanes, is written as."""
+    """Return the value of a literal, or of a vector with the same literal in each lane."""
     match expr:
         case Const(_, dtype) if dtypes.lanes(dtype) == 1:
             return expr
@@ -81,7 +81,7 @@ def literal(expr: Expr) -> Const | None:
 
 
 def match(pattern: Expr, expr: Expr, dtype: str, found: dict[Var, Expr]) -> bool:
-    """Tell whether an expression with operands of `dtype` fits; enter what the variables are."""
+    """Tell whether an expression with operands of `dtype` matches; bind the pattern's variables."""
     match pattern, expr:
         case Const(), _:
             return _is_number(pattern, expr)
@@ -134,14 +134,14 @@ def _special(pattern: Var, dtype: str) -> int | float:
 
 
 def is_same(a: Expr, b: Expr) -> bool:
-    """Tell whether two expressions are built alike from the same variables."""
+    """Tell whether two expressions have the same structure and the same variables."""
     if type(a) is not type(b) or a.dtype != b.dtype or isinstance(a, Var):
         return a is b
     return head_of(a) == head_of(b) and structural_key(a) == structural_key(b)
 
 
 def build(pattern: Expr, found: dict[Var, Expr], dtype: str) -> Expr:
-    """Return what `pattern` is with its variables replaced and its numbers of `dtype`."""
+    """Return `pattern` with its variables replaced and its numbers converted to `dtype`."""
 
     def visit(child: Node) -> Node:
         assert isinstance(child, Expr)

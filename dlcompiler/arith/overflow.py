@@ -114,7 +114,7 @@ def _bounds_of(
 
 
 def _is_read(node: object) -> bool:
-    """Tell whether a node turns data into an index."""
+    """Tell whether a node converts data to an index."""
     return isinstance(node, Cast) and node.dtype == "index" and node.value.dtype != "index"
 
 
@@ -129,7 +129,7 @@ def _is_within(inner: Interval, outer: Interval) -> bool:
 
 
 def _is_safe(index: Expr, limit: int, of_index: Callable[[Expr], Interval]) -> bool:
-    """Tell whether no part of an index leaves `SAFE` where what it reads is limited."""
+    """Tell whether all parts of an index stay in `SAFE` if the data that it reads is limited."""
 
     def of_leaf(leaf: Expr) -> Interval:
         is_read = _is_read(leaf)

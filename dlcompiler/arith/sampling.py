@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = "tuple[int | None, ...]"
 
-# At each point: the sizes that symbols take in turn, and where loops are: how far of how much.
+# For each point: the values of symbols, and where loops are as a fraction (a, b) of their range.
 POINTS = (
     ((40, 33, 70, 52), (0, 1)),
     ((41, 64, 37, 96), (1, 1)),

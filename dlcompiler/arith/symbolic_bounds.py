@@ -44,7 +44,7 @@ class ProofBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether the steps ran out, so a later attempt may find the answer."""
+        """Whether the current proof ran out of steps; a later attempt may find the answer."""
         return self.depth > 0 and self.steps < 0
 
 
@@ -104,6 +104,7 @@ class _Proof:
 
     def reductions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
         """Yield tuples of simpler forms; `form` is negative if all forms of one tuple are."""
+        # Bounds of divisions lose precision, so loop variables are eliminated before them.
         for term in form.terms.values():
             for part in term.parts:
                 if isinstance(part, Binary) and part.op in ("min", "max"):
@@ -140,11 +141,14 @@ class _Proof:
         return (expr,) if isinstance(expr, Var) else self.analyzer.vars_of(expr)
 
     def is_running(self, var: Var) -> bool:
-        """Tell whether a variable has two ends, as that of a loop has."""
+        """Tell whether a variable has two known ends, as a loop variable has."""
         return var in self.analyzer.extents or self.analyzer.bounds_of(var).is_bounded
 
     def at_end(self, form: Affine, var: Var, sign: Sign) -> Affine | None:
-        """Return `form` with `var` at the end where it is greatest (`sign` 1) or least (-1)."""
+        """Return `form` at the end of `var` where it is greatest (`sign` 1) or least (-1).
+
+        None if `form` is not monotonic in `var`, or `var` has no such end.
+        """
         direction = self.direction(form, var)
         if direction is None:
             return None
@@ -222,7 +226,7 @@ class _Proof:
         return None
 
     def sign(self, form: Affine) -> int | None:
-        """Return 1 for what is never negative, -1 for what is never positive, 0 for both."""
+        """Return 1 if a form is never negative, -1 if never positive, 0 if it is 0, else None."""
         bounds = self.analyzer.bounds(form)
         if bounds.low >= 0:
             return 0 if bounds.high <= 0 else 1
@@ -239,7 +243,8 @@ class _Proof:
     def choices(self, form: Affine, term: Term, part: Binary) -> Iterator[tuple[Affine, ...]]:
         """Replace a minimum or maximum by one of its sides, or prove both cases.
 
-        A side is left out if with it a loop around would have no iterations.
+        One case is enough if it bounds the form from above. A side is left out if a surrounding
+        loop would then have no iterations, since the form is not evaluated there.
         """
         factor = term.without(part)
         sides = [side for side in (part.a, part.b) if not self.stops_a_loop(part, side)]
@@ -254,7 +259,7 @@ class _Proof:
             yield tuple(cases)
 
     def stops_a_loop(self, part: Binary, side: Expr) -> bool:
-        """Tell whether a loop has extent 0 or less if a minimum or maximum in it is this side."""
+        """Tell whether a loop has no iterations if a minimum or maximum in its extent is `side`."""
         value = self.analyzer.affine(side)
         key = atom_key(part)
         for loop in self.running:
@@ -332,7 +337,7 @@ def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
 
 
 def index_vars(form: Affine) -> Iterator[Var]:
-    """Yield the variables of the arithmetic; those inside reductions and loads are left out."""
+    """Yield the variables of a form, except those inside reductions and loads."""
     parts = [part for term in form.terms.values() for part in term.parts]
     seen: set[int] = set()
     while parts:

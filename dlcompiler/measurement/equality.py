@@ -56,7 +56,7 @@ def differences(got: Array, expected: Array, bound: Array | float) -> Difference
 
     Notes
     -----
-    Integers are never converted to floats, where those above 2**53 would meet.
+    Integers are never converted to floats, where different ones above 2**53 would be equal.
     """
     if got.dtype.kind in "biu":
         wrong = as_numbers(got) != as_numbers(as_integers(expected, got.dtype))

@@ -1,4 +1,9 @@
-"""Find the valid values of inputs that are used as indices."""
+"""Find the values of index inputs that keep every access inside its tensor.
+
+A table of indices may hold only values that name elements, or the expression cannot be evaluated.
+The search starts at one point where all indices are valid, and widens the range of each input from
+there. For ``A[I[i] + 1]`` with 10 elements in ``A``, the range of ``I`` is -1 to 8.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +58,9 @@ class IndexRanges:
     """The valid values of the inputs that are used as indices."""
 
     spans: Mapping[Tensor, Interval] = field(default_factory=dict)
-    """Least and greatest value, where they are known."""
+    """Least and greatest valid value of each input whose range was found."""
     unknown: tuple[Tensor, ...] = ()
-    """Inputs for which no values are known that surely name elements."""
+    """Inputs for which no valid values were found."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class _Index:
     """The inputs whose elements it depends on."""
 
     def holds(self, spans: Spans) -> bool:
-        """Tell whether the index is inside its dimension for all elements in these spans."""
+        """Tell whether the index is valid for all values of its inputs in `spans`."""
         reach = self.values.range(self.expr, spans)
         return reach.low >= 0 and reach.high < self.extent
 
@@ -82,7 +87,7 @@ def index_ranges(outputs: Sequence[Tensor], *, guarded: bool) -> IndexRanges:
     outputs : sequence of Tensor
         An expression of known shapes.
     guarded : bool
-        Whether to ask it of indices, too, that are used only where a condition holds.
+        Whether indices that are used only where a condition holds must be valid as well.
     """
     found = [index for index in _indices(outputs) if guarded or not index[1]]
     indices = [index for index, _ in found if index.sources]
@@ -101,7 +106,7 @@ def index_ranges(outputs: Sequence[Tensor], *, guarded: bool) -> IndexRanges:
 
 
 def _groups(indices: Sequence[_Index]) -> list[list[_Index]]:
-    """Return the indices by the inputs that they share."""
+    """Return groups of indices; indices that depend on a common input are in one group."""
     groups: list[tuple[set[Tensor], list[_Index]]] = []
     for index in indices:
         tensors, members = set(index.sources), [index]
@@ -120,7 +125,7 @@ def _groups(indices: Sequence[_Index]) -> list[list[_Index]]:
 
 
 def _solve(indices: Sequence[_Index], tensors: Sequence[Tensor]) -> Spans | None:
-    """Return wide spans in which all indices hold: from one point on, each end moves outwards."""
+    """Return wide spans where all indices are valid, by widening from one valid point."""
     limits = {tensor: _of_dtype(tensor.dtype) for tensor in tensors}
     spans = _start(indices, limits)
     if spans is None:
@@ -143,7 +148,7 @@ def _start(indices: Sequence[_Index], limits: Spans) -> Spans | None:
 
 
 def _candidates(indices: Sequence[_Index], tensors: Iterable[Tensor]) -> list[int]:
-    """Return values of elements that are likely to make indices small: near 0, or near a wrap."""
+    """Return values that are likely to be valid: near 0, near constants, or where a dtype wraps."""
     nodes = [node for index in indices for node in walk(index.expr)]
     constants = {n.value for n in nodes if isinstance(n, Const) and isinstance(n.value, int)}
     signed = [sign * c for c in sorted(constants)[:_MOST_CONSTANTS] for sign in (1, -1)]
@@ -158,7 +163,8 @@ def _candidates(indices: Sequence[_Index], tensors: Iterable[Tensor]) -> list[in
 def _grown(
     indices: Sequence[_Index], limits: Spans, spans: Spans, tensors: Sequence[Tensor], side: int
 ) -> Spans:
-    """Move the upper (1) or lower (-1) ends of some spans outwards together, as far as possible."""
+    """Move the upper (1) or lower (-1) ends of some spans outwards as long as indices are valid."""
+    # The step doubles until it fails once, then halves at each failure: a binary search.
     step, is_growing = 1, True
     while step:
         wider = {**spans, **{t: _moved(spans[t], side * step, limits[t]) for t in tensors}}
@@ -198,14 +204,14 @@ class _Values:
         stored: Mapping[Buffer, Sequence[Expr]] | None = None,
     ) -> None:
         self.variables = variables
-        """Ranges of axes and loops, and what other variables stand for."""
+        """Ranges of axes and loops; the values of variables that a Let binds."""
         self.tensors = tensors or {}
-        """The inputs of statements."""
+        """The input tensors of the buffers that statements read."""
         self.stored = stored or {}
-        """What statements put into the other buffers."""
+        """The values that statements store into each other buffer."""
 
     def range(self, expr: Expr, spans: Spans, seen: frozenset[object] = frozenset()) -> Interval:
-        """Return an interval that holds all values of an expression of whole numbers."""
+        """Return an interval that contains all values of an integer or bool expression."""
         return _wrapped(self._range(expr, spans, seen), expr.dtype)
 
     def _range(  # noqa: C901 - one case per node
@@ -239,7 +245,7 @@ class _Values:
         return EVERYTHING
 
     def sources(self, expr: Expr, seen: frozenset[object] = frozenset()) -> Iterator[Tensor]:
-        """Yield the inputs whose elements decide an expression's value."""
+        """Yield the inputs that the value of an expression depends on."""
         for node in walk(expr):
             match node:
                 case TensorLoad():
@@ -254,7 +260,10 @@ class _Values:
 
 
 def _wrapped(found: Interval, dtype: str) -> Interval:
-    """Return where a dtype's values are, of numbers in an interval; integers of data wrap."""
+    """Return the interval that results when numbers of an interval are converted to a dtype.
+
+    Integers of data wrap; if only a part of the interval wraps, the result is the whole dtype.
+    """
     limit = _of_dtype(dtype)
     if limit.low <= found.low and found.high <= limit.high:
         return found
@@ -322,7 +331,7 @@ def _of_axes(axes: Sequence[Axis]) -> dict[Var, Interval | Expr]:
 
 
 def _indices(outputs: Sequence[Tensor]) -> Iterator[tuple[_Index, bool]]:
-    """Yield indices that depend on elements, and whether a condition guards each."""
+    """Yield the indices that depend on inputs, and whether a condition guards each."""
     for op in post_order(outputs):
         if isinstance(op, ComputeOp):
             values = _Values(_of_axes((*op.axis, *op.reduce_axis)))

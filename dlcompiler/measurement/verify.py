@@ -137,14 +137,16 @@ def verify(
     runs_in_worker = machine.runs_on == "host" and not calls_outside(source.text)
     if machine.runs_on == "host":
         Options.for_target(machine).check()
-    # What code calls outside is in this process alone; what a C compiler made is loaded here, too.
+    # Registered functions exist only in this process, and a library from the C compiler is loaded
+    # here, so such kernels cannot run in a worker.
     if not runs_in_worker:
         here = build(schedule, args, machine, func.name, conditions=conditions)
         check: Check = partial(_verify_here, here, args)
     else:
         kernel = RemoteKernel(source, machine, worker=worker)
         check = partial(_verify_there, kernel, args, timeout_s=timeout_s)
-    # The interpreter looks at the nests; here passes add decisions of their own.
+    # Usually only the program before the passes is interpreted. Conditions and rolling buffers are
+    # implemented by passes, so the result of the passes is interpreted as well.
     is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
     programs_of = _nests_and_result if is_decided else _nests
     programs = programs_of(schedule, args)
@@ -164,7 +166,7 @@ def verify(
 def _oracles(
     schedule: Schedule, seed: int, values: Mapping[Var, Any], number: int
 ) -> Iterator[Oracle]:
-    """Yield the oracles of one of several sizes: all kinds of inputs for the first, else two."""
+    """Yield the oracles of the size `number`: all kinds of inputs for the first, else two kinds."""
     kinds = KINDS if number == 0 else (KINDS[1 + number % (len(KINDS) - 1)],)
     try:
         yield from oracles_of(schedule, seed, values, kinds)
@@ -187,7 +189,7 @@ class _Findings:
         self.compared: dict[Tensor, bool] = {}
         """Whether a wrong element would have been noticed, for each output that has elements."""
         self.steps: float = 0
-        """Interpreted for the size at hand."""
+        """Steps interpreted so far for the current size; infinite if its program is too long."""
 
     def begin(self, oracle: str, steps: int) -> None:
         """Begin the checks for another size, for which the program takes this many steps."""
@@ -205,15 +207,15 @@ class _Findings:
         return True
 
     def add(self, oracle: Oracle, worst: float, name: str = "numpy") -> None:
-        """Count a run whose result was right."""
+        """Record a run whose result was right."""
         self.worst = max(self.worst, worst)
         self.oracles[name] = None
         self.kinds[oracle.kind] = None
         self.indices = self.indices or oracle.indices
         for tensor, expected in oracle.expected.items():
             if expected.size:
-                told = bool(has_bounds(expected, oracle.bounds[tensor], tensor.dtype).any())
-                self.compared[tensor] = self.compared.get(tensor, False) or told
+                is_compared = bool(has_bounds(expected, oracle.bounds[tensor], tensor.dtype).any())
+                self.compared[tensor] = self.compared.get(tensor, False) or is_compared
         if self.shape is None:
             self.shape = next(iter(oracle.expected.values())).shape
 
@@ -222,15 +224,16 @@ class _Findings:
         if self.shape is None:
             raise MeasurementError(
                 f"verify {func.name}",
-                "none of the sizes tried satisfies what the expression asks for",
+                "none of the sizes tried satisfies the conditions of the expression",
                 expected="; ".join(problem for _, problem in func.checks),
                 hint="call the kernel on arrays of your own and compare with te.evaluate",
             )  # fmt: skip
         for tensor, was_compared in self.compared.items():
             if not was_compared:
                 raise MeasurementError(
-                    f"verify {tensor.name}", "no inputs were found that tell right from wrong",
-                    because="rounding may lead anywhere, or beyond the range of a dtype",
+                    f"verify {tensor.name}",
+                    "no inputs were found for which wrong results would be noticed",
+                    because="the error bound is infinite, or results exceed their dtype's range",
                     hint="call the kernel on arrays of your own and compare with te.evaluate",
                 )  # fmt: skip
         return Verified(
@@ -368,7 +371,7 @@ def _verify_here(kernel: Built, args: Sequence[Argument], oracle: Oracle) -> flo
 
 
 def _nests(schedule: Schedule, args: Sequence[Argument]) -> tuple[PrimFunc, ...]:
-    """Return the program as scheduled."""
+    """Return the program before the passes."""
     return (lower(schedule, args, simple_mode=True),)
 
 
@@ -378,12 +381,12 @@ def _nests_and_result(
     target: str | Target = "cpu",
     conditions: Sequence[Expr] = (),
 ) -> tuple[PrimFunc, ...]:
-    """Return the program as scheduled, and as all passes for a kind of target leave it."""
+    """Return the program before the passes, and after all passes of a target."""
     return (*_nests(schedule, args), lower(schedule, args, target=target, conditions=conditions))
 
 
 def _interpret(programs: Sequence[PrimFunc], args: Sequence[Argument], oracle: Oracle) -> float:
-    """Interpret programs, each but the first with its threads in another order."""
+    """Interpret programs; all but the first run their threads in a random order."""
     worst = 0.0
     for number, func in enumerate(programs):
         arrays = _arguments(args, oracle)
@@ -400,7 +403,7 @@ def _interpret_smaller(
     found: _Findings,
     max_steps: int = MAX_INTERPRETED_STEPS,
 ) -> bool:
-    """Interpret the schedule on a smaller shape; tell whether there is one that suits."""
+    """Interpret the schedule on a smaller shape; return whether a suitable one exists."""
     for small, chosen in shrunk_schedules(schedule, args, max_steps):
         name = f"interpreter on {small.outputs[0].static_shape}"
         programs = programs_of(small, chosen)
@@ -409,7 +412,7 @@ def _interpret_smaller(
             for oracle in oracles_of(small, found.seed, kinds=("extremes",)):
                 if found.may_interpret(programs, {}):
                     found.add(oracle, _interpret(programs, chosen, oracle), name)
-        except ProgramError:  # a condition in the expression does not suit the smaller shape
+        except ProgramError:  # a condition may be false for the smaller shape
             if name in found.oracles:
                 raise
             continue
@@ -458,7 +461,7 @@ def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle) -> float:
         got=got[index].item(),
         expected=expected[index].item(),
         bound=float(bound[index]),
-        because="it holds what it held before the run: nothing has written it"
+        because="it was never written: it has the value that it had before the run"
         if untouched[index]
         else None,
     )

@@ -57,7 +57,7 @@ class Pass:
 
 
 def constant_extent(loop: For) -> int | None:
-    """Return a loop's extent when it is a number."""
+    """Return a loop's extent if it is a number, else None."""
     return int(loop.extent.value) if isinstance(loop.extent, Const) else None
 
 
@@ -96,7 +96,7 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
 
 
 def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
-    """Return a statement that uses one of several copies of buffers: their first dimension."""
+    """Return a statement whose buffers have a new first dimension, which selects a copy."""
     there = set(copies.values())
 
     def rule(node: Node) -> Node:
@@ -117,5 +117,5 @@ def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
 
 
 def merge_origins(a: Origin, b: Origin) -> Origin:
-    """Unite two origins, without repeats."""
+    """Return the union of two origins, in order and without repeats."""
     return (*a, *(ref for ref in b if ref not in a))

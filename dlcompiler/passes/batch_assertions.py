@@ -113,7 +113,7 @@ def _at_once(loop: For) -> Stmt:
 
 
 def _tests(loop: For, holds: Buffer) -> For:
-    """Return the nest with stores to `holds` for assertions, the innermost loop by lanes."""
+    """Return the nest with assertions replaced by stores to `holds`, innermost loop by lanes."""
     origin, count = loop.origin, loop.extent
     if isinstance(loop.body, For):
         return For(loop.var, count, "serial", _tests(loop.body, holds), origin)
@@ -139,7 +139,7 @@ def _and(holds: Buffer, lane: Expr, check: Assert, origin: Origin) -> Store:
 
 
 def _conjuncts(condition: Expr) -> list[Expr]:
-    """Return conditions that all hold where this one does, each of which may be evaluated.
+    """Return the parts of a conjunction, each of which is safe to evaluate by itself.
 
     The second operand of a conjunction may be evaluated first if it loads what the first one does.
     """

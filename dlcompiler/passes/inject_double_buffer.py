@@ -132,7 +132,7 @@ class _Around:
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a loop: what stands around its statements, outermost first, and these."""
+    """The body of a loop: its statements, and what encloses all of them, outermost first."""
 
     around: tuple[Allocate | If | Seq, ...]
     statements: tuple[Stmt, ...]
@@ -163,7 +163,7 @@ class _Body:
         return [s for s in self.around if isinstance(s, Allocate) and s.buffer in buffers]
 
     def around_of(self, body: Stmt, without: AbstractSet[Buffer]) -> Stmt:
-        """Return another body inside what is around, but allocations of some buffers."""
+        """Return another body in the same surroundings, without the allocations of some buffers."""
         for stmt in reversed(self.around):
             if isinstance(stmt, If):
                 body = replace(stmt, then=body)
@@ -175,7 +175,7 @@ class _Body:
 
 
 def _inside(stmt: Stmt, own: AbstractSet[Buffer]) -> Stmt | None:
-    """Return the part of a statement that buffers are filled and read in; None if it is all."""
+    """Return the part of a statement that fills and reads buffers; None if it is all of it."""
     match stmt:
         case Allocate():
             return stmt.body
@@ -189,7 +189,7 @@ def _inside(stmt: Stmt, own: AbstractSet[Buffer]) -> Stmt | None:
 
 
 class _Injection:
-    """The buffers to be doubled, and those that were."""
+    """The buffers that the pass has to double, and those that it has doubled."""
 
     def __init__(self, body: Stmt, split_loop: int) -> None:
         self.split_loop = split_loop
@@ -240,9 +240,11 @@ class _Injection:
         more, half = compare("lt", loop.var, loop.extent), binary("floormod", loop.var, 2)
         zero, following = index_const(0), binary("add", loop.var, 1)
         first = filled(fills, zero, zero, *(() if constant_extent(loop) else (more,)))
-        barrier = (Barrier(),) if is_shared and around.is_repeated else ()  # its readers are done
+        # The barrier lets all threads finish reading before the buffer is filled again.
+        barrier = (Barrier(),) if is_shared and around.is_repeated else ()
         parts: list[Stmt] = []
-        # The conditions around are those of this iteration: the next one is filled outside of them.
+        # The surrounding conditions are about this iteration, so the fill for the next one is
+        # placed outside of them.
         front: list[Stmt] = [Barrier()] if conditions and is_shared else []
         if conditions:
             front.append(filled(fills, following, half, more))
@@ -276,21 +278,22 @@ def _single(loop: For) -> Stmt:
 def _gathered(
     stmts: Sequence[Stmt], own: AbstractSet[Buffer], near: AbstractSet[Buffer]
 ) -> tuple[Stmt, ...]:
-    """Return statements in which what fills buffers is one, with what is computed for that alone.
+    """Return statements with adjacent fills joined to one, including what only fills need.
 
     The checks of the indices that a fill reads belong to it.
-    The loop around both may have run once, and be gone. What is allocated `near`, in the body of
-    the loop to be filled ahead, cannot be computed outside of it.
+    A loop around two fills may be missing because it had one iteration and was removed. Buffers
+    allocated `near`, in the body of the loop to be filled ahead, cannot be computed outside of it.
     """
     fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
     for n in reversed(range(len(stmts))):
         made = _written(stmts[n])
         users = [m for m, stmt in enumerate(stmts) if m != n and made & _touched(stmt)]
         is_for_fills = bool(users) and all(fills[m] and m > n for m in users)
-        # Checks stand directly before what they protect, which must not run before them.
+        # Checks stand directly before the fill that they protect, and must run before it.
         is_for_fills |= _is_check(stmts[n]) and n + 1 < len(stmts) and fills[n + 1]
         fills[n] |= is_for_fills and not (own & _touched(stmts[n]) or near & made)
-    for n in range(1, len(stmts) - 1):  # a barrier between two of them orders what they share
+    # A barrier between two fills belongs to them if it orders their use of a common buffer.
+    for n in range(1, len(stmts) - 1):
         if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
             fills[n] = _conflict(stmts[n - 1 : n], stmts[n + 1 : n + 2], frozenset())
     result: list[Stmt] = []
@@ -301,14 +304,14 @@ def _gathered(
 
 
 def _is_check(stmt: Stmt) -> bool:
-    """Tell whether a statement has assertions, and writes nothing that is used elsewhere."""
+    """Tell whether a statement contains assertions and writes no buffer used elsewhere."""
     nodes = list(walk(stmt))
     own = {node.buffer for node in nodes if isinstance(node, Allocate)}
     return any(isinstance(node, Assert) for node in nodes) and _written(stmt) <= own
 
 
 def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
-    """Return the statements that fill buffers; refuse what cannot run an iteration ahead.
+    """Return the statements that fill buffers; refuse fills that cannot run an iteration ahead.
 
     There are none where nothing reads the buffers: what did may have been simplified away.
     """
@@ -329,7 +332,7 @@ def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
         return []
     for buffer in sorted(own, key=lambda buffer: buffer.name):
         places = [n for n, stmt in enumerate(body.statements) if buffer in _written(stmt)]
-        if not places:  # its fill never happens, and was simplified away
+        if not places:  # its fill never runs and was removed by simplification
             continue
         is_apart = places[-1] - places[0] + 1 == len(places)
         if not is_apart or any(buffer in _touched(stmt) for stmt in body.statements[: places[0]]):
@@ -377,7 +380,7 @@ def _with_needed_barriers(
     first, *rest = phases
     kept: list[list[Stmt]] = []
     for n, phase in enumerate(rest):
-        is_last = n + 1 == len(rest)  # what follows without a barrier is the next iteration
+        is_last = n + 1 == len(rest)  # without a barrier here, the next iteration follows directly
         if (
             kept
             and not _conflict(kept[-1], phase, own)
@@ -390,7 +393,7 @@ def _with_needed_barriers(
 
 
 def _conflict(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> bool:
-    """Tell whether statements use common memory, other than `own`, that one of them writes."""
+    """Tell whether statements share memory, other than `own`, that one of them writes."""
 
     def common(buffers: Iterable[Buffer]) -> set[Buffer]:
         return {buffer for buffer in buffers if buffer.scope != "local"} - own

@@ -114,7 +114,7 @@ def _allocations(stmt: Stmt) -> Iterator[Allocate]:
 
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Return the statements that a statement consists of."""
+    """Return the statements directly inside a statement."""
     match stmt:
         case Seq(items):
             return items

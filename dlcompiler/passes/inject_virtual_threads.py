@@ -137,7 +137,7 @@ class _Injection:
         return self.copies(stmt)
 
     def depends(self, node: Node) -> bool:
-        """Tell whether something differs between the virtual threads."""
+        """Tell whether an expression or statement differs between the virtual threads."""
         return any(
             node is self.var
             or (isinstance(node, Load | Store | Prefetch) and node.buffer in self.own)
@@ -166,7 +166,7 @@ def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
     before = -1
     while before != len(
         differing.buffers
-    ):  # until nothing changes: a buffer that differs makes others differ
+    ):  # repeat until nothing changes: a buffer that differs makes others differ
         before = len(differing.buffers)
         differing.note(loop.body)
     return {buffer: _with_copies(buffer, count or 0) for buffer in inside & differing.buffers}
@@ -188,7 +188,7 @@ class _Differing:
         )
 
     def note(self, stmt: Stmt, *, is_under: bool = False) -> None:
-        """Note what a statement stores; `is_under`: whether it runs differs."""
+        """Record what a statement stores; `is_under` if only some virtual threads may run it."""
         match stmt:
             case Store(buffer) if is_under or stmt in self:
                 self.buffers.add(buffer)
@@ -202,7 +202,7 @@ class _Differing:
 
 
 def _with_copies(buffer: Buffer, count: int) -> Buffer:
-    """Return a buffer with one more dimension, the first: the virtual thread."""
+    """Return a buffer with a new first dimension for the virtual thread."""
     span = extent_binary("mul", buffer.shape[0], buffer.strides[0]) if buffer.shape else 1
     separators = tuple(place + 1 for place in buffer.separators)
     shape, strides = (count, *buffer.shape), (span, *buffer.strides)

@@ -112,7 +112,7 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
 
 
 def _by_lanes(let: Let, known: LaneVars) -> Let:
-    """Compute each lane of a vector, too, for the assertions that look at one."""
+    """Compute single lanes of a vector as well, for the assertions that test one lane."""
     element = dtypes.element(let.var.dtype)
     lanes = [Var(f"{let.var.name}.{n}", element) for n in range(dtypes.lanes(let.var.dtype))]
     body = _instrumented(let.body, {**known, let.var: lanes})
@@ -156,7 +156,7 @@ class _Access:
     guards: tuple[Expr, ...]
 
     def checks(self, known: LaneVars) -> Iterator[Assert]:
-        """Yield assertions that every active lane is inside."""
+        """Yield assertions that the indices of all active lanes are in bounds."""
         for condition in self.conditions(known):
             yield Assert(condition, self.message())
 
@@ -167,11 +167,11 @@ class _Access:
         return f"{name}[{indices}] is outside {name}[{shape}]"
 
     def conditions(self, known: LaneVars) -> Iterator[Expr]:
-        """Yield conditions that hold together if every active lane is inside."""
+        """Yield conditions that all hold if the indices of all active lanes are in bounds."""
         lanes = lanes_of(self.indices)
         guards = self.guards if self.predicate is None else (*self.guards, self.predicate)
         if not guards and all(_is_monotone(index) for index in self.indices):
-            numbers: Sequence[int] = sorted({0, lanes - 1})  # the others lie between
+            numbers: Sequence[int] = sorted({0, lanes - 1})  # the other lanes lie between these
         else:
             numbers = range(lanes)
         for first in range(0, len(numbers), LANES_AT_ONCE):
@@ -224,7 +224,7 @@ class _Search:
 
 
 def _corners(region: Region) -> Iterator[_Access]:
-    """Yield the first and the last element of a region that has any."""
+    """Yield the first and the last element of a region that is not empty."""
     is_there, ends = corners(region)
     for indices in ends:
         yield _Access(region.buffer, indices, None, is_there)

@@ -29,7 +29,7 @@ from dlcompiler.passes.lane_guards import has_loads
 
 
 class ScalarOnlyError(Exception):
-    """The expression or statement has no vector form."""
+    """Raised for an expression or statement that has no vector form."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ class LaneVectors:
         return expr if dtypes.lanes(expr.dtype) > 1 else Broadcast(expr, self.lanes)
 
     def mask(self, condition: Expr, outer: Mask | None, *, is_some: bool = False) -> Mask:
-        """Give a name to the lanes of `outer` where a vector of conditions holds."""
+        """Return a mask of the lanes of `outer` where a vector of conditions holds."""
         if outer is not None:
             condition = Logical("and", outer.on, condition)
         number = next(self.numbers)
@@ -182,9 +182,9 @@ class LaneVectors:
         return Select(decided.on, x, self.whole(expr.b, other))
 
     def _needs_masks(self, choice: IfThenElse, mask: Mask | None) -> bool:
-        """Tell whether a choice that all lanes make alike cannot stay a jump.
+        """Tell whether a choice with the same condition in all lanes needs masks instead of a jump.
 
-        Masks are computed before the statement: one that reads memory would be decided too early.
+        Masks are computed before the statement, so a mask that reads memory would read too early.
         """
         if not self._may_read_shared(mask):
             return True
@@ -198,7 +198,7 @@ class LaneVectors:
         )
 
     def _may_read_shared(self, mask: Mask | None) -> bool:
-        """Tell whether what all lanes share may be read."""
+        """Tell whether a value that all lanes share may be read."""
         return mask is None or mask.is_some
 
     def _pair(self, a: Expr, b: Expr, mask: Mask | None) -> tuple[Expr, Expr]:
@@ -232,7 +232,7 @@ class LaneVectors:
 
 
 def _decides_by_loads(expr: Expr) -> bool:
-    """Tell whether a choice inside `expr` reads memory to decide: it may not be decided early."""
+    """Tell whether a condition inside `expr` reads memory, so it must not be evaluated early."""
     return any(
         has_loads(node.condition if isinstance(node, IfThenElse) else node.a)
         for node in walk(expr)

@@ -194,7 +194,9 @@ class _Partitioner:
             if loop.var in free_vars(guard) and not has_loads(guard):
                 found.setdefault(id(guard), []).append(self.solve(guard, loop, inner))
         for several in found.values():
-            if all(several):  # a guard of shared statements must hold at each of its places
+            # A statement may occur several times: its guard is dropped only if it can be solved at
+            # each occurrence.
+            if all(several):
                 yield from (bound for bound in several if bound is not None)
 
     def solve(self, guard: Compare, loop: For, inner: tuple[For, ...]) -> _Bound | None:
@@ -215,7 +217,7 @@ class _Partitioner:
             return None
         loss = -(-int(spread) // abs(own.factor))
         if (loss or abs(own.factor) > 1) and not free_vars(least.to_expr()) <= self.variables:
-            return None  # a division in every iteration of an outer loop costs what a guard does
+            return None  # a division in every iteration of an outer loop costs as much as the guard
         factor = index_const(abs(own.factor))
         end = binary("floordiv", least.to_expr(), factor)
         outside = self.analyzer(self.loops)
@@ -267,7 +269,7 @@ class _Partitioner:
         return seq(pieces)
 
     def by_condition(self, loop: For, start: Expr, stop: Expr, main: Stmt) -> Stmt:
-        """Return a loop that decides in each iteration whether it is of the main part."""
+        """Return a loop that tests in each iteration whether it belongs to the main part."""
         tests = [compare("ge", loop.var, start), compare("lt", loop.var, stop)]
         tests = [test for test in tests if not self.analyzer((*self.loops, loop)).can_prove(test)]
         rest = loop.body
@@ -295,7 +297,7 @@ class _Partitioner:
     def is_useful(self, loop: For, bound: _Bound) -> bool:
         """Tell whether a bound separates a main part from a small rest."""
         if loop.kind == "parallel" and bound.loss == 0:
-            return False  # its own condition is as good
+            return False  # the condition itself is as good
         end = bound.low if bound.high is None else bound.high
         extent = _difference(loop.extent, ZERO)
         if extent is None or not isinstance(end, Const):
@@ -305,7 +307,7 @@ class _Partitioner:
         return count > 0 and (bound.loss == 0 or 2 * count >= extent)
 
     def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
-        """Tell whether there is a main part, and whether the copies stay below the growth limit."""
+        """Tell whether a main part exists, and the copies stay below the growth limit."""
         count = _difference(stop, start)
         if (count is not None and count <= 0) or (count is None and loop.kind == "unrolled"):
             return False
@@ -381,7 +383,7 @@ def _outermost_guards(body: Stmt) -> Iterator[Compare]:
 
 
 def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
-    """Return a body in which the guards of `bounds` hold."""
+    """Return a body without the guards of `bounds`, which hold there."""
     gone = {id(bound.guard) for bound in bounds}
 
     def rule(node: Node) -> Node:

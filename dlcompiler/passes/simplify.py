@@ -186,5 +186,5 @@ class _Simplifier:
 
 
 def is_nothing(stmt: Stmt) -> bool:
-    """Tell whether a statement is empty."""
+    """Tell whether a statement does nothing."""
     return isinstance(stmt, Seq) and not stmt.statements

@@ -82,7 +82,7 @@ class Fact:
         )
 
     def nearest(self, number: int) -> int:
-        """Return a number for which it holds, as close to another one as that is easy."""
+        """Return a number that satisfies the fact, close to a given one."""
         low, high = self.multiples.low, self.multiples.high
         return int(min(max(-(-number // self.divisor), low), high)) * self.divisor
 
@@ -210,7 +210,7 @@ def _body_under(func: PrimFunc, facts: Mapping[Var, Fact]) -> Stmt:
     }
 
     def whole(node: Node) -> Node:
-        """Write ``m // 4 * 8`` as ``m*2``."""
+        """Rewrite ``m // 4 * 8`` as ``m*2`` where m is a multiple of 4."""
         match node:
             case Binary("mul", Binary("floordiv", Var() as symbol, Const(by)), Const(factor)):
                 if symbol in quotients and by == facts[symbol].divisor and factor % by == 0:

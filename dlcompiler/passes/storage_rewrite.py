@@ -161,7 +161,7 @@ class _Survey:
                 touched = self.touch(stmt.extent) | self.visit(stmt.body, region, path)
                 for buffer in touched:  # an iteration may read values of the previous one
                     self.extend(buffer, first, self.moment)
-            case IntrinsicCall():  # at one moment, whatever order its machine code works in
+            case IntrinsicCall():  # one moment: the order of its accesses is not specified
                 touched = self.touch(*stmt.regions, stmt=stmt)
             case _:
                 own = [child for child in children(stmt) if isinstance(child, Expr)]
@@ -174,7 +174,7 @@ class _Survey:
         return touched
 
     def touch(self, *exprs: Expr, stmt: Stmt | None = None) -> set[Buffer]:
-        """Pass a moment in which expressions are evaluated, and a store writes."""
+        """Advance to the next moment, in which expressions are evaluated and a store writes."""
         self.moment += 1
         used = {node.buffer for expr in exprs for node in walk(expr) if isinstance(node, Load)}
         if isinstance(stmt, Store | Prefetch):
@@ -201,7 +201,7 @@ class _Survey:
             can_share = not is_bound and self.is_free(buffer)
             self.lives[buffer] = _Life(buffer, region, can_share)
         life = self.lives[buffer]
-        # An intrinsic knows the dimensions of its operands' buffers.
+        # An intrinsic depends on the dimensions of its buffers, so they cannot be replaced.
         is_plain = buffer not in self.in_regions
         life.can_share = life.can_share and is_plain and life.region is region
         life.spans += [] if span is None else [span]
@@ -316,7 +316,7 @@ def _is_same(a: Affine, b: Affine) -> bool:
 
 
 def _is_injective(place: Affine, loops: list[For]) -> bool:
-    """Tell whether each iteration of the loops has a place of its own: digits of a number."""
+    """Tell whether no two iterations of the loops access the same element."""
     digits: list[tuple[int, int]] = []
     counts: Mapping[Var, int] = {loop.var: constant_extent(loop) or 0 for loop in loops}
     left = {var for var, count in counts.items() if count > 1}
@@ -328,6 +328,7 @@ def _is_injective(place: Affine, loops: list[For]) -> bool:
             return False
         left.remove(inside[0])
         digits.append((abs(term.factor), counts[inside[0]]))
+    # Like the digits of a number: each stride exceeds the sum of all smaller steps.
     reach = 0
     for factor, count in sorted(digits):
         if factor <= reach:
@@ -388,7 +389,7 @@ def _shared_buffer(buffers: list[Buffer]) -> Buffer:
 
 
 def _innermost_common(paths: list[Path]) -> Stmt:
-    """Return the innermost statement that all paths go through."""
+    """Return the innermost statement that is on all paths."""
     common = paths[0]
     for path in paths[1:]:
         pairs = zip(common, path, strict=False)

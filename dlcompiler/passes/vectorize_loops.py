@@ -171,7 +171,7 @@ def _powers(limit: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Neighbouring lanes that make one vector."""
+    """Adjacent lanes that form one vector."""
 
     first: int
     lanes: int
@@ -347,14 +347,14 @@ class _PieceVectorizer:
         return _with_masks(vectors, Let(var, value, self.stmt(stmt.body, mask)))
 
     def prefetches(self, buffer: Buffer, indices: Sequence[Expr]) -> Iterator[Stmt]:
-        """Yield a hint for each line of the cache that neighbouring lanes may reach."""
+        """Yield a prefetch for each cache line that the lanes may access."""
         step = max(64 // dtypes.bytes_of(buffer.dtype), 1)
         for lane in range(self.piece.first, self.piece.last + 1, step):
             at = {self.loop.var: index_const(lane)}
             yield Prefetch(buffer, tuple(substitute(index, at) for index in indices))
 
     def require_shared(self, expr: Expr, mask: Mask | None) -> None:
-        """Refuse an expression that lanes differ in, or that may not be read."""
+        """Refuse an expression whose lanes differ, or that may not be read."""
         is_shared = not any(
             node is self.loop.var or node in self.known
             for node in walk(expr)
@@ -371,9 +371,9 @@ def _with_masks(vectors: LaneVectors, body: Stmt) -> Stmt:
 
 
 def _prefers_scalars(body: Stmt, var: Var) -> bool:
-    """Tell whether a few scalars beat a vector under a mask.
+    """Tell whether scalar code for a few lanes is faster than a vector under a mask.
 
-    Machines have masks for neighbours of 32 and 64 bits; others are taken one by one.
+    Machines have masks for adjacent elements of 32 and 64 bits; others are accessed one at a time.
     """
     return any(
         dtypes.bytes_of(node.buffer.dtype) < 4

@@ -41,16 +41,16 @@ class Check:
 
 
 class Symbols:
-    """The inference of a kernel's variables from the arguments of a call.
+    """Infer the values of a kernel's variables from the arguments of a call.
 
     Parameters
     ----------
     params : sequence of Param
-        What the kernel takes.
+        The parameters of the kernel.
     variables : sequence of Variable
-        The numbers that its code takes, in order.
+        The numbers that its machine code takes after the arrays, in order.
     checks : sequence of Check
-        What must hold of them.
+        Conditions that the values must satisfy.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class Symbols:
             for operation, param, argument in triples
             if param.is_number
         }
-        told = dict.fromkeys(values, "the number given")
+        source_of = dict.fromkeys(values, "the number given")
         for operation, param, argument in triples:
             if not param.is_number:
                 array = as_array(operation, param, argument)
                 check_rank(operation, param, array)
-                _tell(operation, param, array, values, told)
+                _bind(operation, param, array, values, source_of)
         arrays = [
             as_checked_array(operation, param.at(values), argument)
             for operation, param, argument in triples
@@ -155,10 +155,13 @@ def _sources(params: Sequence[Param]) -> list[tuple[str, int, int]]:
     return found
 
 
-def _tell(
-    operation: str, param: Param, array: Array, values: dict[str, Any], told: dict[str, str]
+def _bind(
+    operation: str, param: Param, array: Array, values: dict[str, Any], source_of: dict[str, str]
 ) -> None:
-    """Bind symbols by the shape of an array; refuse a shape that contradicts an earlier one."""
+    """Bind symbols to the extents of an array, or refuse a shape that contradicts a bound symbol.
+
+    `source_of` names the argument or dimension that each symbol was bound by, for error texts.
+    """
     for dimension, (extent, size) in enumerate(zip(param.shape, array.shape, strict=True)):
         if not isinstance(extent, str):
             continue
@@ -167,9 +170,9 @@ def _tell(
                 operation,
                 f"{extent} is both {values[extent]} and {size}",
                 got=f"{size} in dimension {dimension}",
-                expected=f"{values[extent]}, as {told[extent]} says",
+                expected=f"{values[extent]}, as {source_of[extent]} says",
             )
-        told.setdefault(extent, f"dimension {dimension} of {param.name}")
+        source_of.setdefault(extent, f"dimension {dimension} of {param.name}")
 
 
 def _types(param: Param) -> tuple[type, ...]:

@@ -1,7 +1,17 @@
 """Arithmetic, bit operations, conditions and choices on numbers of any dtype.
 
-Operands are expressions, axes, numbers, or whole tensors; an operation on whole tensors applies
-element by element and gives a tensor. Two operands are converted to their common dtype.
+All operations take and return the same kinds of values, unless they say otherwise:
+
+Parameters
+----------
+a, b : expression, axis, number or Tensor
+    The operands, which are converted to their common dtype. An operation on whole tensors applies
+    element by element and gives a tensor.
+
+Returns
+-------
+Expr or Tensor
+    Of the common dtype of the operands.
 """
 
 from __future__ import annotations
@@ -49,7 +59,15 @@ def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
 
 
 def select(condition: Any, then: Any, otherwise: Any) -> Expr:
-    """Choose one of two values, after evaluating both; parameters as for `if_then_else`."""
+    """Choose one of two values, after evaluating both; parameters as for `if_then_else`.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> x = te.var("x", "float32")
+    >>> te.select(x > 0, x, 0)
+    Select(select(x > 0.0, x, 0.0))
+    """
     cond = as_condition(condition, "te.select")
     a, b = _same_dtype(then, otherwise)
     return Select(cond, a, b)
@@ -74,12 +92,27 @@ def any(*conditions: Any) -> Expr:
     """Tell whether any condition holds; later ones are evaluated only if those before fail.
 
     Python's ``or`` cannot be used on expressions: their values are not known yet.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> i = te.var("i")
+    >>> te.any(i < 1, i >= 5)
+    Logical(i < 1 or i >= 5)
     """
     return join("or", *conditions)
 
 
 def likely(condition: Any) -> Expr:
-    """Return a condition unchanged, marked as nearly always true for the code generator."""
+    """Return a condition unchanged, marked as nearly always true for the code generator.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> i = te.var("i")
+    >>> te.likely(i < 5)
+    Call(likely(i < 5))
+    """
     expr = as_condition(condition, "te.likely")
     return Call("likely", (expr,), expr.dtype)
 
@@ -124,12 +157,21 @@ def _same_dtype(a: Any, b: Any) -> tuple[Expr, Expr]:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """Return the smaller of two values; NaN if one of them is."""
+    """Return the smaller of two values; NaN if one of them is NaN."""
     return operate("min", a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """Return the larger of two values; NaN if one of them is."""
+    """Return the larger of two values; NaN if one of them is NaN.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> import numpy as np
+    >>> A = te.placeholder((3,), name="A")
+    >>> te.evaluate(te.maximum(A, 0.0), [np.array([-1, 2, np.nan], "float32")])
+    array([ 0.,  2., nan], dtype=float32)
+    """
     return operate("max", a, b)
 
 
@@ -137,6 +179,14 @@ def div(a: Any, b: Any) -> Any:
     """Divide as C does: integers are rounded toward zero, as by `truncdiv`; floats are not.
 
     Python's ``/`` on expressions converts integers to ``float32`` before it divides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.div(A, 2), [np.array([-7, -6, 7], "int32")])
+    array([-3, -3,  3], dtype=int32)
     """
     return apply("div", _div, a, b)
 
@@ -147,22 +197,58 @@ def _div(a: Any, b: Any) -> Expr:
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """Divide integers, rounding toward minus infinity (Python's ``//``)."""
+    """Divide integers, rounding toward minus infinity (Python's ``//``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.floordiv(A, 2), [np.array([-7, -6, 7], "int32")])
+    array([-4, -3,  3], dtype=int32)
+    """
     return operate("floordiv", a, b)
 
 
 def floormod(a: Any, b: Any) -> Any:
-    """Return the remainder of `floordiv`; it has the sign of the divisor (Python's ``%``)."""
+    """Return the remainder of `floordiv`; it has the sign of the divisor (Python's ``%``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.floormod(A, 4), [np.array([-7, -6, 7], "int32")])
+    array([1, 2, 3], dtype=int32)
+    """
     return operate("floormod", a, b)
 
 
 def truncdiv(a: Any, b: Any) -> Any:
-    """Divide integers, rounding toward zero (C's ``/``)."""
+    """Divide integers, rounding toward zero (C's ``/``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.truncdiv(A, 2), [np.array([-7, -6, 7], "int32")])
+    array([-3, -3,  3], dtype=int32)
+    """
     return operate("truncdiv", a, b)
 
 
 def truncmod(a: Any, b: Any) -> Any:
-    """Return the remainder of `truncdiv`; it has the sign of the dividend (C's ``%``)."""
+    """Return the remainder of `truncdiv`; it has the sign of the dividend (C's ``%``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.truncmod(A, 4), [np.array([-7, -6, 7], "int32")])
+    array([-3, -2,  3], dtype=int32)
+    """
     return operate("truncmod", a, b)
 
 
@@ -171,7 +257,16 @@ indexmod = floormod
 
 
 def ceildiv(a: Any, b: Any) -> Any:
-    """Divide integers, rounding toward infinity; by zero gives 0."""
+    """Divide integers, rounding toward infinity; a division by zero gives 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.ceildiv(A, 2), [np.array([-7, -6, 7], "int32")])
+    array([-3, -3,  4], dtype=int32)
+    """
     return apply("ceildiv", _ceildiv, a, b)
 
 
@@ -188,6 +283,13 @@ def power(a: Any, b: Any) -> Any:
 
     If `a` is an integer and `b` a Python int from 0 to 64, this is a product of integers, which
     wraps. Otherwise integers are converted to ``float32``.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> x, n = te.var("x", "float32"), te.var("n", "int32")
+    >>> te.power(x, 0.5), te.power(n, 2)
+    (Call(pow(x, 0.5)), Binary(n*n))
     """
     return operate("pow", a, b)
 
@@ -198,12 +300,26 @@ def abs(x: Any) -> Any:
 
 
 def min_value(dtype: Any) -> Const:
-    """Return the smallest value of `dtype` as a literal (minus infinity for floats)."""
+    """Return the smallest value of `dtype` as a literal (minus infinity for floats).
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> te.min_value("int8"), te.min_value("float32")
+    (Const(-128), Const(-inf))
+    """
     return make_const(dtypes.min_value(dtypes.as_dtype(dtype)), dtype)
 
 
 def max_value(dtype: Any) -> Const:
-    """Return the largest value of `dtype` as a literal (infinity for floats)."""
+    """Return the largest value of `dtype` as a literal (infinity for floats).
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> te.max_value("int8"), te.max_value("float32")
+    (Const(127), Const(inf))
+    """
     return make_const(dtypes.max_value(dtypes.as_dtype(dtype)), dtype)
 
 
@@ -231,12 +347,29 @@ def bitwise_xor(a: Any, b: Any) -> Any:
 
 
 def bitwise_not(a: Any) -> Any:
-    """Return ``~a`` of an integer or a condition."""
+    """Return ``~a`` of an integer or a condition.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> i = te.var("i", "uint8")
+    >>> te.bitwise_not(i)
+    Binary(~i)
+    """
     return operate("invert", a)
 
 
 def left_shift(a: Any, b: Any) -> Any:
-    """Return ``a << b``; 0 if `b` is negative, or not below the number of bits."""
+    """Return ``a << b``; 0 if `b` is negative, or not below the number of bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int8", name="A")
+    >>> te.evaluate(te.left_shift(A, 4), [np.array([1, -1, 16], "int8")])
+    array([ 16, -16,   0], dtype=int8)
+    """
     return operate("shl", a, b)
 
 
@@ -244,6 +377,14 @@ def right_shift(a: Any, b: Any) -> Any:
     """Return ``a >> b``, which keeps the sign of signed integers.
 
     If `b` is negative, or not below the number of bits, the result is 0, or -1 for a negative `a`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int8", name="A")
+    >>> te.evaluate(te.right_shift(A, 4), [np.array([1, -1, 16], "int8")])
+    array([ 0, -1,  1], dtype=int8)
     """
     return operate("shr", a, b)
 

@@ -1,8 +1,28 @@
 """Mathematical functions: `exp`, `sin`, `floor`, `popcount` …; see `dlcompiler.ir.functions`.
 
-Arguments are expressions, axes, numbers, or whole tensors; a function of a whole tensor applies
-element by element and gives a tensor. A function of floats converts integers and conditions to
-``float32``, except for `fmod` and the functions that round: they keep integers.
+All functions take and return the same kinds of values:
+
+Parameters
+----------
+x, y : expression, axis, number or Tensor
+    The arguments. A function of a whole tensor applies element by element and gives a tensor.
+    Functions of floats convert integers and conditions to ``float32``, except for `fmod` and the
+    functions that round, which keep integers.
+
+Returns
+-------
+Expr or Tensor
+    Of the dtype of the converted arguments, unless the function says otherwise. Outside the domain
+    of a function, such as ``log(-1)``, the result is NaN.
+
+Examples
+--------
+>>> from dlcompiler import te
+>>> x, n = te.var("x", "float32"), te.var("n", "int32")
+>>> te.exp(x), te.sqrt(n)
+(Call(exp(x)), Call(sqrt(float32(n))))
+>>> te.tanh(te.placeholder((4, 8), name="A")).shape
+(4, 8)
 """
 
 from __future__ import annotations
@@ -180,7 +200,16 @@ def tanh(x: Any) -> Any:
 
 
 def atan2(y: Any, x: Any) -> Any:
-    """Return the angle [rad] from -pi to pi of the point (x, y)."""
+    """Return the angle [rad] from -pi to pi of the point (x, y).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A, B = (te.placeholder((2,), "float32", name=name) for name in "AB")
+    >>> te.evaluate(te.atan2(A, B), list(np.array([[0.0, 1.0], [-1.0, 0.0]], "float32")))
+    array([3.1415927, 1.5707964], dtype=float32)
+    """
     return _call("atan2", y, x)
 
 
@@ -193,17 +222,44 @@ def hypot(x: Any, y: Any) -> Any:
 
 
 def ceil(x: Any) -> Any:
-    """Round a float toward infinity; the result is a float. An integer is returned unchanged."""
+    """Round a float toward infinity; the result is a float. An integer is returned unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.ceil(A), [np.array([-1.5, -0.5, 0.5, 1.5], "float32")])
+    array([-1., -0.,  1.,  2.], dtype=float32)
+    """
     return _of_floats_only("ceil", x)
 
 
 def floor(x: Any) -> Any:
-    """Round a float toward minus infinity, to a float. An integer is returned unchanged."""
+    """Round a float toward minus infinity, to a float. An integer is returned unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.floor(A), [np.array([-1.5, -0.5, 0.5, 1.5], "float32")])
+    array([-2., -1.,  0.,  1.], dtype=float32)
+    """
     return _of_floats_only("floor", x)
 
 
 def trunc(x: Any) -> Any:
-    """Round a float toward zero, to a float. An integer is returned unchanged."""
+    """Round a float toward zero, to a float. An integer is returned unchanged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.trunc(A), [np.array([-1.5, -0.5, 0.5, 1.5], "float32")])
+    array([-1., -0.,  0.,  1.], dtype=float32)
+    """
     return _of_floats_only("trunc", x)
 
 
@@ -211,6 +267,14 @@ def round(x: Any) -> Any:
     """Round a float to the nearest whole number, to a float; halves go to the even number.
 
     An integer is returned unchanged. `nearbyint` is the same function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.round(A), [np.array([-1.5, -0.5, 0.5, 2.5], "float32")])
+    array([-2., -0.,  0.,  2.], dtype=float32)
     """
     return _of_floats_only("round", x)
 
@@ -219,12 +283,30 @@ nearbyint = round
 
 
 def copysign(x: Any, y: Any) -> Any:
-    """Return `x` with the sign of `y`."""
+    """Return `x` with the sign of `y`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A, B = (te.placeholder((2,), "float32", name=name) for name in "AB")
+    >>> te.evaluate(te.copysign(A, B), list(np.array([[1.5, -2.0], [-0.0, 3.0]], "float32")))
+    array([-1.5,  2. ], dtype=float32)
+    """
     return _call("copysign", x, y)
 
 
 def fmod(x: Any, y: Any) -> Any:
-    """Return the exact remainder of ``x / y`` rounded toward zero; it has the sign of `x`."""
+    """Return the exact remainder of ``x / y`` rounded toward zero; it has the sign of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.fmod(A, 3), [np.array([-7.5, -2.0, 2.0, 7.5], "float32")])
+    array([-1.5, -2. ,  2. ,  1.5], dtype=float32)
+    """
     return apply("fmod", _fmod, x, y)
 
 
@@ -236,7 +318,16 @@ def _fmod(x: Any, y: Any) -> Expr:
 
 
 def ldexp(x: Any, n: Any) -> Any:
-    """Return ``x * 2**n`` for an integer `n`."""
+    """Return ``x * 2**n`` for an integer `n`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "float32", name="A")
+    >>> te.evaluate(te.ldexp(A, 3), [np.array([-1.5, 0.25, 1.0], "float32")])
+    array([-12.,   2.,   8.], dtype=float32)
+    """
     return _call("ldexp", x, n)
 
 
@@ -246,7 +337,16 @@ def nextafter(x: Any, y: Any) -> Any:
 
 
 def isnan(x: Any) -> Any:
-    """Tell whether a float is NaN; false for integers."""
+    """Tell whether a float is NaN; false for integers.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> import numpy as np
+    >>> A = te.placeholder((3,), name="A")
+    >>> te.evaluate(te.isnan(A), [np.array([1, np.nan, np.inf], "float32")])
+    array([False,  True, False])
+    """
     return _of_floats_only("isnan", x, const(False, "bool"))
 
 
@@ -264,10 +364,28 @@ def isfinite(x: Any) -> Any:
 
 
 def popcount(x: Any) -> Any:
-    """Return the number of bits of an integer that are 1, in its dtype."""
+    """Return the number of bits of an integer that are 1, in its dtype.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.popcount(A), [np.array([0, 7, -1], "int32")])
+    array([ 0,  3, 32], dtype=int32)
+    """
     return _call("popcount", x)
 
 
 def clz(x: Any) -> Any:
-    """Return the number of leading zero bits of an integer, as int32; all bits for 0."""
+    """Return the number of leading zero bits of an integer, as int32; all bits for 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "int32", name="A")
+    >>> te.evaluate(te.clz(A), [np.array([0, 1, -1], "int32")])
+    array([32, 31,  0], dtype=int32)
+    """
     return _call("clz", x)

@@ -1,4 +1,4 @@
-"""A cache of lines, the least recently used leaving first, fed by running a program."""
+"""Simulate a cache of lines with LRU replacement on the accesses of a program."""
 
 from collections import OrderedDict
 

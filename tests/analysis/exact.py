@@ -1,4 +1,4 @@
-"""Exact dependences of small programs, by isl: an independent answer to compare with.
+"""Compute exact dependences of small programs with isl, as an independent reference.
 
 Nothing of the analysis is used, not even what collects the accesses. Only programs whose indices
 and conditions are quasi-affine in the loop variables can be asked for.

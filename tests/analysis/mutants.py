@@ -1,4 +1,4 @@
-"""Lowered random schedules, broken at random: where races come from in practice."""
+"""Random lowered schedules with random mistakes, which cause realistic races."""
 
 from __future__ import annotations
 

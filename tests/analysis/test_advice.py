@@ -1,4 +1,4 @@
-"""Each rule of advice: a schedule that it speaks about, and one about which it is silent."""
+"""Each rule of advice finds something in one schedule, and nothing in another."""
 
 from dataclasses import replace
 
@@ -11,13 +11,18 @@ from dlcompiler.pipeline import lower
 from dlcompiler.pipeline.checks import default_args
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.trace import decode
-from dlcompiler.target.presets import X86_64_AVX2
+from dlcompiler.target.presets import C99, RISCV64, X86_64_AVX2, cpu_target
 
 MACHINE = replace(X86_64_AVX2, cores=8)
+WITHOUT_VECTORS = {
+    "C": C99,
+    "emits no vectors": replace(X86_64_AVX2, emits=frozenset()),
+    "RISC-V without V": cpu_target("rv64", RISCV64.triple, RISCV64.cpu, ("+m", "+a", "+f", "+d")),
+}
 
 
 def advice(schedule, rule, target=MACHINE):
-    """Return what a rule says of a schedule; steps that it suggests are tried."""
+    """Return the findings of a rule, after applying each suggested step to a fork."""
     assert rule in {each.name for each in RULES}
     func = lower(schedule, default_args(schedule), simple_mode=True)
     found = advise(schedule, ProgramFootprint(func), target)
@@ -67,7 +72,10 @@ class TestStride:
     def test_fires(self):
         finding = only(create_schedule(matmul().op), self.rule)
         assert (finding.stage, finding.path) == ("C", "k")
-        assert "moves 128 elements further in B, while j would move 1" in finding.text
+        assert (
+            "elements of B that are 128 apart, so that an iteration loads 1.1 cache lines"
+            in finding.text
+        )
         assert str(finding.step) == "reorder C (k, j)"
 
     def test_is_silent(self):
@@ -85,7 +93,7 @@ class TestTile:
     def test_fires(self):
         finding = only(tiled(matmul(1024), 512, 512), self.rule)
         assert finding.path == "k"
-        assert "the same 1,024 KiB of C, more than L2 256 KiB" in finding.text
+        assert "the same 1,024 KiB of C, which do not fit the cache (L2 256 KiB)" in finding.text
         assert str(finding.step) == "split C i.inner 32"
 
     def test_goes_on_with_what_was_split(self):
@@ -106,7 +114,10 @@ class TestSets:
 
     def test_fires(self):
         finding = only(create_schedule(matmul(512).op), self.rule)
-        assert (finding.path, "512 lines of B that are 2,048 bytes apart" in finding.text) == (
+        assert (
+            finding.path,
+            "512 cache lines of B that are 2,048 bytes apart" in finding.text,
+        ) == (
             "k",
             True,
         )
@@ -116,7 +127,7 @@ class TestSets:
         A = te.placeholder((256, 1024), name="A")
         B = te.compute((1024, 256), lambda i, j: A[j, i], name="B")
         finding = only(create_schedule(B.op), self.rule)
-        assert "256 lines of A that are 4,096 bytes apart" in finding.text
+        assert "256 cache lines of A that are 4,096 bytes apart" in finding.text
 
     def test_is_silent_for_other_widths(self):
         assert not advice(create_schedule(matmul(512, 520).op), self.rule)
@@ -153,7 +164,7 @@ class TestVectors:
 
     def test_fires(self):
         finding = only(create_schedule(elementwise((64, 32)).op), self.rule)
-        assert "stores 32 neighbours one by one" in finding.text
+        assert "stores 32 adjacent elements one at a time" in finding.text
         assert str(finding.step) == "vectorize B at1"
 
     def test_splits_what_is_longer_than_vectors(self):
@@ -166,6 +177,15 @@ class TestVectors:
         s[B].vectorize(B.op.axis[1])
         assert not advice(s, self.rule)
         assert not advice(create_schedule(elementwise((64, 4)).op), self.rule)
+
+
+@pytest.mark.parametrize("target", WITHOUT_VECTORS.values(), ids=WITHOUT_VECTORS)
+def test_no_advice_on_vectors_for_targets_without_them(target):
+    B = elementwise((64, 20))
+    assert not advice(create_schedule(B.op), TestVectors.rule, target)
+    s = create_schedule(B.op)
+    s[B].vectorize(B.op.axis[1])
+    assert not advice(s, TestTail.rule, target)
 
 
 class TestRegisters:
@@ -184,10 +204,17 @@ class TestRegisters:
         finding = only(self.product(8), self.rule)
         assert (finding.path, finding.step) == ("k", None)
         assert "adds to 16 vectors of C" in finding.text
-        assert "the 16 registers" in finding.text
+        assert "it needs 18 registers, and the target has 16" in finding.text
 
     def test_is_silent(self):
         assert not advice(self.product(4), self.rule)
+
+    def test_counts_elements_where_the_target_has_no_vectors(self):
+        finding = only(self.product(8), self.rule, WITHOUT_VECTORS["RISC-V without V"])
+        assert "adds to 128 elements of C: with 2 for its operands it needs 130" in finding.text
+
+    def test_is_silent_where_another_compiler_assigns_registers(self):
+        assert not advice(self.product(8), self.rule, C99)
 
 
 class TestParallelWork:
@@ -204,7 +231,7 @@ class TestParallelWork:
         s = create_schedule(C.op)
         outer, _ = s[C].split(C.op.axis[0], factor=factor)
         s[C].parallel(outer)
-        assert f"work {share} of the time" in only(s, self.rule).text
+        assert f"are busy {share} of the time" in only(s, self.rule).text
 
     def test_is_silent(self):
         C = matmul()
@@ -264,7 +291,7 @@ class TestRecomputation:
         s, B, C = self.blurred()
         s[B].compute_at(s[C], C.op.axis[0])
         finding = only(s, self.rule)
-        assert "B is computed 2.9 times over, 192 steps for 66" in finding.text
+        assert "B is computed 2.9 times on average, in 192 steps where 66 suffice" in finding.text
         assert str(finding.step) == "compute_root B"
 
     def test_goes_one_loop_out(self):
@@ -314,7 +341,7 @@ class TestCondition:
         s, P = self.convolution()
         s[P].compute_inline()
         finding = only(s, self.rule)
-        assert "whether X is read is decided in each of 576 iterations of r" in finding.text
+        assert "each of 576 iterations of r evaluates a condition" in finding.text
         assert str(finding.step) == "compute_root P"
 
     def test_is_silent(self):
@@ -322,7 +349,7 @@ class TestCondition:
         assert not advice(s, self.rule)
 
 
-def test_nothing_is_said_of_loops_that_an_intrinsic_has_taken_the_place_of():
+def test_no_advice_on_loops_that_an_intrinsic_has_replaced():
     rule = "innermost data loop not vectorized"
     s = tiled(matmul(96), 6, 16, vectorize=False)
     C = s.outputs[0]

@@ -1,4 +1,4 @@
-"""The race analysis beside isl, which is exact: neither a race missed nor one made up."""
+"""The race analysis agrees with isl, which is exact: no race is missed or made up."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What loops touch, found by running a program step by step: slow, and trusting no analysis."""
+"""Find the elements that loops access by running a program step by step, without any analysis."""
 
 from collections import defaultdict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What each fault costs is printed beside its test: `pytest -s tests/faults`.
+"""Print the time that each fault costs beside its test: `pytest -s tests/faults`.
 
 A folder is in memory where there is one: what a killed process leaves needs no disk to be right.
 """

@@ -21,7 +21,7 @@ WORKLOAD = Workload.of("matmul", m=64, n=64, k=64)
 
 
 class Pool:
-    """Measures a whole batch before it reports any of it: the worst that a kill can meet."""
+    """A pool that reports a batch only when all of it is measured, so a kill loses the most."""
 
     note = ""
     devices = (Device("x86:test"),)

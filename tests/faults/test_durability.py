@@ -127,7 +127,7 @@ def test_a_full_disk_fails_a_run_clearly_and_it_goes_on_when_there_is_room(folde
     state, count = lines[-3].split()
     assert state == "failed"
     assert 5 < int(count) < 300
-    # The last trial may be on the disk though nobody heard of it: what failed was the next step.
+    # The last trial may be on the disk although it was not acknowledged: a later step failed.
     assert "goes on with run" in lines[-2]
     known = int(lines[-2].split(" after ")[1].split()[0])
     assert known in (int(count), int(count) + 1)

@@ -1,4 +1,4 @@
-"""A hang, in the compiler and in a kernel, ends at its limit with all that it started.
+"""A hang in the compiler or a kernel is ended at its time limit, with all its processes.
 
 Costs about 12 s: limits that are waited for.
 """

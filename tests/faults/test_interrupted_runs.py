@@ -1,4 +1,4 @@
-"""Stop and Ctrl-C while a kernel runs that takes ten seconds: nobody waits for it.
+"""Stop and Ctrl-C during a kernel that takes ten seconds: the run ends without waiting for it.
 
 Where the machine is not busy, the answer takes milliseconds and the end less than a second.
 """

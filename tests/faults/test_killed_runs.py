@@ -1,4 +1,4 @@
-"""A whole run killed at a hundred random moments: nothing acknowledged is lost, the end is equal.
+"""A run killed at a hundred random moments loses no acknowledged record and ends the same.
 
 D1 of the list of faults. Costs about 20 s; a share of it as `tests/share.py` says.
 """

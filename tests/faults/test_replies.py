@@ -1,4 +1,4 @@
-"""Workers that eat memory, flood, answer nonsense or do not answer: the rest is measured.
+"""Workers that use up memory, or send too much, nonsense or nothing: the others are measured.
 
 Costs about 10 s.
 """

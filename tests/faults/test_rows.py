@@ -1,4 +1,4 @@
-"""Every fault of a generated kernel that LLVM or the machine does not forgive, among good ones.
+"""Kernels with every kind of fault (bad LLVM text, crashes, wrong results) among good ones.
 
 Costs about 7 s, most of it the two limits that are waited for.
 """

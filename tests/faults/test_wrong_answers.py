@@ -1,4 +1,4 @@
-"""Candidates that are fast and wrong: of a thousand seeded ones none is accepted.
+"""Fast kernels with wrong results: none of a thousand random ones is accepted.
 
 Costs about 40 s on an idle machine: each is generated, compiled, and run twice.
 """
@@ -40,7 +40,7 @@ ALONE = {"effort": Effort(least=1, most=1), "threads": 1}
 
 
 def programs(operator, workload, generator, count=6):
-    """Return lowered schedules of some configs, those that are short."""
+    """Return lowered schedules of some configs, without long programs."""
     space = operator.space(workload, CPU)
     allowed = list(space.allowed())
     found = []
@@ -67,7 +67,7 @@ def mutants(operator, workload, generator):
 
 
 def independent_test(operator, workload):
-    """Return inputs that no candidate is tried on: a second opinion on what is wrong."""
+    """Return inputs on which no candidate was tried, as an independent check of wrong results."""
     kinds = {t.name: t.dtype for t in operator.define(workload)}
     references = [operator.reference(workload, seed) for seed in range(1000, 1040)]
     return CorrectnessTest([Case.of(r.inputs, r.expected, r.bound, kinds) for r in references])

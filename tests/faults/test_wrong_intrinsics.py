@@ -109,7 +109,7 @@ def saturating(w, total, part):
         symbol = w.module.declare(f"llvm.sadd.sat.v{2 * lanes}i16", half, f"{half}, {half}")
         sums = w.value(f"call {half} {symbol}({half} {pair[0]}, {half} {pair[1]})")
         words = w.value(f"sext {half} {sums} to <{2 * lanes} x i32>")
-        added = dot4._neighbours_added(w, words, 2 * lanes)
+        added = dot4._adjacent_added(w, words, 2 * lanes)
         total = w.value(f"add <{lanes} x i32> {total}, {added}")
     return total
 

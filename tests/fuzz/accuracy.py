@@ -1,4 +1,4 @@
-"""How far the functions of machine code are from the truth, in units in the last place.
+"""Measure the errors of generated functions such as exp, in units in the last place.
 
 The truth is NumPy's float64, which is within 1e-8 units in the last place of float32.
 """
@@ -77,7 +77,7 @@ class Worst:
 
 
 def kernel(name: str, count: int, lanes: int = 8, *, dtype: str = "float32", target: Any = "cpu"):
-    """Build a function of `count` elements, which a multiple of `lanes` is not a must for."""
+    """Build a function of `count` elements, which need not be a multiple of `lanes`."""
     inputs = [te.placeholder((count,), dtype, name=f"X{n}") for n in range(FUNCTIONS[name].arity)]
     function = te.power if name == "pow" else getattr(te, name)
     Y = te.compute((count,), lambda i: function(*(X[i] for X in inputs)), name="Y")
@@ -108,7 +108,7 @@ def worst(name: str, compute: Callable[..., None], *arguments: Array) -> Worst:
 
 def ulps(got: Array, right: Array) -> Array:
     """Return the errors of float32 numbers, in units in the last place of the true result."""
-    limit = 2.0**128  # what rounds to infinity is that far
+    limit = 2.0**128  # the distance of a value that rounds to infinity
     exponent = np.clip((right.view(np.int64) >> 52) & 0x7FF, 1023 - 126, 1023 + 127)
     per_unit = ((2 * 1023 + 23 - exponent) << 52).view(np.float64)
     distance = np.clip(got.astype(np.float64), -limit, limit) - np.clip(right, -limit, limit)
@@ -124,7 +124,7 @@ def ulps_of_float64(got: Array, right: Array) -> Array:
 
 
 def _marked(errors: Array, got: Array, right: Array) -> Array:
-    """Make errors infinite where a zero has the wrong sign or NaN meets a number."""
+    """Make errors infinite where a zero has the wrong sign, or only one of two values is NaN."""
     errors[(got == 0) & (right == 0) & (np.signbit(got) != np.signbit(right))] = np.inf
     nan = np.isnan(got), np.isnan(right)
     return np.where(nan[0] | nan[1], np.where(nan[0] & nan[1], 0.0, np.inf), errors)

@@ -1,4 +1,4 @@
-"""Campaigns: cases by the thousand, in ranges of seeds that go on where the last one stopped.
+"""Run thousands of random cases, one for each seed, starting where the last run stopped.
 
 A folder holds ``state.json`` (the next seed, and what all runs counted), ``log.jsonl`` (a line for
 each run), ``failures.jsonl``, and ``current`` (the case being tried: it tells which one ended the
@@ -30,7 +30,7 @@ SAVE_EVERY_S = 5
 
 @dataclass
 class State:
-    """Where a campaign is, and what it found."""
+    """The next seed of a campaign, and the failures that it has found."""
 
     next_seed: int = FIRST_SEED
     cases: int = 0
@@ -114,7 +114,7 @@ def _counted(counts: dict[str, int], more: list[str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of a case."""
+    """The outcome of a case."""
 
     kind: str = ""
     """``mismatch`` or ``internal error``; empty if all is well."""
@@ -132,7 +132,7 @@ def attempt(
     *,
     walk: type[Walk] = Walk,
 ) -> Attempt:
-    """Try a case; of a failure, find a smaller one."""
+    """Try a case; if it fails, find a smaller case that fails."""
     try:
         case = given or case_of(seed, template, walk=walk)
     except Exception:
@@ -162,7 +162,7 @@ def attempt(
 
 
 def failure(case: Case) -> Exception | None:
-    """Return what goes wrong with a case."""
+    """Return the error of a case, if it fails."""
     try:
         check(case)
     except Exception as error:

@@ -185,7 +185,7 @@ class Maker:
         return Term(term.expr.astype(dtype), bound, dtype)
 
     def fitted(self, term: Term) -> Term:
-        """Keep a float exact, and know that an integer wraps."""
+        """Keep a float small enough to be exact; an integer may wrap."""
         if not term.is_float:
             return Term(term.expr, min(term.bound, _largest(term.dtype)), term.dtype)
         return self.clamped(term, EXACT_BELOW[term.dtype])
@@ -290,7 +290,7 @@ def _floormod(maker: Maker, a: Term, b: Term) -> Term:
 
 
 def _undone(maker: Maker, a: Term, b: Term) -> Term:
-    """Return what would be `a` if nothing wrapped around."""
+    """Return an expression that could be simplified only if no operation wrapped."""
     large = 2 ** (dtypes.bits(a.dtype) - 2) - 1
     number = te.const(maker.rng.choice((2, 3, large)), a.dtype)
     value = maker.rng.choice(
@@ -304,7 +304,7 @@ def _undone(maker: Maker, a: Term, b: Term) -> Term:
 
 
 def _cancelled(maker: Maker, a: Term, b: Term) -> Term:
-    """Return what would be `b` if nothing was infinite."""
+    """Return an expression that equals `b` unless an operation gives infinity."""
     zero = te.const(0, a.dtype)
     value = a.expr * zero if maker.rng.chance(0.5) else a.expr - a.expr
     return Term(value + b.expr, b.bound, a.dtype)

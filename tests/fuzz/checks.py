@@ -1,4 +1,4 @@
-"""The check that a scheduled program computes its expression, by every way of running it."""
+"""Check that a scheduled program computes its expression, in each way that it can run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EAGER = (
 )
 """The passes of users' kernels and those on request; small buffers share memory, too."""
 LIMITS = ("its body would be copied too many times",)
-"""Refusals of `lower` that a legal schedule may meet: they depend on sizes and on later steps."""
+"""Refusals of `lower` that legal schedules may get: they depend on sizes and later steps."""
 THREAD_LIMITS = (
     "only some of the virtual threads would reach a barrier",
     "the number of virtual threads is not a constant",
@@ -61,7 +61,7 @@ UNKNOWN = "could not be shown to be independent"
 
 
 class Wrong(Exception):
-    """A program that does not compute its expression, or a tool that breaks its promise."""
+    """Raised for a program with a wrong result, or a tool that violates its specification."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def check_on_threads(
 def check_interpreted(
     oracle: Oracle, programs: Mapping[str, PrimFunc], order: int | None = None
 ) -> None:
-    """Check that the interpreter finds the expected values, and nothing forbidden."""
+    """Check that the interpreter computes the expected values and reports no error."""
     for name, program in programs.items():
         arrays = oracle.poisoned()
         try:
@@ -248,7 +248,7 @@ def check_trace(case: Case, schedule: Schedule) -> None:
 
 
 class Oracle:
-    """The inputs of a case on one size, and what must come out."""
+    """The inputs of a case for one size, and the expected results."""
 
     def __init__(self, case: Case, results: Sequence[Tensor], values: Values | None = None) -> None:
         self.values = values or {}
@@ -266,7 +266,7 @@ class Oracle:
         return ", ".join(f"{symbol.name} = {value}" for symbol, value in self.values.items())
 
     def poisoned(self) -> list[np.ndarray]:
-        """Return arrays for the results, of which no element is right."""
+        """Return arrays for the results in which every element is wrong."""
         pairs = zip(self.results, self.expected, strict=True)
         return [poison_for(expected, numpy_dtype(t.dtype)) for t, expected in pairs]
 

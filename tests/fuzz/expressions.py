@@ -1,4 +1,4 @@
-"""Random tensor expressions of awkward sizes: what schedules are tried on."""
+"""Random tensor expressions of awkward sizes, on which random schedules are tried."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Expression:
         return self.template not in templates.INEXACT
 
     def sizes(self, seed: int) -> list[Values]:
-        """Return what to give the symbols of the shapes: once nothing, if there are none."""
+        """Return values for the symbols of the shapes; a single empty choice without symbols."""
         symbols = symbols_of(self.outputs)
         rng = random.Random(f"sizes {seed}")
         count = SIZES_TRIED if symbols else 1

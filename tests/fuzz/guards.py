@@ -1,4 +1,4 @@
-"""Expressions whose reads are inside because of guards, or because of what index tables hold."""
+"""Expressions whose reads are in bounds because of guards, or of the values in index tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FORMS: tuple[Callable[[Any, int, int, int, int], Any], ...] = (
 
 
 def guarded_sum(z: Sizes) -> Tensor:
-    """A window that leaves its row at both ends, where a condition cuts it."""
+    """A window that extends past both ends of its row, where a condition excludes reads."""
     n, m, reach = z.one(), z.small(), z.rng.choice((1, 2, 3))
     dtype = z.dtype(("int32", "int8", "uint8", "int64"))
     A = te.placeholder((n, m), dtype, name="A")
@@ -65,7 +65,7 @@ def guarded_sum(z: Sizes) -> Tensor:
 
 
 def embedding(z: Sizes) -> Tensor:
-    """Rows of a table, named by elements of any integer type, which nothing bounds."""
+    """Rows of a table, at indices of any integer dtype that no condition bounds."""
     n, rows, m = z.one(), z.one(), z.small()
     table = te.placeholder((rows, m), z.dtype(DTYPES), name="table")
     at = te.placeholder((n,), z.dtype(INTEGERS), name="at")
@@ -96,7 +96,7 @@ def embedding_bag(z: Sizes) -> Tensor:
 
 
 def chained_gather(z: Sizes) -> Tensor:
-    """An index that is read at an index that is read."""
+    """An index that is read at an index that is read itself: ``A[I[J[i]]]``."""
     n, m, rows = z.one(), z.small(), z.one()
     first = te.placeholder((n,), z.dtype(INTEGERS), name="first")
     second = te.placeholder((m,), z.dtype(INTEGERS), name="second")

@@ -1,4 +1,4 @@
-"""The arrays of a case: small whole numbers, or the edges of each dtype, and indices that exist."""
+"""Input arrays of a case: small integers or extreme values, and valid indices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 def index_spans(
     template: str, outputs: Sequence[Tensor], rng: np.random.Generator
 ) -> Mapping[Tensor, Interval]:
-    """Return what may be drawn for the inputs that are indices; guarded ones may be anything."""
+    """Return the ranges of inputs that are used as indices; guarded ones may have any value."""
     if template not in WITH_INDICES:
         return {}
     return index_ranges(outputs, guarded=bool(rng.random() < 0.5)).spans

@@ -1,4 +1,4 @@
-"""Random expressions that read, and statements that store, at any index: none may escape.
+"""Random expressions and statements that access any index: none may leave its array.
 
 Arrays lie between pages that nothing may touch, with their last or their first byte at the edge:
 a read outside ends the process. `te.evaluate` says what must happen: where it finds an index out of
@@ -35,7 +35,7 @@ WAYS = ("llvm", "c", "interpreter", "threads")
 
 @dataclass
 class Reader:
-    """An expression being made: what its indices and conditions are made of."""
+    """The loops and tensors that the indices and conditions of a new expression may use."""
 
     rng: random.Random
     axes: list[Axis]
@@ -83,7 +83,7 @@ class Reader:
         return table[te.floormod(place, size) if self.rng.random() < 0.5 else place]
 
     def condition(self, depth: int, extent: Any) -> Any:
-        """Return a condition such as guards are made of."""
+        """Return a random comparison, as used in guards."""
         rng = self.rng
         match rng.randrange(7) if depth else rng.randrange(3):
             case 0:
@@ -99,7 +99,7 @@ class Reader:
         return te.likely(self.condition(depth - 1, extent))
 
     def guard_of(self, index: Any, extent: Any) -> Any:
-        """Return the guard that fits an index, or nearly."""
+        """Return a guard that keeps an index in bounds, or nearly so."""
         slip = self.rng.choice((0,) * 8 + (1, -1))
         return te.all(index >= slip, index < extent + self.rng.choice((0,) * 8 + (1, -1)))
 
@@ -182,7 +182,7 @@ def reading(rng: random.Random) -> Reading:
 
 
 class _Named:
-    """Gives data axes and reduction axes one face: what stands for them in expressions."""
+    """Gives data axes and reduction axes a common interface, for use in expressions."""
 
     def __init__(self, axis: Any) -> None:
         self.var = axis.var if isinstance(axis, Axis) else axis

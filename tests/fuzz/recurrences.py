@@ -1,4 +1,4 @@
-"""Recurrences: one or two states, steps of one or several stages, what reads the result."""
+"""Recurrences with one or two states, steps of one or several stages, and readers of the result."""
 
 from __future__ import annotations
 

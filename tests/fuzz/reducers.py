@@ -1,4 +1,4 @@
-"""Reducers of one's own: a step that would change the result must be refused."""
+"""User-defined reducers: a step that would change the result must be refused."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _most_often(x, y):
 
 
 def ordered(z: Sizes) -> tuple[Tensor, ...]:
-    """The last value that counts: the order decides, whatever the loops are."""
+    """A reduction that keeps the last selected value, so that its result depends on the order."""
     n, m, p = z.one(), z.small(), z.small()
     A = te.placeholder((n, m, p), "int32", name="A")
     k, q = te.reduce_axis((0, m), name="k"), te.reduce_axis((0, p), name="q")

@@ -1,4 +1,4 @@
-"""Targets that a share of the cases is built for, besides the machine at hand and a plain GPU."""
+"""Targets for a part of the cases, in addition to this machine and a generic GPU."""
 
 from __future__ import annotations
 

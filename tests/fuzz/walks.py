@@ -106,7 +106,7 @@ class Walk:
         self.in_any_order(name, [("compute_at", place), *unrolled, *rounded])
 
     def roll(self) -> None:
-        """Keep what the next iteration needs again, of a stage whose part may be rounded up."""
+        """Apply a rolling buffer to a stage whose region may be rounded up."""
         if (found := self.inner()) is None:
             return
         name, place = found
@@ -133,7 +133,7 @@ class Walk:
         return [args for name, args in found if name == "compute_at"]
 
     def asked(self, stage: str, name: str, args: Mapping[str, Any]) -> Move:
-        """Return one move, with its verdict."""
+        """Return one move with its verdict."""
         (move,) = moves_of(self.schedule, stage, lambda n, a: n == name and same_arguments(a, args))
         return move
 
@@ -166,12 +166,12 @@ class Walk:
             self.refused.append(str(error))
 
     def settle(self) -> None:
-        """Attach again, or move to the root, the stages that owe something."""
+        """Attach again, or move to the root, the stages with pending obligations."""
         for attempt in itertools.count():
             open_ones = open_obligations(self.schedule.state)
             if not open_ones:
                 return
-            if attempt >= TRIES * 3:  # keeping one promise may break another
+            if attempt >= TRIES * 3:  # fulfilling one obligation may create another
                 self.schedule.undo()
                 continue
             owed = self.rng.choice(open_ones)

@@ -8,7 +8,7 @@ from tests.fuzz.templates import Sizes
 
 
 def bent_window(z: Sizes) -> Tensor:
-    """A window with a step at one of its elements, of what is read a few elements apart."""
+    """A window whose index jumps at one element, over a stage that reads at two offsets."""
     size, step, length = z.one(), z.rng.choice((1, 2, 3)), z.rng.choice((3, 2, 5))
     bend = _BENDS[z.rng.randrange(len(_BENDS))]
     needed = (size - 1) * step + 2 * length + 1

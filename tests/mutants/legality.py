@@ -74,7 +74,7 @@ def only_the_first_reader_counts(patch: Patch) -> None:
 
 @LEGALITY(OBLIGATIONS)
 def obligation_not_raised(patch: Patch) -> None:
-    """An attachment to a loop that is gone owes nothing."""
+    """An attachment to a loop that is gone leaves no pending obligation."""
     patch.function("schedule.legality.obligations:obligations", lambda original, state: ())
 
 
@@ -121,7 +121,7 @@ def started_outside(patch: Patch) -> None:
 
 @LEGALITY("schedule/legality/reducers.py")
 def any_order_allowed(patch: Patch) -> None:
-    """Reductions that mind their order may be reordered."""
+    """Reductions whose result depends on their order may be reordered."""
     patch.function("schedule.legality.reducers:_require", lambda original, *args: None)
 
 

@@ -308,7 +308,7 @@ def grouping_is_enough(patch: Patch) -> None:
 
 @SAFETY(EQUALITY, tests="measurement/test_equality.py")
 def integers_as_floats(patch: Patch) -> None:
-    """Integers are compared in float64, where large ones meet."""
+    """Integers are compared in float64, where different large ones become equal."""
 
     def wrong(original, got, expected, bound):
         if got.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""How far rounding may lead: magnitudes, roundings, and the tolerance made of them."""
+"""Tolerances for rounding errors: magnitudes, roundings, and the tolerance made of them."""
 
 import numpy as np
 import pytest

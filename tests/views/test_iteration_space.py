@@ -13,7 +13,7 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
 from dlcompiler.views.loops.iteration_scene import blocks, cells, iteration_scene
 from dlcompiler.views.loops.iteration_space import iteration_space
-from dlcompiler.views.loops.visits import loop_values, touched
+from dlcompiler.views.loops.visits import loop_values, touched, value_of
 from dlcompiler.views.render.scene import scene_html
 
 
@@ -98,6 +98,21 @@ def test_a_large_step_is_drawn_by_dimension():
     tensor = next(t for t in space["tensors"] if t["name"] == "B")
     assert tensor["grid"]["block"] == [4, 16]
     assert len(cells(tensor, seen["B"])) == 16 * 16
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        (["truncdiv", 2**60 + 1, 1], 2**60 + 1),
+        (["truncdiv", -(2**60) - 1, 2], -(2**59)),
+        (["truncmod", 2**60 + 1, 2], 1),
+        (["truncmod", -(2**60) - 1, 2], -1),
+        *(([op, 7, 0], 0) for op in ("//", "%", "truncdiv", "truncmod")),
+    ],
+)
+def test_formulas_are_computed_as_indices(formula, value):
+    """Divisions are exact above 2**53, and a division by 0 gives 0."""
+    assert value_of(formula, []) == value
 
 
 def test_an_attached_stage_stands_in_the_loops_of_its_reader():

@@ -9,7 +9,7 @@ from dlcompiler.pipeline import lower
 from dlcompiler.views import loop_tree
 from dlcompiler.views.loops.iteration_scene import cells
 from dlcompiler.views.loops.iteration_space import iteration_space
-from dlcompiler.views.loops.visits import touched
+from dlcompiler.views.loops.visits import OPERATIONS, touched, value_of
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -50,6 +50,26 @@ def test_the_page_touches_what_python_does(context, key, size):
             columns = tensor["grid"]["columns"]
             wanted = {row * columns + column for row, column in cells(tensor, seen[tensor["name"]])}
             assert got == sorted(wanted), (step, tensor["name"])
+
+
+FORMULAS = """
+async ([source, formulas]) => {
+  const { valueOf } = await import(`data:text/javascript;base64,${source}`);
+  return formulas.map((formula) => valueOf(formula, []));
+}
+"""
+
+
+def test_the_page_computes_formulas_as_python_does(context):
+    formulas = [
+        [op, a, b] for op in OPERATIONS for a in (-7, -4, 0, 5) for b in (-2, 0, 3)
+        if op not in ("shl", "shr") or b >= 0
+    ]  # fmt: skip
+    source = base64.b64encode((_JS / "visits.js").read_bytes()).decode()
+    found = context.new_page().evaluate(FORMULAS, [source, formulas])
+    wanted = [value_of(formula, []) for formula in formulas]
+    wrong = [row for row in zip(formulas, found, wanted, strict=True) if row[1] != row[2]]
+    assert not wrong
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Advice on a schedule: what makes it slow, at which loop, and which step to try.
+"""Advice on a schedule: what makes a loop slow, and which step to try.
 
 Each rule is a function from a `Subject` to its findings; `RULES` lists them with their sources.
 To add one, write the function into the module of its family, and enter it in that module's table.
@@ -40,7 +40,7 @@ def advise(schedule: Schedule, footprint: ProgramFootprint, target: Target) -> l
     schedule
         The schedule, at the state to analyse; suggested steps are legal in this state.
     footprint
-        Of that state's program.
+        The footprint of the program that this state is lowered to.
     target
         The machine.
     """

@@ -41,8 +41,8 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             name, "",
-            f"{name} is computed {ratio:.1f} times over, {made:,} steps for {needed:,}: each "
-            f"iteration of {_where(subject, stage)} computes anew what it needs",
+            f"{name} is computed {ratio:.1f} times on average, in {made:,} steps where {needed:,} "
+            f"suffice: each iteration of {_where(subject, stage)} recomputes what it reads",
             "high" if ratio >= 2 else "medium", _outward(subject, stage),
         )  # fmt: skip
 
@@ -67,7 +67,7 @@ def _outward(subject: Subject, stage: StageState) -> Step | None:
 
 
 def latency_chain(subject: Subject) -> Iterator[Finding]:
-    """Find innermost reductions to one element: each addition waits for the one before."""
+    """Find innermost reductions to one element, where each addition waits for the previous one."""
     for nest in subject.innermost:
         buffer = subject.written(nest)
         if buffer is None or not dtypes.is_float(buffer.dtype) or not subject.is_reduction(nest):
@@ -83,14 +83,15 @@ def latency_chain(subject: Subject) -> Iterator[Finding]:
         stage, path = subject.name(nest)
         yield Finding(
             stage, path,
-            f"each of {length:,} steps of {path} adds to the element of the one before, and "
-            f"waits {LATENCY_CYCLES} cycles for it: put a data loop inside, to add to several",
+            f"each of {length:,} steps of {path} adds to the same element as the step before, and "
+            f"waits {LATENCY_CYCLES} cycles for that sum: move a data loop inside, so that "
+            "several sums are computed at a time",
             "high", _data_inside(subject, nest),
         )  # fmt: skip
 
 
 def _steps(subject: Subject, nest: Nest) -> int:
-    """Return how many steps of a reduction follow each other; [1]."""
+    """Return the number of consecutive steps that add to one element; [1]."""
     length = 1
     for each in reversed(subject.chain(nest)):
         if not subject.is_reduction(each):
@@ -134,14 +135,14 @@ def inner_guard(subject: Subject) -> Iterator[Finding]:
         name = guarded[0].access.buffer.name
         yield Finding(
             stage, path,
-            f"whether {name} is read is decided in each of {nest.runs * nest.trips:,} iterations "
-            f"of {path}: store the bordered values once, in a stage of their own",
+            f"each of {nest.runs * nest.trips:,} iterations of {path} evaluates a condition to "
+            f"decide whether it reads {name}: compute the padded values once, in a separate stage",
             "medium", _own_stage(subject, stage),
         )  # fmt: skip
 
 
 def _own_stage(subject: Subject, reader: str) -> Step | None:
-    """Return the step that stores an inlined stage."""
+    """Return a step that stores an inlined stage instead of recomputing it."""
     inlined = [stage.name for stage in subject.schedule.state.stages if stage.is_inlined]
     return subject.first(*(subject.step("compute_root", name) for name in inlined))
 

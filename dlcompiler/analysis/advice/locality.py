@@ -17,8 +17,8 @@ from dlcompiler.target import CacheLevel
 WORTH = 0.02
 """Least part of a program's operations and stores that a reported loop has."""
 BYTES_PER_OPERATION = 0.25
-"""Traffic from behind a core's own caches that keeps up with it: a core with AVX2 computes 32
-operations, and gets some 8 bytes from the shared cache, in a cycle. **Source:** Intel 64 and IA-32
+"""Bytes per operation that the shared cache can deliver: in a cycle, a core with AVX2 computes 32
+operations and gets about 8 bytes from the shared cache. **Source:** Intel 64 and IA-32
 Architectures Optimization Reference Manual, "Cache hierarchy" of the Skylake server processors."""
 TILE = 32
 """Iterations of a tile to begin with: 4 KiB of float32 in two dimensions."""
@@ -37,18 +37,18 @@ def stride_one(subject: Subject) -> Iterator[Finding]:
             if subject.name(each)[0] == subject.name(nest)[0] and each.trips > 1
         ]  # fmt: skip
         better = min(own, key=lambda each: _cost(subject, nest, each), default=None)
-        if better is None or _cost(subject, nest, better) >= cost:
+        if better is None or (least := _cost(subject, nest, better)) >= cost:
             continue
         worst = max(
             (item for item in nest.own if subject.stride(item, nest)),
             key=lambda item: abs(subject.stride(item, nest) or 0),
         )
-        stage, path = subject.name(nest)
+        (stage, path), other = subject.name(nest), subject.name(better)[1]
         yield Finding(
             stage, path,
-            f"each iteration of {path} moves {subject.stride(worst, nest):,} elements further in "
-            f"{worst.access.buffer.name}, while {subject.name(better)[1]} would move 1: make it "
-            "the innermost loop",
+            f"consecutive iterations of {path} access elements of {worst.access.buffer.name} that "
+            f"are {abs(subject.stride(worst, nest) or 0):,} apart, so that an iteration loads "
+            f"{cost:.2g} cache lines; with {other} as the innermost loop it loads {least:.2g}",
             "high", _innermost(subject, better),
         )  # fmt: skip
 
@@ -74,7 +74,7 @@ def _innermost(subject: Subject, nest: Nest) -> Step | None:
 
 
 def large_tile(subject: Subject) -> Iterator[Finding]:
-    """Find data that each iteration of a loop uses, but that is too large to stay in a cache."""
+    """Find data that all iterations of a loop use, but that does not fit a cache."""
     level = _own_level(subject)
     if level is None:
         return
@@ -88,13 +88,14 @@ def large_tile(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             stage, path,
             f"each of {nest.trips:,} iterations of {path} uses the same {size / 1024:,.0f} KiB "
-            f"of {buffer.name}, more than {level}: tile the loops inside, so that it stays",
+            f"of {buffer.name}, which do not fit the cache ({level}): tile the loops inside, so "
+            "that the data stays in the cache",
             "high", _tile(subject, nest),
         )  # fmt: skip
 
 
 def _too_large(subject: Subject, buffer: Buffer, level: CacheLevel) -> tuple[Nest, int] | None:
-    """Return the innermost loop that uses the same of a buffer again, and how much that is."""
+    """Return the innermost loop that reuses data larger than a cache, and its size [byte]."""
     footprint = subject.footprint
     if math.prod(buffer.static_shape) * dtypes.bytes_of(buffer.dtype) <= level.bytes:
         return None
@@ -109,7 +110,7 @@ def _too_large(subject: Subject, buffer: Buffer, level: CacheLevel) -> tuple[Nes
 
 
 def _own_level(subject: Subject) -> CacheLevel | None:
-    """Return the farthest cache that a core has to itself, or the nearest one."""
+    """Return the largest cache that is private to a core, or else the nearest cache."""
     caches = subject.target.caches
     return next((level for level in reversed(caches) if level.shared_by <= 2),
                 caches[0] if caches else None)  # fmt: skip
@@ -118,8 +119,8 @@ def _own_level(subject: Subject) -> CacheLevel | None:
 def _tile(subject: Subject, nest: Nest) -> Step | None:
     """Return a step on the way to smaller tiles inside a loop.
 
-    First the loop and the next one are tiled, or the longest loop inside is split; what a split
-    left inside goes out of the loop next.
+    The first step tiles the loop with the next one, or splits the longest loop inside. If a loop
+    inside has been split already, the step moves the resulting outer loop out.
     """
     stage, axis = subject.stage(nest), subject.axis(nest)
     if stage is None or axis is None:
@@ -143,7 +144,7 @@ def _tile(subject: Subject, nest: Nest) -> Step | None:
 
 
 def set_conflict(subject: Subject) -> Iterator[Finding]:
-    """Find strided accesses whose lines would fit a cache, but fall into few of its sets."""
+    """Find strided accesses whose lines would fit a cache, but map to few of its sets."""
     named: set[str] = set()
     for level in subject.target.caches:
         for nest in subject.footprint.nests:
@@ -160,9 +161,10 @@ def set_conflict(subject: Subject) -> Iterator[Finding]:
                 stage, path = subject.name(nest)
                 yield Finding(
                     stage, path,
-                    f"{path} touches {nest.trips:,} lines of {buffer.name} that are {stride:,} "
-                    f"bytes apart: they share sets of {level} that hold {held:,}, and leave it "
-                    "before they are used again; copy them into a buffer of its own, or pad rows",
+                    f"{path} accesses {nest.trips:,} cache lines of {buffer.name} that are "
+                    f"{stride:,} bytes apart: they map to sets of the cache ({level}) that hold "
+                    f"only {held:,}, and are evicted before they are used again; copy the data to "
+                    "a separate buffer, or pad the rows",
                     "medium", _apart(subject, buffer.name, stage),
                 )  # fmt: skip
 
@@ -178,7 +180,7 @@ def _held_lines(level: CacheLevel, stride: int) -> float:
 def _is_used_again(
     subject: Subject, nest: Nest, buffer: Buffer, item: Reference, level: CacheLevel
 ) -> bool:
-    """Tell whether a loop outside uses the same lines again, and they have room till then."""
+    """Tell whether an outer loop reuses the same lines while the cache still holds them."""
     line = subject.footprint.line_bytes
     for outer in subject.chain(nest)[-2::-1]:
         held = subject.footprint.one_of(outer, buffer)
@@ -190,7 +192,7 @@ def _is_used_again(
 
 
 def _apart(subject: Subject, name: str, reader: str) -> Step | None:
-    """Return a step that gives a buffer other strides."""
+    """Return a step that changes the strides of a buffer: a copy, or padded rows."""
     if not subject.schedule.state.has_stage(name):
         return None
     stage = subject.schedule.state.stage(name)

@@ -11,8 +11,8 @@ from dlcompiler.analysis.footprint import Nest
 from dlcompiler.schedule import Step
 
 LEAST_WORK = 500_000
-"""Operations of a program below which one core is enough: some 20 µs of a core that computes 30 in
-a nanosecond, as long as waking another one may take."""
+"""Operations of a program below which one core is enough. A core that computes 30 of them in a
+nanosecond needs about 20 µs, and waking another core may take as long."""
 REGION_WORK = 50_000
 """Operations of a parallel region below which starting it takes longer than it saves."""
 LEAST_BALANCE = 0.8
@@ -45,8 +45,8 @@ def too_few(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 stage, path,
                 f"{nest.trips} iterations of {path} on {cores} cores take {rounds} "
-                f"{'round' if rounds == 1 else 'rounds'}, in which the cores work "
-                f"{balance:.0%} of the time: more, shorter iterations spread evenly",
+                f"{'round' if rounds == 1 else 'rounds'}, in which the cores are busy "
+                f"{balance:.0%} of the time: split the work into more and shorter iterations",
                 "high" if nest.trips < cores else "medium",
             )  # fmt: skip
 
@@ -69,14 +69,15 @@ def short_regions(subject: Subject) -> Iterator[Finding]:
         other = subject.name(outermost)
         yield Finding(
             stage, path,
-            f"{path} starts {nest.runs:,} parallel regions of {each:,.0f} operations each, which "
-            f"is less than starting one takes: make {other[1] or other[0]} parallel instead",
+            f"{path} starts {nest.runs:,} parallel regions of {each:,.0f} operations each, and "
+            f"starting one takes longer than computing it: make {other[1] or other[0]} parallel "
+            "instead",
             "high", subject.step("parallel", other[0], axis=other[1]),
         )  # fmt: skip
 
 
 def false_sharing(subject: Subject) -> Iterator[Finding]:
-    """Find parallel iterations that write to one cache line."""
+    """Find parallel loops whose neighbouring iterations write to the same cache line."""
     line = subject.footprint.line_bytes
     for nest in subject.footprint.nests:
         if nest.loop is None or nest.loop.kind != "parallel" or nest.trips < 2:
@@ -91,8 +92,8 @@ def false_sharing(subject: Subject) -> Iterator[Finding]:
             stage, path = subject.name(nest)
             yield Finding(
                 stage, path,
-                f"iterations of {path} write to {buffer.name} {apart} bytes apart: those of two "
-                f"cores meet in one line of {line} bytes; give each at least a line",
+                f"iterations of {path} write to {buffer.name} {apart} bytes apart, so two cores "
+                f"write to the same cache line of {line} bytes: give each iteration a whole line",
                 "medium", _split(subject, stage, path, line // apart),
             )  # fmt: skip
 

@@ -18,6 +18,7 @@ from dlcompiler.schedule.legality.obligations import obligations
 from dlcompiler.schedule.state import JSON
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
+from dlcompiler.target.presets import NO_VECTORS
 
 Severity = Literal["high", "medium", "low"]
 
@@ -28,7 +29,7 @@ class Finding:
 
     stage: str
     path: str
-    """Of the loop in its stage; '' for the stage."""
+    """Path of the loop in its stage; '' if the finding is about the whole stage."""
     text: str
     """One sentence, with the numbers."""
     severity: Severity
@@ -42,7 +43,7 @@ class Rule:
 
     name: str
     source: str
-    """Where it comes from: paper and section, or manual."""
+    """The publication that describes the effect: paper and section, or manual."""
     find: Callable[[Subject], Iterator[Finding]]
 
 
@@ -58,7 +59,7 @@ class Subject:
 
     @cached_property
     def parents(self) -> Mapping[Nest, Nest]:
-        """The loop around each loop; around the outermost ones, the program."""
+        """Each loop mapped to the loop around it, or to the program for an outermost loop."""
         root = self.footprint.root
         return {child: nest for nest in root.walk() for child in nest.children}
 
@@ -72,7 +73,7 @@ class Subject:
 
     @cached_property
     def innermost(self) -> list[Nest]:
-        """The loops without a loop inside, those of intrinsics apart: nothing can change them."""
+        """The loops without a loop inside; not those of intrinsics, which no step can change."""
         return [nest for nest in self.footprint.nests if not nest.children and self.name(nest)[1]]
 
     def name(self, nest: Nest) -> tuple[str, str]:
@@ -102,9 +103,10 @@ class Subject:
     # -- accesses ----------------------------------------------------------------------------------
 
     def stride(self, item: Reference, nest: Nest) -> int | None:
-        """Return how far an access moves from one iteration to the next; None: not evenly.
+        """Return the stride of an access in a loop [element]; None if it has no constant stride.
 
-        In elements; of a fused loop, without the steps at which an outer axis goes on.
+        In a fused loop this is the stride of the innermost axis: the jumps where an outer axis
+        advances are not counted.
         """
         if nest.loop is None or not item.is_affine:
             return None
@@ -125,22 +127,34 @@ class Subject:
         return self.footprint.accesses.analyzer.vars_of(condition)
 
     def writes(self, nest: Nest) -> list[Reference]:
-        """Return the stores of a loop that are in no loop inside."""
+        """Return the stores that are directly in a loop, not in one of its inner loops."""
         return [item for item in nest.own if item.access.is_write]
 
     def written(self, nest: Nest) -> Buffer | None:
-        """Return the buffer that the first of these is to."""
+        """Return the buffer of the first store directly in a loop."""
         return next((item.access.buffer for item in self.writes(nest)), None)
+
+    # -- vectors -----------------------------------------------------------------------------------
+
+    @property
+    def emits_vectors(self) -> bool:
+        """Whether generated code contains vectors; in C, the user's compiler decides."""
+        return "vectors" in self.target.emits
+
+    def lanes(self, dtype: str) -> int:
+        """Return the number of elements in one vector of the generated code; 1 without vectors."""
+        has_vectors = self.emits_vectors and self.target.vector_extension != NO_VECTORS.name
+        return self.target.lanes(dtype) if has_vectors else 1
 
     # -- work --------------------------------------------------------------------------------------
 
     @cached_property
     def counts(self) -> Mapping[Stmt, StoreCount]:
-        """How often each store is made."""
+        """How often each store is executed."""
         return {count.store: count for count in count_stores(self.footprint)}
 
     def operations(self, nest: Nest) -> int:
-        """Return how many operations a loop computes, in all its runs; [1]."""
+        """Return the number of operations of a loop, summed over all its runs; [1]."""
         return sum(self.count_of(item).operations for item in self._all_writes(nest))
 
     @cached_property
@@ -149,7 +163,7 @@ class Subject:
         return max(self.operations(self.footprint.root), 1)
 
     def count_of(self, item: Reference) -> StoreCount:
-        """Return how often a store is made."""
+        """Return how often a store is executed."""
         return self.counts[item.access.statement]
 
     def _all_writes(self, nest: Nest) -> list[Reference]:
@@ -158,14 +172,14 @@ class Subject:
         ]
 
     def share(self, nest: Nest) -> float:
-        """Return which part of the program's operations and stores is in a loop."""
+        """Return the fraction of the program's operations and stores that is in a loop."""
         return self._work(nest) / max(self._work(self.footprint.root), 1)
 
     def _work(self, nest: Nest) -> int:
         counts = map(self.count_of, self._all_writes(nest))
         return sum(count.operations + count.times for count in counts)
 
-    # -- what to try -------------------------------------------------------------------------------
+    # -- suggested steps ---------------------------------------------------------------------------
 
     def step(self, primitive: str, stage: str, **args: JSON) -> Step | None:
         """Return a step if it is legal and leaves no pending obligation."""
@@ -177,8 +191,8 @@ class Subject:
             return None
         if not attempt.verdict or attempt.state is None:
             return None
-        is_owing = set(obligations(attempt.state)) - set(self.schedule.obligations)
-        return None if is_owing else step
+        pending = set(obligations(attempt.state)) - set(self.schedule.obligations)
+        return None if pending else step
 
     def first(self, *steps: Step | None) -> Step | None:
         """Return the first step that is not None."""

@@ -13,7 +13,7 @@ from dlcompiler.analysis.operations import solutions
 from dlcompiler.schedule import Step
 
 LEAST_WASTE = 0.05
-"""Least part of idle lanes that is reported."""
+"""Least fraction of unused lanes that is reported."""
 OPERAND_REGISTERS = 2
 """Registers for operands, besides the sums: one row, one broadcast element."""
 
@@ -26,7 +26,9 @@ def tail_waste(subject: Subject) -> Iterator[Finding]:
         buffer = subject.written(nest)
         if buffer is None:
             continue
-        lanes = subject.target.lanes(buffer.dtype)
+        lanes = subject.lanes(buffer.dtype)
+        if lanes == 1:
+            continue
         vectors = math.ceil(nest.trips / lanes)
         waste = 1 - _used(subject, nest) * nest.trips / (vectors * lanes)
         if waste < LEAST_WASTE:
@@ -60,12 +62,12 @@ def _whole_vectors(subject: Subject, nest: Nest, lanes: int) -> Step | None:
 
 
 def not_vectorized(subject: Subject) -> Iterator[Finding]:
-    """Find innermost data loops that could be vectors."""
+    """Find innermost data loops that could be vectorized."""
     for nest in subject.innermost:
         buffer = subject.written(nest)
         if nest.loop is None or nest.loop.kind != "serial" or buffer is None:
             continue
-        lanes = subject.target.lanes(buffer.dtype)
+        lanes = subject.lanes(buffer.dtype)
         if subject.is_reduction(nest) or nest.trips < lanes or lanes == 1:
             continue
         if any(subject.stride(item, nest) != 1 for item in subject.writes(nest)):
@@ -77,21 +79,23 @@ def not_vectorized(subject: Subject) -> Iterator[Finding]:
         stage, path = subject.name(nest)
         yield Finding(
             stage, path,
-            f"{path} stores {nest.trips:,} neighbours one by one, while a vector of the target "
-            f"holds {lanes}: vectorize it",
+            f"{path} stores {nest.trips:,} adjacent elements one at a time, but a vector register "
+            f"of the target holds {lanes}: vectorize the loop",
             "high", _vectorize(subject, stage, path, nest.trips, lanes),
         )  # fmt: skip
 
 
 def _vectorize(subject: Subject, stage: str, path: str, trips: int, lanes: int) -> Step | None:
-    """Return the step to vectors, or to a loop short enough for them."""
+    """Return the step that vectorizes a loop, or that splits it to the length of a vector."""
     widest = max(subject.target.limits.get("max_lanes", 64), lanes)
     vectors = subject.step("vectorize", stage, axis=path) if trips <= widest else None
     return subject.first(vectors, subject.step("split", stage, axis=path, factor=lanes))
 
 
 def register_pressure(subject: Subject) -> Iterator[Finding]:
-    """Find tiles of sums that are more than the registers hold."""
+    """Find tiles whose sums need more registers than the target has."""
+    if not subject.emits_vectors:
+        return
     registers = subject.target.vector_registers
     for nest in subject.footprint.nests:
         inside = [each for each in nest.walk() if each is not nest]
@@ -104,16 +108,18 @@ def register_pressure(subject: Subject) -> Iterator[Finding]:
                 continue
             if subject.footprint.whole_of(nest, buffer).elements != item.elements:
                 continue
-            lanes = subject.target.lanes(buffer.dtype) if "vectorized" in kinds else 1
+            lanes = subject.lanes(buffer.dtype) if "vectorized" in kinds else 1
+            unit = "vectors" if lanes > 1 else "elements"
             sums = math.ceil(item.elements / lanes)
             if sums + OPERAND_REGISTERS <= registers:
                 continue
             stage, path = subject.name(nest)
             yield Finding(
                 stage, path,
-                f"one iteration of {path} adds to {sums} vectors of {buffer.name}, and with "
-                f"{OPERAND_REGISTERS} more for what it reads they exceed the {registers} registers:"
-                " sums go to memory and back; make the tile inside smaller",
+                f"one iteration of {path} adds to {sums} {unit} of {buffer.name}: with "
+                f"{OPERAND_REGISTERS} for its operands it needs {sums + OPERAND_REGISTERS} "
+                f"registers, and the target has {registers}, so that sums are stored and loaded "
+                "again; make the tile inside smaller",
                 "high",
             )  # fmt: skip
 
@@ -121,7 +127,7 @@ def register_pressure(subject: Subject) -> Iterator[Finding]:
 RULES = (
     Rule(
         "vector tail waste",
-        "Halide, TailStrategy in Schedule.h: what becomes of the last vector",
+        "Halide, TailStrategy in Schedule.h: how the last, incomplete vector is computed",
         tail_waste,
     ),
     Rule(

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypedDict
 
+from dlcompiler.ir.operations import BinaryOp, fold_index
 from dlcompiler.views.loops.iteration_space import Formula, IterationSpace, SpaceTensor
 
 MOST_POINTS = 4096
@@ -29,16 +32,16 @@ class Touched(TypedDict):
     """Whether all products of `spans` are touched."""
 
 
+_INDEX_OPERATIONS: dict[str, BinaryOp] = {
+    "+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "floormod",
+    "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max",
+    "bitand": "bitand", "bitor": "bitor", "bitxor": "bitxor", "shl": "shl", "shr": "shr",
+}  # fmt: skip
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b, "%": lambda a, b: a % b,
-    "truncdiv": lambda a, b: int(a / b), "truncmod": lambda a, b: int(math.fmod(a, b)),
-    "min": min, "max": max,
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    **{name: partial(fold_index, op) for name, op in _INDEX_OPERATIONS.items()},
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
     "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b),
-    "bitand": lambda a, b: a & b, "bitor": lambda a, b: a | b, "bitxor": lambda a, b: a ^ b,
-    "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
 }  # fmt: skip
 OPERATIONS = tuple(_OPERATIONS)
 """What a formula may do with two values; the page has the same."""

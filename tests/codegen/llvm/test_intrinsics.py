@@ -187,7 +187,9 @@ def test_a_tile_of_doubles(dtype):
 
 def test_neighbours_that_are_apart_are_a_mistake_of_ours():
     w = Function(Module(DebugInfo("f"), HOST.triple), "f", 1)
-    with pytest.raises(InternalError, match="an intrinsic reads neighbours that are apart"):
+    with pytest.raises(
+        InternalError, match="the elements of an intrinsic's vector are not adjacent"
+    ):
         Box("%p", (4, 4), (1, 4), "float32").load(w, 4, 0, 0)
 
 

@@ -4,13 +4,18 @@
 
 const MOST_POINTS = 4096;
 
-const floorDiv = (a, b) => Math.floor(a / b);
+// As in the loop IR, a division by 0 and its remainder are 0.
+const floorDiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
+const truncDiv = (a, b) => (b === 0 ? 0 : Math.trunc(a / b));
+const truncMod = (a, b) => (b === 0 ? 0 : a % b);
+const floorMod = (a, b) => (b === 0 ? 0 : a - b * floorDiv(a, b));
 const OPERATIONS = {
   "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b,
-  "//": floorDiv, "%": (a, b) => a - b * floorDiv(a, b),
-  truncdiv: (a, b) => Math.trunc(a / b), truncmod: (a, b) => a % b, min: Math.min, max: Math.max,
+  "//": floorDiv, "%": floorMod,
+  truncdiv: truncDiv, truncmod: truncMod, min: Math.min, max: Math.max,
   "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
-  "==": (a, b) => a === b, "!=": (a, b) => a !== b, and: (a, b) => a && b, or: (a, b) => a || b,
+  "==": (a, b) => a === b, "!=": (a, b) => a !== b,
+  and: (a, b) => Boolean(a && b), or: (a, b) => Boolean(a || b),
   bitand: (a, b) => a & b, bitor: (a, b) => a | b, bitxor: (a, b) => a ^ b,
   shl: (a, b) => a << b, shr: (a, b) => a >> b,
 };

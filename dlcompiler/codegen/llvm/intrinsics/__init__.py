@@ -1,7 +1,7 @@
-"""The machine code of tensor intrinsics: one emitter for each kind, by its name.
+"""Generate the machine code of tensor intrinsics, with one emitter for each kind.
 
-An emitter writes the instructions of one call. It gets where the regions of the call begin and how
-far apart their elements are, and has to compute what the call declares: `measurement.verify`
+An emitter writes the instructions of one call. It gets the addresses, shapes and strides of the
+call's regions. The instructions must compute what the intrinsic declares; `measurement.verify`
 compares the two.
 """
 
@@ -23,7 +23,7 @@ REGISTRY: Registry[Emitter] = Registry(
         "dot4": "dlcompiler.codegen.llvm.intrinsics.dot4:emit",
     },
 )
-"""Name of an emitter -> where it is, loaded when first used."""
+"""Emitters by name; a module is imported when its emitter is first used."""
 
 
 def write(addresses: Addresses, call: IntrinsicCall) -> None:
@@ -32,7 +32,7 @@ def write(addresses: Addresses, call: IntrinsicCall) -> None:
     Raises
     ------
     TargetError
-        If nothing of this name carries it out.
+        If no emitter has the name that the call gives.
     """
     part = call.part
     if not isinstance(part, str) or part not in REGISTRY:

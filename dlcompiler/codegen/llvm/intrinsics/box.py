@@ -1,4 +1,4 @@
-"""Regions of buffers as an emitter sees them: a pointer, a shape, and distances."""
+"""Regions of buffers as emitters get them: a pointer, a shape and strides."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dlcompiler.errors import InternalError, TargetError
 
 @dataclass(frozen=True)
 class Box:
-    """A region of a buffer."""
+    """A rectangular region of a buffer."""
 
     pointer: str
     """Operand: the address of its first element."""
     shape: tuple[int, ...]
     """Elements along each dimension; [1]."""
     strides: tuple[int | str, ...]
-    """Distance of neighbours along each, numbers or operands; [elements]."""
+    """Stride of each dimension, a number or an LLVM operand; [elements]."""
     dtype: str
 
     def address(self, w: Function, *place: int | str) -> str:
-        """Write the address of the element at a place, whose parts are numbers or operands."""
+        """Write the address of an element; its indices are numbers or LLVM operands."""
         total: int | str = 0
         for index, stride in zip(place, self.strides, strict=True):
             total = _sum(w, total, _product(w, index, stride))
@@ -35,32 +35,32 @@ class Box:
         return w.pure(f"getelementptr inbounds {element}, ptr {self.pointer}, i64 {total}")
 
     def load(self, w: Function, lanes: int, *place: int | str) -> str:
-        """Write a load of `lanes` neighbours along the last dimension, from a place on."""
-        self._require_neighbours(lanes)
+        """Write a load of `lanes` adjacent elements of the last dimension, from `place` on."""
+        self._require_adjacent(lanes)
         type_ = value_type(dtypes.with_lanes(self.dtype, lanes))
         return w.value(f"load {type_}, ptr {self.address(w, *place)}, {self._alignment}")
 
     def store(self, w: Function, value: str, lanes: int, *place: int | str) -> None:
-        """Write a store of `lanes` neighbours along the last dimension, from a place on."""
-        self._require_neighbours(lanes)
+        """Write a store of `lanes` adjacent elements of the last dimension, from `place` on."""
+        self._require_adjacent(lanes)
         type_ = value_type(dtypes.with_lanes(self.dtype, lanes))
         w.effect(f"store {type_} {value}, ptr {self.address(w, *place)}, {self._alignment}")
 
-    def _require_neighbours(self, lanes: int) -> None:
+    def _require_adjacent(self, lanes: int) -> None:
         if lanes > 1 and self.strides[-1] != 1:
             raise InternalError(
-                "generate LLVM code", "an intrinsic reads neighbours that are apart",
+                "generate LLVM code", "the elements of an intrinsic's vector are not adjacent",
                 got=f"strides {self.strides}",
             )  # fmt: skip
 
     @property
     def _alignment(self) -> str:
-        """What a caller's array promises: that of an element."""
+        """The alignment of one element: a caller's array guarantees no more."""
         return f"align {dtypes.bytes_of(self.dtype)}"
 
 
 def require(holds: bool, what: str, *boxes: Box) -> None:
-    """Refuse operands that an emitter has no instructions for; `what` says what it computes.
+    """Refuse operands that an emitter does not support; `what` names what it computes.
 
     Raises
     ------
@@ -76,11 +76,11 @@ def require(holds: bool, what: str, *boxes: Box) -> None:
 
 
 Emitter: TypeAlias = Callable[..., None]
-"""``emitter(w, mode, write, *reads)`` writes a call of this mode."""
+"""``emitter(w, mode, write, *reads)`` writes the instructions of a call in a mode."""
 
 
 def lanes_for(w: Function, dtype: str, count: int) -> int:
-    """Return how many lanes to compute `count` elements with: as many as fit and divide it."""
+    """Return the largest number of lanes that fits a vector register and divides `count`."""
     lanes = max(w.module.vector_bits // dtypes.bits(dtype), 1)
     while count % lanes:
         lanes //= 2

@@ -1,6 +1,6 @@
 """Dot products of four 8-bit integers each, summed in 32 bits: exact, without saturation.
 
-``C[j] += X[g, q] * W[g, j, q]`` with q < 4 and signed W. What does it, for each g:
+``C[j] += X[g, q] * W[g, j, q]`` with q < 4 and signed W. The instructions for each g are:
 
 ==================================  ===============================================================
 x86 with VNNI, unsigned X           ``vpdpbusd``: four products and the sum, on 32 bits
@@ -11,7 +11,7 @@ others                              products on 32 bits, by LLVM's generic vecto
 ==================================  ===============================================================
 
 ``vpmaddubsw`` is not used: it saturates sums of pairs at 16 bits (255·127 + 255·127 does not fit).
-No sum of pairs leaves 32 bits here; the sums of many wrap, as those of the declaration do.
+Here a sum of a pair always fits 32 bits. Sums over all g may wrap, as in the declaration.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dlcompiler.codegen.llvm.writer import Function, Module
 from dlcompiler.ir import IntrinsicMode
 
 PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
-"""Name of the instruction that adds pairs of products, by the sums it makes."""
+"""LLVM's name of the instruction that adds pairs of products, by its number of sums."""
 NEEDS = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
 def emit(w: Function, mode: IntrinsicMode, write: Box, *reads: Box) -> None:
-    """Write the instructions: `reads` are X and W, none for a reset."""
+    """Write the instructions; `reads` are X and W, and empty for a reset."""
     require(_fits(write, *reads), "sums of four products of 8 bits", write, *reads)
     count = write.shape[0]
     lanes = lanes_for(w, "int32", count)
@@ -57,7 +57,7 @@ def _fits(write: Box, *reads: Box) -> bool:
 
 @dataclass(frozen=True)
 class _Part:
-    """As many dot products as a vector holds, from `start` on."""
+    """The dot products of one vector of results: `lanes` of them, from element `start`."""
 
     start: int
     lanes: int
@@ -65,7 +65,7 @@ class _Part:
     weights: Box
 
     def numbers(self, w: Function, group: int) -> tuple[str, str]:
-        """Write the loads of 8-bit numbers: those of X for each dot product, and of W."""
+        """Write the loads of a group: four numbers of X, repeated for each lane, and those of W."""
         four = w.value(f"load i32, ptr {self.x.address(w, group, 0)}, align 1")
         words = splat(w, four, "int32", self.lanes)
         type_, bytes_ = _type("int32", self.lanes), _type("int8", 4 * self.lanes)
@@ -92,12 +92,12 @@ def _dots(w: Function, total: str, part: _Part) -> str:
             products = w.value(f"mul {_type(width, wide)} {a}, {b}")
         sums = w.value(f"add {_type('int32', wide)} {sums}, {products}")
     while wide > lanes:
-        sums, wide = _neighbours_added(w, sums, wide), wide // 2
+        sums, wide = _adjacent_added(w, sums, wide), wide // 2
     return w.value(f"add {_type('int32', lanes)} {total}, {sums}")
 
 
 def _fused(module: Module, lanes: int) -> str | None:
-    """Return the instruction that does all at once, where the machine has it."""
+    """Return the name of ``vpdpbusd`` for this many lanes, or None if the target lacks it."""
     is_256 = bool({"avxvnni"} & module.features) or {"avx512vnni", "avx512vl"} <= module.features
     has = {4: is_256, 8: is_256, 16: "avx512vnni" in module.features}.get(lanes, False)
     return f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if has else None
@@ -105,7 +105,8 @@ def _fused(module: Module, lanes: int) -> str | None:
 
 def _dots_fused(w: Function, total: str, part: _Part, name: str) -> str:
     type_, bytes_ = _type("int32", part.lanes), _type("int8", 4 * part.lanes)
-    # LLVM 22 takes vectors of 8 bits; it reads this older form as well.
+    # LLVM 22 takes vectors of 8-bit integers, but still accepts this older form with 32-bit ones,
+    # which earlier versions need.
     symbol = w.module.declare(name, type_, f"{type_}, {type_}, {type_}")
     for group in range(part.x.shape[0]):
         x, weights = (
@@ -121,7 +122,7 @@ def _has_pairs(module: Module, lanes: int) -> bool:
 
 
 def _pair_sums(w: Function, a: str, b: str, lanes: int) -> str:
-    """Add the products of neighbours: of 4·lanes numbers of 16 bits, in two instructions."""
+    """Multiply 4·lanes numbers of 16 bits and add adjacent products, in two instructions."""
     type_, whole = _type("int16", 2 * lanes), _type("int16", 4 * lanes)
     sums = _type("int32", lanes)
     symbol = w.module.declare(f"llvm.x86.{PAIRS[lanes]}", sums, f"{type_}, {type_}")
@@ -136,7 +137,7 @@ def _pair_sums(w: Function, a: str, b: str, lanes: int) -> str:
     return w.pure(f"shufflevector {sums} {halves[0]}, {sums} {halves[1]}, {chosen}")
 
 
-def _neighbours_added(w: Function, sums: str, count: int) -> str:
+def _adjacent_added(w: Function, sums: str, count: int) -> str:
     type_ = _type("int32", count)
     if count == 2:
         even, odd = (w.pure(f"extractelement {type_} {sums}, i64 {n}") for n in (0, 1))

@@ -1,6 +1,6 @@
-"""A tile of a matrix product that stays in registers: outer products, one for each k.
+"""Generate a matrix product whose tile of C stays in registers: an outer product for each k.
 
-``C[i, j] += A[i, k] * B[k, j]``, or without i, of one row. For each k a vector of B is multiplied
+``C[i, j] += A[i, k] * B[k, j]``; without i, C is one row. For each k a vector of B is multiplied
 by each element of a column of A, which is copied to all lanes, and added to the tile in one
 instruction where the machine has it (``vfmadd231ps`` of x86 with FMA, ``fmla`` of AArch64), else in
 two.
@@ -21,11 +21,11 @@ from dlcompiler.codegen.llvm.writer import Function
 from dlcompiler.ir import IntrinsicMode
 
 MAX_COPIES = 8
-"""Values of k whose code is repeated; of more, there is a loop."""
+"""Greatest number of values of k whose code is unrolled; more are computed in a loop."""
 
 
 def emit(w: Function, mode: IntrinsicMode, write: Box, *reads: Box) -> None:
-    """Write the tile's instructions: `reads` are A and B, none for a reset."""
+    """Write the instructions of a tile; `reads` are A and B, and empty for a reset."""
     require(_fits(write, *reads), "tiles of products of float32 or float64", write, *reads)
     tile = _Tile.of(w, write)
     zero = constant(0, dtypes.with_lanes(write.dtype, tile.lanes))
@@ -55,7 +55,7 @@ class _Tile:
     dtype: str
     lanes: int
     places: tuple[tuple[int, ...], ...]
-    """Where in the tile each vector begins."""
+    """The indices in the tile of the first element of each vector."""
 
     @staticmethod
     def of(w: Function, write: Box) -> _Tile:
@@ -72,11 +72,13 @@ class _Tile:
 
 
 def _products(w: Function, tile: _Tile, sums: list[str], a: Box, b: Box) -> list[str]:
-    """Add the outer products of all k to the tile."""
+    """Write the outer products of all k; return the new sums."""
     count = b.shape[0]
     copies = next(n for n in range(MAX_COPIES, 0, -1) if count % n == 0)
     if copies == count:
         return _steps(w, tile, sums, a, b, "0", count)
+    # The sums are phi nodes, not a stack buffer, so that they stay in registers. Their slots are
+    # filled last, when the values of the next iteration have names.
     head, done, before = w.name("tile.loop"), w.name("tile.end"), w.block
     w.jump(head)
     w.open(head)
@@ -97,7 +99,7 @@ def _products(w: Function, tile: _Tile, sums: list[str], a: Box, b: Box) -> list
 def _steps(
     w: Function, tile: _Tile, sums: list[str], a: Box, b: Box, first: str, copies: int
 ) -> list[str]:
-    """Add the outer products of `copies` values of k, from `first` on."""
+    """Write the outer products of `copies` values of k, from `first` on; return the new sums."""
     for n in range(copies):
         k: int | str = n if first == "0" else w.pure(f"add nuw nsw i64 {first}, {n}")
         columns: dict[int, str] = {}
