@@ -11,6 +11,7 @@ from dlcompiler import ops
 from dlcompiler.autotune import LocalPool, tune
 from dlcompiler.errors import InternalError
 from dlcompiler.measurement.candidates import Ceiling
+from dlcompiler.ops import by_device
 from dlcompiler.pipeline import build
 from dlcompiler.runtime.source import Text
 from dlcompiler.space import Workload
@@ -52,8 +53,11 @@ def test_a_run_is_stopped_in_the_middle_of_a_measurement():
 # -- faults -------------------------------------------------------------------------------------
 
 
-def measured(**changes):
-    """Return what comes of the default config of a changed operator, for 8 x 8 x 8."""
+def measured(schedule=None, **changes):
+    """Measure the default config of a changed operator, for 8 x 8 x 8."""
+    if schedule is not None:
+        way = dataclasses.replace(MATMUL.schedules["cpu"], apply=schedule)
+        changes["schedules"] = by_device({"cpu": way})
     operator = dataclasses.replace(MATMUL, **changes)
     workload = MATMUL.workload(m=8, n=8, k=8)
     ceiling = Ceiling(build_s=20.0, run_s=2.0)
@@ -71,7 +75,7 @@ def test_what_the_schedule_refuses_is_refused():
     def schedule(s, outs, cfg, target):
         s[outs[0]].split(outs[0].op.axis[0], -1)
 
-    result = measured(schedule=schedule)
+    result = measured(schedule)
     assert result.outcome == "refused"
     assert result.message.startswith("split C.i: factor must be at least 1")
 
@@ -80,7 +84,7 @@ def test_a_bug_of_the_compiler_is_a_build_error():
     def schedule(s, outs, cfg, target):
         raise InternalError("lower C", "a pass lost a store")
 
-    result = measured(schedule=schedule)
+    result = measured(schedule)
     assert result.outcome == "build error"
     assert result.message.startswith("lower C: a pass lost a store")
 

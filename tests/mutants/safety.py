@@ -175,16 +175,16 @@ def checked_when_it_is_over(patch: Patch) -> None:
     """The checks of a stage stand behind its loops."""
     before = IndexChecks.before
 
-    def wrong(original, self, stage, bounds, checks):
-        own = original(self, stage, bounds, checks)
-        found = before(checks, self.bodies[stage.name])
+    def wrong(original, builder, stage, bounds, checks):
+        own = original(builder, stage, bounds, checks)
+        found = before(checks, builder.bodies[stage.name])
         if found is None:
             return own
-        self.axes[checks.origin] = frozenset()
+        builder.axes[checks.origin] = frozenset()
         return Seq((own, found))
 
     patch.method("lowering.index_checks:IndexChecks", "before", lambda original, *args: None)
-    patch.method("lowering.nest:_Builder", "own_nest", wrong)
+    patch.function("lowering.nest:_own_nest", wrong)
 
 
 @SAFETY(CHECKS, tests="lowering/test_index_checks.py")

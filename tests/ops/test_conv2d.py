@@ -157,7 +157,7 @@ def test_nan_and_infinity_reach_the_windows_that_read_them():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [({"layout": "CHWN"}, "no such layout"), ({"layout": "NCHW16c"}, "does not divide"),
-     ({"block": 7}, "block is not"), ({"dtype": "int8", "epilogue": "gelu"}, "one of floats")],
+     ({"block": 7}, "block is not one"), ({"dtype": "int8", "epilogue": "gelu"}, "needs floats")],
 )  # fmt: skip
 def test_refusals(change, problem):
     with pytest.raises(TuningError, match=problem):

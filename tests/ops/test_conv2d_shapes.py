@@ -69,9 +69,9 @@ def test_images_are_framed_and_cut():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"h": -1}, "h is not a number"), ({"kernel": 0}, "kernel is not a number"),
-        ({"kernel": (1, 2, 3)}, "kernel is not a number"), ({"stride": True}, "stride is not"),
-        ({"padding": 1.5}, "padding is not"), ({"groups": 4}, "do not divide the channels"),
+        ({"h": -1}, "h is out of range"), ({"kernel": 0}, "kernel is out of range"),
+        ({"kernel": (1, 2, 3)}, "kernel is not an int"), ({"stride": True}, "stride is not an int"),
+        ({"padding": 1.5}, "padding is not an int"), ({"groups": 4}, "do not divide the channels"),
         ({"dtype": "int32"}, "not a dtype"), ({"epilogue": "bias+x"}, "no such step"),
     ],
 )  # fmt: skip

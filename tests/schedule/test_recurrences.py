@@ -318,7 +318,7 @@ def test_a_step_in_shared_memory():
     assert "allocate s1: float32[1, 4] in shared" in text
     assert text.count("barrier") == 2
     checked(s, r)
-    with pytest.raises(TargetError, match="a CPU has no blocks and threads"):
+    with pytest.raises(TargetError, match="a CPU has no device threads"):
         build(s, r.args)
 
 

@@ -210,12 +210,12 @@ def test_a_look_up_is_measured_at_indices_that_name_elements():
 
 def test_what_would_fill_the_memory_is_refused():
     view = finished(Explorer.write("B[i, j] = A[i, j] + 1.0\nA: [100000, 100000]"))
-    assert "too large to be run beside a notebook" in view["status"]["text"]
+    assert "too large for a run from a notebook" in view["status"]["text"]
 
 
 def test_a_symbolic_shape_is_refused():
     view = finished(Explorer.write("B[i] = A[i] + 1.0\nA: [n]"))
-    assert "shape is not known" in view["status"]["text"]
+    assert "its shape has symbols" in view["status"]["text"]
 
 
 def test_cancel_ends_a_long_kernel():

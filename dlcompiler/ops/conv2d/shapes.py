@@ -260,12 +260,14 @@ def _padding(op: str, value: Any) -> tuple[int, int, int, int]:
 
 def _require(op: str, name: str, value: Any, least: int, most: int) -> None:
     if type(value) is not int or not least <= value <= most:
-        raise refused(op, name, value, f"an int from {least} to {most}")
+        problem = "out of range" if type(value) is int else "not an int"
+        expected = f"an int from {least} to {most}"
+        raise TuningError(op, f"{name} is {problem}", got=repr(value), expected=expected)
 
 
 def refused(op: str, name: str, value: Any, expected: str) -> TuningError:
-    """Return the error for a parameter that is out of range."""
-    return TuningError(op, f"{name} is out of range", got=repr(value), expected=expected)
+    """Return the error for a parameter that is not one of its choices."""
+    return TuningError(op, f"{name} is not one of the choices", got=repr(value), expected=expected)
 
 
 def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:

@@ -36,7 +36,8 @@ def unrolling():
         return Space(workload, [Knob("row", (1, 4, 8)), Knob("column", (2, 8))])
 
     item = ops.operator("elementwise")
-    return dataclasses.replace(item, define=define, schedule=schedule, space=space)
+    way = dataclasses.replace(item.schedules["cpu"], apply=schedule, space=space)
+    return dataclasses.replace(item, define=define, schedules=ops.by_device({"cpu": way}))
 
 
 @pytest.fixture

@@ -461,7 +461,7 @@ def test_what_cannot_roll_is_refused_where_it_is_lowered(monkeypatch):
     s, P, _ = read_through(lambda x, k: x * 2 + k)
     s[P].rolling_buffer()
     reason = Illegal("limit", "P cannot keep what it needs", because="of this test", hint="none")
-    monkeypatch.setattr("dlcompiler.lowering.nest.moving_window", lambda *_: reason)
+    monkeypatch.setattr("dlcompiler.lowering.loop_builder.moving_window", lambda *_: reason)
     with pytest.raises(ScheduleError) as error:
         lower(s, [s.stages[0].state.tensor, s.outputs[0]])
     assert str(error.value) == (
