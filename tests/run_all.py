@@ -28,7 +28,9 @@ def main(arguments: list[str]) -> int:
     environment = {**ONE_BLAS_THREAD, **os.environ}
     if is_whole and not os.environ.get("CI"):
         environment.setdefault("DLCOMPILER_TEST_SHARE", str(SHARE))
-    command = [sys.executable, "-m", "pytest", "-n", str(min(_core_count(), MOST_WORKERS))]
+    # One process more than cores: tests of browsers, workers and kernels wait for other processes.
+    workers = min(_core_count() + 1, MOST_WORKERS)
+    command = [sys.executable, "-m", "pytest", "-n", str(workers)]
     # A process whose tests are done takes over half of those that another one has left, from the
     # end of its queue: neighbours stay together, with what they share (a server, a notebook).
     command += ["--dist", "worksteal", f"--junit-xml={REPORT}", "--durations=10"]
