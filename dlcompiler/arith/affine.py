@@ -34,7 +34,7 @@ class Term:
         return self.parts[0] if len(self.parts) == 1 else reduce(_times, self.parts)
 
     def without(self, part: Expr) -> Affine:
-        """Return the term divided by `part`, which it contains."""
+        """Return the term divided by `part`, which must be one of its parts."""
         position = next(n for n, other in enumerate(self.parts) if other is part)
         return Affine.of_product((*self.parts[:position], *self.parts[position + 1 :]), self.factor)
 
@@ -48,24 +48,24 @@ class Affine:
 
     @staticmethod
     def of_constant(value: int) -> Affine:
-        """Return a number."""
+        """Return the form of a number: it has no terms."""
         return Affine({}, value)
 
     @staticmethod
     def of_atom(atom: Expr) -> Affine:
-        """Return one atom."""
+        """Return the form that consists of one atom."""
         return Affine({atom_key(atom): Term((atom,), 1)})
 
     @staticmethod
     def of_product(parts: tuple[Expr, ...], factor: int) -> Affine:
-        """Return `factor` times the product of `parts`, which are no products themselves."""
+        """Return `factor` times the product of `parts`; none of them may be a product itself."""
         if not parts:
             return Affine.of_constant(factor)
         return Affine({_product_key(parts): Term(parts, factor)})
 
     @property
     def is_constant(self) -> bool:
-        """Tell whether no atom is left."""
+        """Tell whether the form has no atoms."""
         return not self.terms
 
     def plus(self, other: Affine, factor: int = 1) -> Affine:
@@ -103,7 +103,7 @@ class Affine:
         return result
 
     def _is_long_with(self, other: Affine) -> bool:
-        """Tell whether a product has too many terms, or a factor that is already too long."""
+        """Tell whether ``self * other``, multiplied out, would be too long."""
         if len(self.terms) * len(other.terms) > MAX_TERMS or self.degree + other.degree > MAX_PARTS:
             return True
         if max(len(form.terms) + bool(form.constant) for form in (self, other)) == 1:
@@ -113,13 +113,13 @@ class Affine:
 
     @property
     def degree(self) -> int:
-        """The parts of the longest term."""
+        """The largest number of parts in a term."""
         return max((len(term.parts) for term in self.terms.values()), default=0)
 
     def divide(self, divisor: Affine) -> tuple[Affine, Affine]:
         """Return (quotient, rest) with ``self == divisor * quotient + rest``.
 
-        Takes out every multiple of the longest term of `divisor`, which is no constant.
+        `divisor` must not be a constant. Every multiple of its longest term goes into the quotient.
         """
         lead = max(divisor.terms.values(), key=lambda term: (len(term.parts), term.factor > 0))
         wanted = Counter(map(atom_key, lead.parts))
@@ -137,8 +137,8 @@ class Affine:
     def split_by(self, divisor: int) -> tuple[Affine, Affine]:
         """Return (quotient, rest) with ``self == divisor * quotient + rest``.
 
-        The rest holds the terms whose factor `divisor` does not divide, and a constant in
-        ``[0, divisor)``.
+        The rest consists of the terms whose factor is not a multiple of `divisor`, and of a
+        constant in ``[0, divisor)``.
         """
         quotient, rest = {}, {}
         for key, term in self.terms.items():
@@ -165,9 +165,10 @@ class Affine:
 
 
 def is_same_sum(a: Expr, b: Expr) -> bool:
-    """Tell whether two expressions are equal, looking only into index arithmetic.
+    """Tell whether two expressions consist of the same index arithmetic on the same operands.
 
-    The affine form is built anew each time; all else is the same object when it did not change.
+    Index arithmetic is compared by structure, because each affine form builds new nodes. Any other
+    operand must be the same object.
     """
     pairs = [(a, b)]
     seen = set()
@@ -191,7 +192,7 @@ def _times(a: Expr, b: Expr) -> Expr:
 
 
 def _quotient(term: Term, lead: Term, wanted: Counter[AtomKey]) -> Affine | None:
-    """Return ``term / lead`` where that is a product; `wanted` holds the keys of lead's parts."""
+    """Return ``term / lead``, or None if not exact; `wanted` counts the atoms of `lead`."""
     if term.factor % lead.factor or len(term.parts) < len(lead.parts):
         return None
     missing = wanted.copy()
@@ -208,14 +209,14 @@ def _quotient(term: Term, lead: Term, wanted: Counter[AtomKey]) -> Affine | None
 
 
 def _product_key(parts: tuple[Expr, ...]) -> AtomKey:
-    """Return a value that is equal for equal products, whatever their order."""
+    """Return a key of a product, which does not depend on the order of the parts."""
     if len(parts) == 1:
         return atom_key(parts[0])
     return frozenset(Counter(map(atom_key, parts)).items())
 
 
 def atom_key(atom: Expr) -> AtomKey:
-    """Return a value that is equal for equal atoms."""
+    """Return a key of an atom: equal atoms have equal keys."""
     return id(atom) if isinstance(atom, Var) else structural_key(atom)
 
 

@@ -265,7 +265,7 @@ class Analyzer:
         return known[1]
 
     def where_running(self, *forms: Affine) -> Analyzer:
-        """Return an analyzer that knows that the loops over the variables of `forms` run.
+        """Return an analyzer that assumes that the loops over the variables of `forms` run.
 
         A loop over [0, n*m) runs only where n and m are not 0.
         """
@@ -283,7 +283,7 @@ class Analyzer:
         return self._running[positive]
 
     def _symbols_of(self, loop: Var) -> tuple[Var, ...]:
-        """Return the variables that are 0 nowhere where a loop runs, though their ranges hold 0."""
+        """Return the symbols with range [0, …) that cannot be 0 while a loop runs."""
         known = self._needed.get(loop)
         if known is None:
             extent = self.extents[loop]
@@ -299,7 +299,7 @@ class Analyzer:
 @law(compare("eq", binary("min", x, y), x), compare("eq", binary("max", x, y), y), when=(x <= y,))
 @law(compare("eq", binary("min", x, y), y), compare("eq", binary("max", x, y), x), when=(x >= y,))
 def extremum(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
-    """Return the minimum or maximum, where one operand is known to be the greater."""
+    """Return the minimum or maximum: one operand if it is known to be the result."""
     difference = a.plus(b, -1)
     if analyzer.decide("le", difference):
         return a if op == "min" else b
@@ -309,7 +309,7 @@ def extremum(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
 
 
 def bitwise(op: BinaryOp, a: Affine, b: Affine) -> Affine:
-    """Return ``&``, ``|`` or ``^``: a number of two numbers."""
+    """Return the form of ``a & b``, ``a | b`` or ``a ^ b``; constants are folded."""
     if a.is_constant and b.is_constant:
         return Affine.of_constant(fold_index(op, a.constant, b.constant))
     return Affine.of_atom(Binary(op, a.to_expr(), b.to_expr()))

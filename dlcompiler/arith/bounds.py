@@ -1,4 +1,4 @@
-"""Bound an operation on indices by the bounds of its operands: one rule, with its law, each."""
+"""Bound index operations by the bounds of their operands: one rule and one law per operation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def bounds_of_operation(op: BinaryOp, a: Interval, b: Interval) -> Interval:
 
 @law(x + y <= z + c, when=(x <= z, y <= c))
 def total(a: Interval, b: Interval) -> Interval:
-    """Add the ends."""
+    """Bound ``+``: add the lower ends, and add the upper ends."""
     return Interval(a.low + b.low, a.high + b.high)
 
 
 @law(x - y <= z - c, when=(x <= z, y >= c))
 def difference(a: Interval, b: Interval) -> Interval:
-    """Subtract the greatest from the least, and the least from the greatest."""
+    """Bound ``a - b`` by ``low(a) - high(b)`` and ``high(a) - low(b)``."""
     return Interval(a.low - b.high, a.high - b.low)
 
 
@@ -36,7 +36,7 @@ def difference(a: Interval, b: Interval) -> Interval:
     when=(x <= z, z <= y),
 )
 def product(a: Interval, b: Interval) -> Interval:
-    """Take the ends of the four products: between two ends a product lies between theirs."""
+    """Bound ``*`` by the smallest and the largest of the four products of ends."""
     return a.times(b)
 
 
@@ -44,7 +44,7 @@ def product(a: Interval, b: Interval) -> Interval:
 @law(x // d >= 0, x // d <= x, when=(x >= 0, d >= 0))
 @law(x // d <= binary("max", x, 0 - x), x // d >= binary("min", x, 0 - x))
 def quotient(a: Interval, b: Interval) -> Interval:
-    """Divide the ends by a known divisor; by any other, the quotient is not larger in size."""
+    """Bound ``//``: divide the ends by a constant; else ``abs(a // b) <= abs(a)``."""
     if b.low == b.high > 0:
         return a.floordiv(int(b.low))
     if a.low >= 0 and b.low >= 0:
@@ -57,7 +57,7 @@ def quotient(a: Interval, b: Interval) -> Interval:
 @law(x % d <= x, when=(d >= 0, x >= 0))
 @law(x % d >= binary("min", d + 1, 0), x % d <= binary("max", d - 1, 0))
 def remainder(a: Interval, b: Interval) -> Interval:
-    """Stay between 0 and the divisor and, where nothing is negative, not above the dividend."""
+    """Bound ``%`` by 0 and the divisor, and by the dividend if neither is negative."""
     least, most = min(b.low + 1, 0), max(b.high - 1, 0)
     if a.low >= 0 and b.low >= 0:
         return Interval(0, min(most, a.high))
@@ -66,13 +66,13 @@ def remainder(a: Interval, b: Interval) -> Interval:
 
 @law(binary("min", x, y) <= binary("min", z, c), when=(x <= z, y <= c))
 def minimum(a: Interval, b: Interval) -> Interval:
-    """Take the smaller ends."""
+    """Bound ``min`` by the smaller lower end and the smaller upper end."""
     return Interval(min(a.low, b.low), min(a.high, b.high))
 
 
 @law(binary("max", x, y) <= binary("max", z, c), when=(x <= z, y <= c))
 def maximum(a: Interval, b: Interval) -> Interval:
-    """Take the greater ends."""
+    """Bound ``max`` by the greater lower end and the greater upper end."""
     return Interval(max(a.low, b.low), max(a.high, b.high))
 
 
@@ -81,7 +81,7 @@ def maximum(a: Interval, b: Interval) -> Interval:
     binary("truncdiv", x, d) >= binary("min", x, 0 - x),
 )
 def truncated_quotient(a: Interval, b: Interval) -> Interval:
-    """Be at most as large in size as the dividend, whatever the divisor."""
+    """Bound ``truncdiv``: its absolute value is at most that of the dividend."""
     size = max(abs(a.low), abs(a.high))
     return Interval(-size, size)
 
@@ -90,7 +90,7 @@ def truncated_quotient(a: Interval, b: Interval) -> Interval:
     binary("truncmod", x, d) <= binary("max", x, 0), binary("truncmod", x, d) >= binary("min", x, 0)
 )
 def truncated_remainder(a: Interval, b: Interval) -> Interval:
-    """Stay between 0 and the dividend, whose sign it keeps."""
+    """Bound ``truncmod``: the result lies between 0 and the dividend."""
     return Interval(min(a.low, 0), max(a.high, 0))
 
 

@@ -247,7 +247,8 @@ def rewritten(expr: Expr) -> Expr | None:
     Parameters
     ----------
     expr
-        Its operands are simple already. No scalar index arithmetic: that has affine forms.
+        Its operands must be simplified. It must not be scalar index arithmetic, which the affine
+        form simplifies.
     """
     match expr:
         case Cast():
@@ -279,7 +280,7 @@ def operand_dtype(expr: Expr) -> str:
 
 
 def _shorter_cast(expr: Cast) -> Expr | None:
-    """Drop a conversion to the same dtype, and one to a dtype that holds every value on the way."""
+    """Drop a conversion to the same dtype, or the inner one of two if it loses nothing."""
     value = expr.value
     if value.dtype == expr.dtype:
         return value
@@ -289,10 +290,10 @@ def _shorter_cast(expr: Cast) -> Expr | None:
 
 
 def can_skip(source: str, way: str, target: str) -> bool:
-    """Tell whether a conversion from `source` over `way` to `target` can skip `way`.
+    """Tell whether a conversion from `source` via `way` to `target` can skip `way`.
 
-    Integers wrap where they become integers, and saturate where floats do: an integer must not
-    go over a float to an integer.
+    A conversion of an integer to an integer wraps, but that of a float to an integer saturates. So
+    a float between two integers cannot be skipped.
     """
     if dtypes.is_float(way) and not dtypes.is_float(source) and not dtypes.is_float(target):
         return False
@@ -301,7 +302,7 @@ def can_skip(source: str, way: str, target: str) -> bool:
 
 @cache
 def holds_all_of(wide: str, narrow: str) -> bool:
-    """Tell whether dtype `wide` holds each value of `narrow`; false if one of them is index."""
+    """Tell whether dtype `wide` holds each value of `narrow`; false if either is ``index``."""
     kinds = dtypes.family(wide), dtypes.family(narrow)
     if "index" in kinds:
         return False

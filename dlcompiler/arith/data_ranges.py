@@ -54,7 +54,7 @@ def data_range(
 
 
 def dtype_range(dtype: str) -> Interval:
-    """Return the values of an integer dtype or bool, no bounds for any other."""
+    """Return the range of an integer dtype or bool; other dtypes are unbounded."""
     if dtypes.is_bool(dtype):
         return Interval(0, 1)
     if dtype == "index" or not dtypes.is_int(dtype):

@@ -1,7 +1,7 @@
 """Simplify divisions of indices: each rule is a function, with the law that proves it.
 
-All rules are about a dividend ``q*d + r`` of which the multiples of the divisor d, which is
-positive, are taken out. Each rule covers ``//`` and ``%``.
+All rules divide ``q*d + r`` by a positive d, where ``q*d`` collects the multiples of d in the
+dividend. Each rule covers ``//`` and ``%``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Division:
     divisor: Affine
 
     def answer(self, quotient: Affine, rest: Affine) -> Affine:
-        """Return the quotient or the remainder, as `op` says."""
+        """Return `quotient` for a floordiv, and `rest` for a floormod."""
         return quotient if self.op == "floordiv" else rest
 
 
@@ -73,14 +73,14 @@ def _apply(rules: tuple[Rule, ...], division: Division, analyzer: Analyzer) -> A
     when=(d > 0,),
 )
 def multiples(division: Division) -> Affine:
-    """Take the multiples of the divisor out."""
+    """Simplify ``(q*d + r) // d`` to ``q + r // d``, and ``(q*d + r) % d`` to ``r % d``."""
     atom = _atom(division.op, division.rest, division.divisor)
     return division.answer(division.quotient.plus(atom), atom)
 
 
 @law(compare("eq", (q * d + r) // d, q), compare("eq", (q * d + r) % d, r), when=(r >= 0, r < d))
 def within(division: Division, analyzer: Analyzer) -> Affine | None:
-    """Drop a rest that is in [0, d)."""
+    """Simplify ``r // d`` to 0 and ``r % d`` to r where r is in [0, d)."""
     rest, divisor = division.rest, division.divisor
     bounds = analyzer.bounds(rest)
     is_within = bounds.low >= 0 and divisor.is_constant and bounds.high < divisor.constant
@@ -96,7 +96,7 @@ def within(division: Division, analyzer: Analyzer) -> Affine | None:
     when=(r < 0, r + d >= 0),
 )
 def below(division: Division, analyzer: Analyzer) -> Affine | None:
-    """Drop a rest that is in [-d, 0)."""
+    """Simplify ``r // d`` to -1 and ``r % d`` to ``r + d`` where r is in [-d, 0)."""
     raised = division.rest.plus(division.divisor)
     if not (analyzer.decide("lt", division.rest) and analyzer.decide("ge", raised)):
         return None
@@ -109,7 +109,7 @@ def below(division: Division, analyzer: Analyzer) -> Affine | None:
     when=(r >= 0, r < c, d > 0),
 )
 def grouped(division: Division, analyzer: Analyzer) -> Affine | None:
-    """Divide groups of c, the largest possible, where the divisor is a number of such groups."""
+    """Simplify ``(a*c + b) // (n*c)`` to ``a // n`` where b is in [0, c), for the largest c."""
     divisor = division.divisor.constant
     factors = {math.gcd(divisor, term.factor) for term in division.rest.terms.values()}
     for group in sorted(factors, reverse=True):
@@ -123,7 +123,7 @@ def grouped(division: Division, analyzer: Analyzer) -> Affine | None:
 
 @law(compare("eq", x // c // d, x // (c * d)), when=(compare("ne", c, 0), d > 0))
 def nested(division: Division, analyzer: Analyzer) -> Affine | None:
-    """Divide once by a product."""
+    """Simplify ``x // c // d`` to ``x // (c*d)``."""
     match division.op, division.rest.to_expr():
         case "floordiv", Binary("floordiv", inner, Const(value, _)):
             divisor = division.divisor.times(int(value))
@@ -142,7 +142,7 @@ SYMBOLIC_RULES: tuple[Rule, ...] = (within, below)
     when=(x >= 0, d >= 0),
 )
 def truncated(op: BinaryOp, a: Affine, b: Affine, analyzer: Analyzer) -> Affine:
-    """Return ``truncdiv`` or ``truncmod``: where nothing is negative they round as ``//`` does."""
+    """Return ``truncdiv`` or ``truncmod``; as ``//`` or ``%`` if no operand is negative."""
     if a.is_constant and b.is_constant:
         return Affine.of_constant(fold_index(op, a.constant, b.constant))
     if analyzer.bounds(b).low >= 0 and analyzer.bounds(a).low >= 0:
@@ -214,7 +214,7 @@ def _operands(term: Term, analyzer: Analyzer) -> tuple[Affine, Affine]:
 
 
 def _contains(affine: Affine, part: Affine) -> bool:
-    """Tell whether subtracting `part` removes its terms entirely."""
+    """Tell whether a form contains all terms of `part`, with the same factors."""
     if part.is_constant:
         return False
     return all(

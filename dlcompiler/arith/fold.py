@@ -20,9 +20,9 @@ INT64 = range(-(2**63), 2**63)
 
 
 def folded(expr: Expr) -> Expr | None:
-    """Return the literal that an operation on literals computes; None where there is none.
+    """Return the result of an operation on literals as a literal; None for other expressions.
 
-    A float that is not finite is left to the program: it has no literal in the notation.
+    An infinite or NaN result is not folded either: the notation has no literal for it.
     """
     match expr:
         case Binary(op, a, b):

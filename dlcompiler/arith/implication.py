@@ -49,11 +49,11 @@ def implies(conditions: Sequence[Expr], bound: Compare, analyzer: Analyzer) -> b
     Parameters
     ----------
     conditions
-        Conditions of any form; those that are no comparisons of integers are ignored.
+        Conditions of any form; conditions that do not compare integers are ignored.
     bound
         A comparison of index expressions: ``<``, ``<=``, ``>`` or ``>=``.
     analyzer
-        Knows the ranges of the variables.
+        An analyzer with the ranges of the variables.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class _Case:
 
     analyzer: Analyzer
     known: list[Affine] = field(default_factory=list)
-    """Each is at least 0."""
+    """Sums that are at least 0."""
     alternatives: list[tuple[Expr, ...]] = field(default_factory=list)
     """Disjunctions: in each tuple, at least one condition holds."""
 
@@ -151,7 +151,7 @@ class _Case:
         return False
 
     def splits(self, form: Affine) -> Iterator[list[tuple[_Case, Affine]]]:
-        """Yield case distinctions; to prove the form in all cases of one of them is enough."""
+        """Yield case distinctions; the form is proved if all cases of any one are proved."""
         for term in form.terms.values():
             for part in term.parts:
                 if len(term.parts) == 1 and (sides := _sides(part)):
@@ -170,7 +170,7 @@ class _Case:
             yield [(plain.with_(condition), form) for condition in chosen]
 
     def rows(self, denied: Affine) -> list[Row] | None:
-        """Return the inequalities of a system, with those that define its atoms."""
+        """Return the inequalities `denied`, the known facts, and those that define their atoms."""
         forms = [denied, *self.known]
         found: dict[AtomKey, Term] = {}
         for form in forms:  # grows: definitions have atoms of their own
@@ -186,7 +186,7 @@ class _Case:
         ]
 
     def definition(self, atom: Affine, parts: tuple[Expr, ...]) -> Iterator[Affine]:
-        """Yield sums that are known to be at least 0 and contain an atom."""
+        """Yield sums that contain an atom and are at least 0, from its range and its operation."""
         bounds = self.range_of(atom, parts)
         if bounds.low > -math.inf:
             yield atom.plus(Affine.of_constant(int(bounds.low)), -1)
@@ -196,7 +196,7 @@ class _Case:
             yield from self.meaning(atom, parts[0])
 
     def range_of(self, atom: Affine, parts: tuple[Expr, ...]) -> Interval:
-        """Return bounds of an atom; those of data follow from its dtype and how it is computed."""
+        """Return bounds of an atom; for data, from its dtype and how it is computed."""
         match parts:
             case (Cast(value),):
                 found = data_range(value, self.analyzer.interval)

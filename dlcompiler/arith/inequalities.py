@@ -42,7 +42,7 @@ def is_infeasible(rows: Iterable[Row]) -> bool:
 
 
 class _System:
-    """Inequalities; of those with the same factors, only the strongest."""
+    """A set of inequalities; if several have the same factors, only the strongest is kept."""
 
     def __init__(self) -> None:
         self.rows: dict[frozenset[tuple[Hashable, int]], int] = {}

@@ -25,20 +25,20 @@ class Interval:
         return self.low > -INFINITY and self.high < INFINITY
 
     def hull(self, other: Interval) -> Interval:
-        """Return the least interval that holds both."""
+        """Return the smallest interval that contains both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
     def times(self, other: Interval) -> Interval:
-        """Return the products of their values."""
+        """Return an interval that contains all products ``a * b`` of their values."""
         ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return Interval(min(ends), max(ends))
 
     def floordiv(self, divisor: int) -> Interval:
-        """Return the quotients by a positive number."""
+        """Return the interval of ``x // divisor`` for a positive number."""
         return Interval(_floordiv(self.low, divisor), _floordiv(self.high, divisor))
 
     def decide(self, op: CompareOp) -> bool | None:
-        """Decide ``a op b`` where this interval holds ``a - b``; None if it does not decide it."""
+        """Decide ``a op b``, given that ``a - b`` is in this interval; None if undecided."""
         low, high = self.low, self.high
         yes, no = {
             "lt": (high < 0, low >= 0),

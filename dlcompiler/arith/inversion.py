@@ -191,7 +191,7 @@ class _System:
     # -- elimination ---------------------------------------------------------------------------
 
     def best_step(self) -> _Step | None:
-        """Return the elimination that saves most iterations, in an equation of fewest unknowns."""
+        """Return the elimination that saves most iterations; equations of few unknowns go first."""
         factors = [(form, self.factors(form)) for form in self.forms]
         fewest = min((len(found) for _, found in factors if found), default=0)
         ways = [
@@ -219,7 +219,7 @@ class _System:
         return {v: n for v, n in alone.items() if v in self.free and v not in elsewhere}
 
     def ways(self, factors: Mapping[Var, int]) -> Iterator[tuple[tuple[float, bool], list[Var]]]:
-        """Yield unknowns that can be eliminated together, and by how much iterations shrink."""
+        """Yield sets of unknowns to eliminate together, each after the iterations that it saves."""
         common = math.gcd(*factors.values())
         sizes = {v: n if isinstance(n := self.free[v], int) else LARGE for v in factors}
         for var, factor in factors.items():
@@ -252,7 +252,7 @@ class _System:
     @law(compare("eq", (c * x) // c, x), compare("eq", (c * x) % c, 0), when=(c > 0,))
     @law(compare("eq", r // c * c, r), when=(c > 0, compare("eq", r % c, 0)))
     def exact_quotient(self, form: Affine, divisor: int) -> tuple[Affine, tuple[Compare, ...]]:
-        """Return a quotient, and the condition that its remainder is 0."""
+        """Return ``form // divisor``, and the condition that the remainder is 0."""
         if divisor == 1:
             return form, ()
         rest = self.divided("floormod", form, divisor)
@@ -301,7 +301,7 @@ class _System:
         return self.analyzer.affine(Binary(op, form.to_expr(), index_const(divisor)))
 
     def inside(self, var: Var, value: Affine, factor: int = 1) -> tuple[Compare, Compare]:
-        """Return the conditions ``0 <= value < factor * extent`` for the extent of an unknown."""
+        """Return ``0 <= value < factor * extent``, with the extent of the unknown `var`."""
         end = self.analyzer.affine(extent_expr(self.free[var]))
         return _condition("ge", value), _condition("lt", value.plus(end, -factor))
 
@@ -352,7 +352,7 @@ def _condition(op: CompareOp, form: Affine) -> Compare:
 
 
 def _reading_depth(expr: Node, known: dict[int, int]) -> int:
-    """Return the nesting depth of reads: ``A[B[i]]`` has 2; [1]."""
+    """Return how deeply reads are nested: ``A[B[i]]`` has depth 2."""
     if id(expr) not in known:
         below = (_reading_depth(child, known) for child in children(expr))
         known[id(expr)] = max(below, default=0) + isinstance(expr, TensorLoad)

@@ -11,21 +11,21 @@ _ZERO = index_const(0)
 
 
 def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ...] | None:
-    """Return indices of the same element, in which one stands for those of a fused loop.
+    """Return indices of the same element, with one index instead of the parts of a fused loop.
 
     Parameters
     ----------
     indices : sequence of Expr
-        Of an access.
+        The indices of an access, one for each dimension.
     strides : sequence of Extent
-        Distances in elements of the buffer.
+        The strides of the buffer [elements].
 
     Returns
     -------
     tuple of Expr or None
-        The index of the loop in the last dimension of the loop's, and 0 in the others, or in the
-        first what is added there: it may be larger than that dimension. None if there is no such
-        loop.
+        The fused index stands in the last of the joined dimensions; the others get 0. If a term is
+        added to the first index, the first keeps it. The fused index may exceed its dimension.
+        None if no indices can be joined.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
 def _first_of_run(
     indices: Sequence[Expr], strides: Sequence[Extent], last: int, source: Expr, covered: int
 ) -> tuple[int, Expr] | None:
-    """Return where the run that ends at `last` begins, if it covers all of `source`.
+    """Return the first dimension of the run that ends at `last`, if it covers all of `source`.
 
-    The loop may begin at some element of its first dimension: what is added there comes along.
+    The second result is the term that is added to the index of that dimension, or 0.
     """
     for position in reversed(range(last)):
         index = indices[position]
@@ -74,12 +74,12 @@ def _first_of_run(
 
 
 def _is(stride: Extent, number: int) -> bool:
-    """Tell whether a stride is this number; `==` on a symbolic stride would build an expression."""
+    """Tell whether a stride is this number; ``==`` on a symbolic one builds an expression."""
     return isinstance(stride, int) and stride == number
 
 
 def _without_base(index: Expr) -> tuple[Expr, Expr]:
-    """Return the term that all lanes add to a quotient, and the quotient."""
+    """Split ``b + x // n``, with b equal in all lanes, into b and ``x // n``; else b is 0."""
     match index:
         case Binary("add", base, Binary("floordiv") as quotient) | Binary(
             "add", Binary("floordiv") as quotient, base
@@ -92,7 +92,7 @@ def _without_base(index: Expr) -> tuple[Expr, Expr]:
 
 
 def _parts(index: Expr) -> tuple[Expr, int, int | None]:
-    """Return x, n and m of ``x // n % m``; n is 1 and m None where there is none."""
+    """Return x, n and m of ``x // n % m``; n is 1 without ``//``, and m is None without ``%``."""
     extent = None
     match index:
         case Binary("floormod", x, divisor) if (number := _positive(divisor)) is not None:

@@ -21,13 +21,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Law:
     """Conditions that hold for all integers that satisfy the conditions `when`.
 
-    Each claim may use those before it.
+    The proof of a claim may use the claims before it.
     """
 
     claims: tuple[Expr, ...]
     when: tuple[Expr, ...] = ()
     bits: int = 0
-    """Proved for integers of so many bits, as bit operations are; 0 where it is for all."""
+    """Number of bits of the integers that it is proved for; 0 if it is proved for all."""
 
 
 #: The laws of each rule on indices, by the name of its function.

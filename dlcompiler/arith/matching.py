@@ -44,7 +44,7 @@ def head_of(expr: Expr) -> Head:
 
 
 def operands(expr: Expr) -> tuple[Expr, ...]:
-    """Return the operands of a node that patterns can match; nothing for other nodes."""
+    """Return the operands of a node; none if patterns cannot match this kind of node."""
     match expr:
         case Binary(_, a, b) | Compare(_, a, b) | Logical(_, a, b):
             return a, b
@@ -56,12 +56,12 @@ def operands(expr: Expr) -> tuple[Expr, ...]:
 
 
 def shape_of(expr: Expr) -> Head:
-    """Return the kind of an operand, to reject most patterns without matching them."""
+    """Return the kind of an operand, by which most patterns are rejected quickly."""
     return head_of(expr) if literal(expr) is None else LITERAL
 
 
 def pattern_shape(pattern: Expr) -> Head | None:
-    """Return the kind of operand that a pattern fits; None for any."""
+    """Return the kind of operand that a pattern matches; None if it matches any kind."""
     match pattern:
         case Const():
             return LITERAL

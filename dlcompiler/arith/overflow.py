@@ -24,7 +24,7 @@ INDEX = Interval(-(2**63), 2**63 - 1)
 
 
 def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Expr]:
-    """Return conditions on what an index reads, under which its arithmetic does not overflow.
+    """Return conditions on the data that an index reads; if they hold, it does not overflow.
 
     Parameters
     ----------
@@ -55,20 +55,20 @@ def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Ex
 
 
 def is_limited(condition: Expr, of_index: Callable[[Expr], Interval]) -> bool:
-    """Tell whether no arithmetic of an index in a condition can overflow, whatever it reads."""
+    """Tell whether no index in a condition can overflow, for all data that it may read."""
     indices = (node for node in walk(condition) if isinstance(node, Binary))
     return not any(limits_of_data(n, of_index) for n in indices if n.dtype == "index")
 
 
 def overflow(expr: Expr, of_var: Callable[[Var], Interval]) -> Expr | None:
-    """Return an index in an expression whose value, between known ends, does not fit 64 bits.
+    """Return a part of an expression that is an index and may not fit 64 bits; else None.
 
     Parameters
     ----------
     expr
         An expression.
     of_var
-        Bounds of a variable. What depends on one without bounds, or on data, is not looked at.
+        Bounds of a variable. Indices that depend on unbounded variables or on data are skipped.
 
     Examples
     --------
@@ -92,9 +92,9 @@ def overflow(expr: Expr, of_var: Callable[[Var], Interval]) -> Expr | None:
 def _bounds_of(
     index: Expr, of_leaf: Callable[[Expr], Interval], known: dict[int, Interval]
 ) -> Interval:
-    """Return the bounds of an index, and note in `known` those of all parts of its arithmetic.
+    """Return the bounds of an index, and store the bounds of all its parts in `known`.
 
-    `of_leaf` gives those of a variable, and of what is no arithmetic of indices.
+    `of_leaf` returns the bounds of a variable or of another operand that is not index arithmetic.
     """
     if id(index) in known:
         return known[id(index)]
@@ -129,7 +129,7 @@ def _is_within(inner: Interval, outer: Interval) -> bool:
 
 
 def _is_safe(index: Expr, limit: int, of_index: Callable[[Expr], Interval]) -> bool:
-    """Tell whether all parts of an index stay in `SAFE` if the data that it reads is limited."""
+    """Tell whether all parts of an index are in `SAFE` if ``abs(data) <= limit``."""
 
     def of_leaf(leaf: Expr) -> Interval:
         is_read = _is_read(leaf)

@@ -26,7 +26,7 @@ from dlcompiler.ir import (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`extent` consecutive indices from `first` on, which depends on the fixed variables.
+    """`extent` consecutive indices that begin at `first`, a sum of fixed variables.
 
     The extent is a number where it is known, else a formula of symbols.
     """
@@ -51,7 +51,7 @@ def relax(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | Non
 
 
 def _relax_symbolic(expr: Expr, moving: Collection[Var], analyzer: Analyzer) -> Span | None:
-    """Return the span between the symbolic ends of an index that only grows or only falls."""
+    """Return the span between the symbolic ends of a monotonic index; None if there are none."""
     if _reads_data(expr):
         return None
     low, high = analyzer.lower_bound(expr, moving), analyzer.upper_bound(expr, moving)
@@ -104,7 +104,7 @@ def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> _Sta
 
 
 def _reads_data(atom: Expr) -> bool:
-    """Tell whether an index depends on the elements of a tensor: it may not be computed yet."""
+    """Tell whether an index depends on the elements of a tensor, which may not exist yet."""
     return any(isinstance(node, TensorLoad | Load) for node in walk(atom))
 
 

@@ -1,4 +1,4 @@
-"""Evaluate expressions at a few points: a claim that fails at one needs no attempt at a proof."""
+"""Evaluate expressions at a few points, to reject a false claim before trying to prove it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOWHERE: Values = (None,) * len(POINTS)
 
 
 class Samples:
-    """The values of expressions at the points where they have one, in the ranges of an analyzer."""
+    """Values of expressions at sample points; variables stay in the ranges of an analyzer."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
@@ -52,7 +52,7 @@ class Samples:
         return [value for value in totals if value is not None]
 
     def of(self, expr: Expr) -> Values:
-        """Return the value of an expression at each point; None where it has none."""
+        """Return the value of an expression at each point; None where it is unknown."""
         if isinstance(expr, Var):
             values = self._vars.get(expr)
             if values is None:

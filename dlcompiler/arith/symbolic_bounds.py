@@ -37,14 +37,14 @@ MAX_STEPS = 24
 
 @dataclass(slots=True)
 class ProofBudget:
-    """The steps that are left to a proof; the proofs nested in it share them."""
+    """The remaining steps of a proof, shared with the proofs nested in it."""
 
     depth: int = 0
     steps: int = MAX_STEPS
 
     @property
     def is_spent(self) -> bool:
-        """Whether the current proof ran out of steps; a later attempt may find the answer."""
+        """Whether the current proof ran out of steps, so that its answer is not final."""
         return self.depth > 0 and self.steps < 0
 
 
@@ -103,7 +103,7 @@ class _Proof:
         return False
 
     def reductions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
-        """Yield tuples of simpler forms; `form` is negative if all forms of one tuple are."""
+        """Yield tuples of simpler forms: if all forms of one tuple are negative, `form` is."""
         # Bounds of divisions lose precision, so loop variables are eliminated before them.
         for term in form.terms.values():
             for part in term.parts:
@@ -141,7 +141,7 @@ class _Proof:
         return (expr,) if isinstance(expr, Var) else self.analyzer.vars_of(expr)
 
     def is_running(self, var: Var) -> bool:
-        """Tell whether a variable has two known ends, as a loop variable has."""
+        """Tell whether both ends of a variable's range are known, as for a loop variable."""
         return var in self.analyzer.extents or self.analyzer.bounds_of(var).is_bounded
 
     def at_end(self, form: Affine, var: Var, sign: Sign) -> Affine | None:
@@ -259,7 +259,7 @@ class _Proof:
             yield tuple(cases)
 
     def stops_a_loop(self, part: Binary, side: Expr) -> bool:
-        """Tell whether a loop has no iterations if a minimum or maximum in its extent is `side`."""
+        """Tell whether a loop has no iterations if `side` is the value of the min or max `part`."""
         value = self.analyzer.affine(side)
         key = atom_key(part)
         for loop in self.running:
@@ -291,7 +291,10 @@ class _Proof:
     @law(x // d * d <= x, x // d * d >= x - (d - 1), x % d >= 0, x % d <= d - 1, when=(d > 0,))
     @law(x % d <= x, when=(x >= 0, d > 0))
     def without_divisions(self, form: Affine) -> Iterator[tuple[Affine, ...]]:
-        """Use ``x - d < x // d * d <= x`` and ``0 <= x % d <= x, d - 1``, with d positive."""
+        """Use ``x - d < x // d * d <= x`` and ``0 <= x % d < d``, for d > 0.
+
+        If x is not negative, also use ``x % d <= x``.
+        """
         for term in form.terms.values():
             for part in term.parts:
                 if not isinstance(part, Binary) or part.op not in ("floordiv", "floormod"):
@@ -325,7 +328,7 @@ RULES = (
 
 
 def _running(form: Affine, analyzer: Analyzer) -> list[Var]:
-    """Return the loops whose variables a form has, and those that their extents depend on."""
+    """Return the loop variables in a form, and those in the extents of their loops."""
     found = dict.fromkeys(var for var in index_vars(form) if var in analyzer.extents)
     left = list(found)
     while left:

@@ -21,7 +21,7 @@ def interface_of(
     uses_threads: bool = False,
     reports_values: bool = False,
 ) -> Interface:
-    """Return how code of a function is called.
+    """Return the calling interface of the code of a function.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ def variables(func: PrimFunc) -> tuple[Variable, ...]:
 
 
 def checks(func: PrimFunc) -> tuple[Check, ...]:
-    """Return what a call must check of the symbols."""
+    """Return the conditions on the symbols that each call must check."""
     names = _symbol_names(func)
     return tuple(Check(formula(condition, names), problem) for condition, problem in func.checks)
 
 
 def _symbol_names(func: PrimFunc) -> dict[Var, str]:
-    """Return a name for each symbol, unique among them."""
+    """Return a unique name for each symbol."""
     names: dict[Var, str] = {}
     for variable in func.variables:
         names[variable] = unique_name(variable.name, names.values())
@@ -78,7 +78,7 @@ def _symbol_names(func: PrimFunc) -> dict[Var, str]:
 
 
 def formula(expr: Extent, names: Mapping[Var, str]) -> Formula:
-    """Return an expression of symbols as the runtime takes it: as data."""
+    """Convert an expression of symbols to nested tuples, which the runtime evaluates."""
     match expr:
         case int():
             return expr

@@ -1,4 +1,4 @@
-"""The line of each statement in the printed loop IR."""
+"""Find the line number of each statement in the printed loop IR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dlcompiler.ir import (
 
 
 def statement_lines(func: PrimFunc) -> dict[int, int]:
-    """Return the line of each statement, by ``id``, in the text that `print_func` gives.
+    """Return the line number of each statement, by ``id``, in the text of `print_func`.
 
     The numbers are those of `dlcompiler.ir.Printed.line_of`; nothing is printed, which saves time.
     """

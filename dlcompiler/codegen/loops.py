@@ -1,4 +1,4 @@
-"""Generate the source for a simulator: the printed loop IR of each kernel, behind its launch."""
+"""Generate the source for a simulator: each launch, followed by the kernel's printed loop IR."""
 
 from __future__ import annotations
 

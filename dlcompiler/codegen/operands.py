@@ -1,4 +1,4 @@
-"""Operands that an expression always needs, whichever side of a choice is taken."""
+"""Find and write the operands that an expression evaluates unconditionally."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dlcompiler.ir import (
 
 
 def operands(node: Expr) -> Sequence[Expr]:
-    """Return the operands of `node` that are evaluated whichever side of a choice is taken."""
+    """Return the operands of `node` that are always evaluated, whichever side is chosen."""
     match node:
         case Binary() | Compare():
             return node.a, node.b

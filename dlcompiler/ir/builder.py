@@ -56,7 +56,7 @@ Wrap: TypeAlias = Callable[[Stmt], Stmt]
 class BufferView:
     """A buffer whose elements are read by ``b[i, j]`` and written by ``b[i, j] = value``.
 
-    One index into several dimensions counts the elements in row-major order.
+    A single index into a buffer of several dimensions counts its elements in row-major order.
     """
 
     __slots__ = ("_builder", "buffer")
@@ -64,7 +64,7 @@ class BufferView:
     def __init__(self, builder: Builder, buffer: Buffer) -> None:
         self._builder = builder
         self.buffer = buffer
-        """The memory."""
+        """The buffer that is read and written."""
 
     @property
     def dtype(self) -> str:
@@ -73,7 +73,7 @@ class BufferView:
 
     @property
     def shape(self) -> tuple[Extent, ...]:
-        """Extent of each dimension; [1]."""
+        """Extent of each dimension."""
         return self.buffer.shape
 
     def __getitem__(self, indices: Any) -> Load:
@@ -97,7 +97,7 @@ class BufferView:
         return self.buffer.access_ptr(access_mask, **options)
 
     def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
-        """Return a box of the buffer, for an external call; see `Buffer.region`."""
+        """Return a rectangular region as an argument of an external call; see `Buffer.region`."""
         return self.buffer.region(indices, extents, mode)
 
     def _places(self, indices: Any) -> tuple[Expr, ...]:
@@ -113,7 +113,7 @@ class BufferView:
         return tuple(as_index(item, where) for item in items)
 
     def _unraveled(self, flat: Expr) -> tuple[Expr, ...]:
-        """Return the indices of the element of this number, in row-major order."""
+        """Return the indices of element number `flat`, counted in row-major order."""
         places: list[Expr] = []
         for extent in reversed(self.shape[1:]):
             places.append(binary("floormod", flat, extent_expr(extent)))
@@ -231,7 +231,7 @@ class Builder:
     def buffer_ptr(self, buffer: Any, shape: Any = None) -> BufferView:
         """Return a view of a buffer whose elements can be read and written.
 
-        `shape` is accepted where it is the buffer's own.
+        `shape`, if given, must be the shape of the buffer.
         """
         if not isinstance(buffer, Buffer):
             raise ExpressionError("buffer_ptr", "not a buffer", got=repr(buffer))

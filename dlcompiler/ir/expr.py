@@ -100,7 +100,8 @@ class Const(Expr):
 class Var(Expr):
     """A scalar variable; loop variables have the dtype ``index``.
 
-    A symbol (`is_symbol`) is given by the caller: by the shapes of arrays, or as an argument.
+    The value of a symbol (`is_symbol`) comes from the caller: from the shapes of arrays, or as an
+    argument.
     """
 
     name: str
@@ -142,7 +143,7 @@ class Compare(Expr):
 
 @node
 class Logical(Expr):
-    """``and``/``or`` of two conditions; the second is evaluated only if it decides."""
+    """``and`` or ``or`` of two conditions; the second is evaluated only if it is needed."""
 
     op: LogicalOp
     a: Expr
@@ -174,7 +175,7 @@ class Cast(Expr):
 
 @node
 class Select(Expr):
-    """A choice of which both sides are evaluated; it vectorizes."""
+    """A choice that evaluates both sides; it can be vectorized."""
 
     condition: Expr
     a: Expr
@@ -187,7 +188,7 @@ class Select(Expr):
 
 @node
 class IfThenElse(Expr):
-    """A choice of which only the chosen side is evaluated: it may guard a load."""
+    """A choice that evaluates only the chosen side, so that its condition may guard a load."""
 
     condition: Expr
     a: Expr
@@ -257,7 +258,7 @@ class TensorHandle(Protocol):
 
     @property
     def shape(self) -> tuple[Extent, ...]:
-        """Extent of each dimension; [1]."""
+        """Extent of each dimension."""
 
     @property
     def dtype(self) -> str:
@@ -266,7 +267,7 @@ class TensorHandle(Protocol):
 
 @node
 class TensorLoad(Expr):
-    """One element of a tensor, before buffers exist."""
+    """One element of a tensor; lowering replaces it by a load from a buffer."""
 
     tensor: TensorHandle
     indices: tuple[Expr, ...]
@@ -281,13 +282,13 @@ class Range:
     """The values that an axis takes."""
 
     min: int
-    """The first."""
+    """The first value."""
     extent: Extent
-    """How many there are; [1]."""
+    """Number of values."""
 
 
 class Axis(Operators):
-    """A dimension that a stage iterates over: a data axis, a reduction axis, the time of a scan.
+    """A dimension that a stage iterates over: a data axis, a reduction axis or a scan's time axis.
 
     Axes are compared by identity. In an expression an axis stands for its variable `var`.
     """
@@ -324,7 +325,7 @@ class Axis(Operators):
 
     @property
     def static_extent(self) -> int:
-        """Number of iterations, which must be known; [1]."""
+        """Number of iterations; raises an error if it depends on symbols."""
         if not isinstance(self.extent, int):
             raise ExpressionError(
                 f"extent of {self.name}", "it is known only when the program runs",
@@ -334,7 +335,7 @@ class Axis(Operators):
 
     @property
     def dom(self) -> Range:
-        """The values that the axis takes."""
+        """The range of values that the axis takes."""
         return Range(self.start, self.extent)
 
 
@@ -369,7 +370,7 @@ class Reducer:
         raise AssertionError(self.op)
 
     def identity_of(self, values: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the identity of each of `values`, which are reduced together."""
+        """Return the identity for each of `values`, which one reduction combines together."""
         if self.op is not None:
             return tuple(self.identity(value.dtype) for value in values)
         return self.identities
@@ -377,11 +378,11 @@ class Reducer:
 
 @node
 class Reduce(Expr):
-    """One result of `values`, combined over all points of `axes` where `condition` holds.
+    """A reduction: combine `values` over all points of `axes` where `condition` holds.
 
-    The reduction starts from `init`, where given, else from the reducer's identity. A reducer of
-    several values has several results; `index` is the number of this one. The results are the
-    outputs of one operation.
+    The reduction starts from `init`, if given, else from the reducer's identity. A reducer of
+    several values has several results, which are outputs of one operation; this node is result
+    number `index`.
     """
 
     reducer: Reducer
@@ -397,7 +398,7 @@ class Reduce(Expr):
 
     @property
     def value(self) -> Expr:
-        """The expression that is reduced to this result."""
+        """The expression whose values are combined to this result."""
         return self.values[self.index]
 
     @property
@@ -414,12 +415,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _python_number(value: Any) -> Any:
-    """Convert a NumPy number to Python's; some NumPy numbers are no `numbers.Real`."""
+    """Convert a NumPy number to a Python number, because not all are `numbers.Real`."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def lanes_of(indices: Sequence[Expr]) -> int:
-    """Return the number of lanes that `indices` address at once."""
+    """Return the number of lanes of an access with these indices; 1 for scalar indices."""
     return max([dtypes.lanes(index.dtype) for index in indices], default=1)
 
 
@@ -476,9 +477,9 @@ def index_const(value: int) -> Const:
 def as_expr(value: Any, like: str | None = None) -> Expr:
     """Return `value` as an expression.
 
-    A Python or NumPy number becomes a literal of the dtype `like` (of the other operand), except
-    that a fractional number beside an integer becomes ``float32``; alone, an int is ``int32``, a
-    float ``float32``.
+    A Python or NumPy number becomes a literal of dtype `like`, the dtype of the other operand. But
+    a fractional number becomes ``float32`` if `like` is an integer dtype. Without `like`, an int
+    becomes ``int32`` and a float ``float32``.
     """
     if isinstance(value, Expr):
         return value
@@ -502,7 +503,7 @@ def as_expr(value: Any, like: str | None = None) -> Expr:
 
 
 def as_index(value: Any, where: str) -> Expr:
-    """Return an integer as an expression of dtype ``index``; `where` begins an error."""
+    """Return an integer as an expression of dtype ``index``; `where` begins the error message."""
     if isinstance(value, bool | np.bool_):
         raise ExpressionError(where, "a bool is not an index", got=repr(value))
     expr = as_expr(value, "index" if isinstance(value, numbers.Integral) else None)
@@ -624,7 +625,7 @@ def power(a: Any, b: Any) -> Expr:
 
 
 def _integer_power(base: Expr, exponent: int) -> Expr:
-    """Multiply by squaring; the squares are shared nodes."""
+    """Build an integer power by repeated squaring; the squares are shared nodes."""
     result: Expr | None = None
     while exponent:
         if exponent & 1:
@@ -669,8 +670,8 @@ def compare(op: CompareOp, a: Any, b: Any) -> Expr:
 def condition(value: Any, operation: str) -> Expr:
     """Return `value` as a condition, refusing a Python bool.
 
-    A Python bool in the place of a condition is nearly always a comparison that was decided too
-    early (``i == 0 and j == 0``), and would silently drop that condition.
+    A Python bool is nearly always a comparison that Python has already evaluated, such as
+    ``i == 0 and j == 0``. Accepting it would silently drop the condition.
     """
     if isinstance(value, bool | np.bool_):
         raise ExpressionError(

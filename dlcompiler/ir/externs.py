@@ -34,7 +34,7 @@ def decl_buffer(
     offset_factor: int = 0,
     buffer_type: str = "",
 ) -> Buffer:
-    """Declare a block of memory: what loop IR or a tensor intrinsic works on.
+    """Declare a buffer: a block of memory for loop IR or a tensor intrinsic.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _unsupported(where: str, what: str, value: object, hint: str) -> ExpressionE
 
 
 def _extent(value: Any, where: str) -> Extent:
-    """Return an extent or a stride: a number where it is known."""
+    """Return an extent or a stride: an int if it is a constant, else an expression."""
     expr = as_index(value, where)
     return int(expr.value) if isinstance(expr, Const) else expr
 
@@ -173,7 +173,7 @@ def call_extern(dtype: Any, name: str, *args: Any) -> ExternCall:
 
 
 def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
-    """Build a call of a function of the C mathematics library, as the IR's own function.
+    """Build a call of a C mathematics function as the function of the IR that it corresponds to.
 
     Parameters
     ----------

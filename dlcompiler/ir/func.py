@@ -13,7 +13,7 @@ from dlcompiler.ir.stmt import Buffer, StepRef, Stmt
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrimFunc:
-    """A function over buffers and numbers, `params`: inputs before outputs.
+    """A function of the loop IR; its `params` are buffers and numbers, inputs before outputs.
 
     `outputs` are the parameters that are written. `symbols` are the extents that are inferred from
     the shapes of the arguments; a parameter that is a variable of dtype ``index`` is also one of
@@ -37,12 +37,12 @@ class PrimFunc:
 
     @property
     def variables(self) -> tuple[Var, ...]:
-        """The numbers that the body may use: parameters, and extents from the arrays' shapes."""
+        """The variables that the body may use: number parameters, and extents of the arrays."""
         given = (param for param in self.params if isinstance(param, Var))
         return tuple(dict.fromkeys((*given, *self.symbols)))
 
     def with_body(self, body: Stmt) -> PrimFunc:
-        """Return the same function with another body; itself when nothing changed."""
+        """Return the function with another body, or the same object if the body is unchanged."""
         return self if body is self.body else replace(self, body=body)
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ def _function(name: str, element: str) -> Function:
 
 
 def _in_float32(function: Function, element: str) -> Function:
-    """Return a function of float32 as one of 16 bits, which rounds its result."""
+    """Turn a float32 function into one on floats of 16 bits, which rounds its result."""
     kind = dtypes.to_numpy(element)
     back = to_bfloat16 if element == "bfloat16" else kind.type
 
@@ -70,7 +70,7 @@ def _nextafter(value: Value, toward: Value, *, element: str) -> Value:
 
 
 def _pow(value: Value, exponent: Value, *, element: str) -> Value:
-    """Compute powers with an array of exponents: NumPy takes a scalar 0.5 as `sqrt`."""
+    """Compute powers; exponents are an array, since NumPy turns a scalar 0.5 into `sqrt`."""
     a, b = np.broadcast_arrays(value, exponent)
     return np.power(a.reshape(-1), b.reshape(-1).copy()).reshape(a.shape)[()]
 

@@ -38,7 +38,7 @@ Result: TypeAlias = Literal["same", "bool", "int32"]
 
 @dataclass(frozen=True)
 class Signature:
-    """Dtypes of a function, and its names elsewhere."""
+    """The dtypes of a function, and its names in NumPy and in C."""
 
     domain: Domain
     """Kind of dtype of the arguments, which all have the same dtype."""
@@ -51,9 +51,9 @@ class Signature:
     last: str | None = None
     """Dtype of the last argument, if it differs from the others."""
     libm: str | None = None
-    """Its name in the C library for float64; with an ``f`` behind it for float32."""
+    """Its name in the C library for float64; the float32 version has the suffix ``f``."""
     numpy: Callable[..., Any] | None = None
-    """NumPy's function of the same meaning, for every dtype of the domain but those of 16 bits."""
+    """The equivalent NumPy function, for every dtype of the domain except floats of 16 bits."""
 
     def result_dtype(self, argument: str) -> str:
         """Return the dtype of the result for a first argument of this dtype."""

@@ -75,7 +75,7 @@ def operands(expr: Expr, guards: Guards) -> list[tuple[Expr, Guards]]:
 
 
 def corners(region: Region) -> tuple[Guards, tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
-    """Return the condition that a region is not empty, and its first and last indices."""
+    """Return the conditions that a region is not empty, and its first and last indices."""
     pairs = list(zip(region.indices, region.extents, strict=True))
     sizes = (extent for _, extent in pairs if not (isinstance(extent, Const) and extent.value > 0))
     last = tuple(binary("sub", binary("add", index, extent), 1) for index, extent in pairs)

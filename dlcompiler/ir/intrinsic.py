@@ -22,10 +22,10 @@ points. A computation without a reduction has only ``body``."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routine:
-    """Statements that compute what an intrinsic declares, over buffers that stand for its regions.
+    """Statements that implement an intrinsic; their buffers are placeholders for its regions.
 
-    `buffers` are the one that is written, then those that are read. A variable as a stride takes
-    the stride of the region.
+    `buffers` begins with the buffer that is written, followed by those that are read. A stride that
+    is a variable gets the stride of the region.
     """
 
     buffers: tuple[Buffer, ...]
@@ -54,8 +54,8 @@ class Intrinsic:
 class IntrinsicCall(Stmt):
     """A call of an intrinsic, which writes the first of its `regions` and reads the others.
 
-    An update also reads the first one. Dimension n of the operand of a region is dimension
-    ``dims[…][n]`` of its buffer. `body` is the declaration, as loops.
+    In mode ``update`` it also reads the first region. Dimension n of operand k is dimension
+    ``dims[k][n]`` of the buffer of ``regions[k]``. `body` is the declaration, as loops.
     """
 
     intrinsic: Intrinsic
@@ -67,23 +67,23 @@ class IntrinsicCall(Stmt):
 
     @property
     def part(self) -> Part:
-        """The implementation of its mode."""
+        """The implementation for the mode of this call."""
         return self.intrinsic.parts[self.mode]
 
     @property
     def operands(self) -> tuple[tuple[Region, tuple[int, ...]], ...]:
-        """Each region with the dimensions of its buffer that its operand runs along."""
+        """Pairs of a region and its `dims`."""
         return tuple(zip(self.regions, self.dims, strict=True))
 
 
 def along(values: Sequence[Extent], dims: Sequence[int]) -> tuple[Extent, ...]:
-    """Return the values of a buffer's dimensions for those of an operand, numbers where known."""
+    """Return ``values[dim]`` for each dim in `dims`; literals become Python ints."""
     chosen = (values[dim] for dim in dims)
     return tuple(int(item.value) if isinstance(item, Const) else item for item in chosen)
 
 
 def place_in(region: Region, dims: Sequence[int], place: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Return the indices, in a region's buffer, of the element at a place of its operand."""
+    """Convert indices of an operand to indices of the buffer that its region is part of."""
     at = {
         dim: step
         for dim, step in zip(dims, place, strict=True)
@@ -102,7 +102,7 @@ def _part_of(
     part: Region,
     mode: IntrinsicMode,
 ) -> Region:
-    """Return the part of a region that a call from outside gets; an update reads what it writes."""
+    """Return the region that an external call gets; in an update, it also reads its output."""
     lengths = dict(zip(dims, part.extents, strict=True))
     extents = (lengths.get(dim, index_const(1)) for dim in range(len(indices)))
     access = "rw" if mode == "update" and part.is_written else part.mode

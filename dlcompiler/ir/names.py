@@ -11,7 +11,7 @@ MAX_NAME = 200
 
 
 def checked_label(name: object, where: str, what: str = "name") -> str:
-    """Return a name that can be printed and saved; refuse others.
+    """Return the name unchanged if it can be printed and saved; refuse it otherwise.
 
     Parameters
     ----------

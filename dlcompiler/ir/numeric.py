@@ -29,7 +29,7 @@ Linear: TypeAlias = tuple[dict[Var, int], int]
 
 
 def quiet() -> np.errstate:
-    """Silence NumPy's warnings: wrapping, division by zero and NaN are defined here."""
+    """Silence NumPy's warnings, because the IR defines overflow, division by zero and NaN."""
     return np.errstate(all="ignore")
 
 
@@ -38,7 +38,7 @@ storage = dtypes.to_numpy
 
 
 def literal(value: bool | int | float, dtype: str) -> Value:
-    """Return a literal as a value of `dtype`, rounded to it."""
+    """Return a literal as a value rounded to `dtype`."""
     if dtypes.is_index(dtype):
         return int(value)
     if dtypes.element(dtype) == "bfloat16":
@@ -87,7 +87,7 @@ def _rounded_to_odd(value: Value) -> Value:
 
 
 def _in_float32(function: Function) -> Function:
-    """Return a function of float32 as one of bfloat16, which rounds its result."""
+    """Turn a float32 function into one on bfloat16, which rounds its result."""
 
     def rounded(*args: Value) -> Value:
         wide = (np.asarray(arg).astype(np.float32)[()] for arg in args)
@@ -117,7 +117,7 @@ def _binary(op: BinaryOp, dtype: str, vector: bool) -> Function:
 
 
 def compare_function(op: CompareOp) -> Function:
-    """Return the comparison of two values; with a NaN all are false but ``ne``."""
+    """Return the function that compares two values; if one is NaN, only ``ne`` is true."""
     return COMPARISONS[op].numbers
 
 
@@ -167,7 +167,7 @@ def _saturating_scalar(target: str) -> Function:
 
 
 def _saturate(value: Value, *, target: str) -> Value:
-    """Truncate floats to integers; out of range goes to the nearest end, NaN to 0."""
+    """Truncate floats to integers; clamp values that are out of range; NaN becomes 0."""
     low, high = dtypes.min_value(target), dtypes.max_value(target)
     wide = np.asarray(
         value, np.float64
@@ -221,7 +221,7 @@ def _linear_sum(a: Linear, b: Linear, factor: int) -> Linear:
 
 
 def check_array(array: object, name: str, shape: tuple[int, ...], dtype: str, where: str) -> None:
-    """Refuse what is not a NumPy array of this shape and dtype.
+    """Raise an error unless a value is a NumPy array of this shape and dtype.
 
     Raises
     ------

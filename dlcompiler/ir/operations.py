@@ -30,7 +30,7 @@ PRECEDENCE_OF_OTHERS = {"or": 1, "and": 2, "not": 3, "unary": 11, "atom": 13}
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table."""
+    """A row of the table: the properties of one operation."""
 
     numbers: Callable[[Any, Any], Any]
     """The result for two Python integers (except division by 0) or two NumPy numbers; also for
@@ -43,7 +43,7 @@ class Operation:
     precedence: int = PRECEDENCE_OF_OTHERS["atom"]
     """How tightly the printed operation binds."""
     domain: Literal["any", "number", "integer", "float"] = "number"
-    """The dtypes of the operands; bool is none of the last three."""
+    """The dtypes of the operands; only "any" includes bool."""
     is_division: bool = False
     """Whether it is a division of integers, or its remainder: by 0 it gives 0."""
     is_reordered: bool = False
@@ -63,7 +63,7 @@ class Operation:
 
     @property
     def joint(self) -> str:
-        """The symbol with the spaces around it; products are printed without: ``i*32 + j``."""
+        """The symbol as printed: with spaces around it, except in products: ``i*32 + j``."""
         return self.symbol if self.symbol == "*" else f" {self.symbol} "
 
 

@@ -31,12 +31,12 @@ _NUMPY_NAMES = {
 
 
 def operate(operation: str, *operands: Any) -> Any:
-    """Apply an operator of Python: to numbers and expressions, or to whole tensors."""
+    """Apply a Python operator to numbers and expressions, or element by element to tensors."""
     return apply(operation, BUILDERS[operation], *operands)
 
 
 def apply(operation: str, element: Callable[..., Any], *operands: Any) -> Any:
-    """Apply a function of numbers and expressions to these, or to whole tensors."""
+    """Apply `element` to numbers and expressions, or element by element to tensors."""
     for operand in operands:
         if isinstance(operand, Elementwise):
             return operand.elementwise(operation, operands, element)
@@ -44,7 +44,7 @@ def apply(operation: str, element: Callable[..., Any], *operands: Any) -> Any:
 
 
 def is_operand(value: Any) -> bool:
-    """Tell whether `value` can stand in an expression."""
+    """Tell whether `value` can be an operand of an expression."""
     if isinstance(value, Elementwise):
         return False
     return isinstance(value, Operators | numbers.Real | np.generic) or hasattr(value, "__as_expr__")
@@ -57,7 +57,7 @@ class Operators:
     __hash__ = object.__hash__
 
     def same_as(self, other: object) -> bool:
-        """Tell whether it is the same object; ``==`` of expressions makes a condition."""
+        """Tell whether `other` is the same object, because ``==`` builds a condition."""
         return self is other
 
     def __add__(self, other: Any) -> Any:
@@ -208,7 +208,7 @@ class Operators:
         )  # fmt: skip
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Compute ``np.float32(2) * x`` as `x` does; refuse the other functions of NumPy."""
+        """Compute ``np.float32(2) * x`` by the operators of `x`; refuse other NumPy functions."""
         name = ufunc.__name__
         if method == "__call__" and name in _NUMPY_NAMES and not options:
             operands = tuple(map(_as_number, inputs))
@@ -219,14 +219,14 @@ class Operators:
         raise _no_function(name, self)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """Answer ``np.shape(A)`` and ``np.ndim(A)``; refuse the other functions of NumPy."""
+        """Compute ``np.shape(A)`` and ``np.ndim(A)``; refuse other NumPy functions."""
         name = function.__name__
         if name in ("shape", "ndim") and hasattr(self, name):
             return getattr(self, name)
         raise _no_function(name, self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return an array of objects, which is what ``np.sum([x, y])`` adds up; no numbers."""
+        """Return an array of objects, for ``np.sum([x, y])``; refuse arrays of numbers."""
         if dtype is not None and np.dtype(dtype) != object:
             raise _no_array(self)
         made = np.empty(1, object)
@@ -252,7 +252,7 @@ class Operators:
         raise _unknown("math.trunc() of an expression", self, "te.trunc rounds in the program")
 
     def equal(self, other: Any) -> Any:
-        """Return the condition that two values are the same, as classic code writes it."""
+        """Return the condition ``self == other``; code written for classic TVM uses this name."""
         return operate("eq", self, other)
 
     def astype(self, dtype: Any) -> Any:
@@ -261,7 +261,7 @@ class Operators:
 
 
 def _as_number(operand: Any) -> Any:
-    """Return the number in an array of no dimensions, which NumPy makes of its numbers."""
+    """Return the number in a NumPy array of no dimensions; return others unchanged."""
     return operand[()] if isinstance(operand, np.ndarray) and not operand.ndim else operand
 
 
@@ -308,11 +308,11 @@ class Elementwise(Operators):
     def elementwise(
         self, operation: str, operands: Sequence[Any], element: Callable[..., Expr]
     ) -> Any:
-        """Apply `element` to the elements of `operands`, of which some are of this kind."""
+        """Apply `element` to the elements of `operands`; at least one operand is a tensor."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Refuse the conversion to an array: NumPy would make one of a single element."""
+        """Refuse the conversion to an array, because NumPy would wrap the tensor as one element."""
         if dtype is None:
             raise _no_array(self)
         return super().__array__(dtype, copy)

@@ -69,7 +69,7 @@ MOST_NODES = 20_000
 
 
 def format_expr(expr: Expr) -> str:
-    """Return `expr` as text, or only its size if the text is too long.
+    """Return `expr` as text; if the text is too long, return only its number of nodes.
 
     Shared nodes are printed at each use, so that a small graph may have a very long text.
     """
@@ -94,7 +94,7 @@ def format_number(value: bool | int | float) -> str:
 
 
 def is_negation(value: bool | int | float, dtype: str) -> bool:
-    """Tell whether ``value - x`` is ``-x``: for 0, or -0.0 of floats."""
+    """Tell whether ``value - x`` equals ``-x``: if it is 0, or -0.0 for floats."""
     return value == 0 and (not dtypes.is_float(dtype) or math.copysign(1, value) < 0)
 
 
@@ -164,12 +164,12 @@ def _expr(expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
 
 
 def _region(expr: Region) -> str:
-    """Return a box followed by its access mode: ``A[i, 0 : +4] (r)``."""
+    """Return a region followed by its access mode: ``A[i, 0 : +4] (r)``."""
     return f"{_box(expr)} ({expr.mode})" if expr.mode else _box(expr)
 
 
 def _box(expr: Region) -> str:
-    """Return a box as ``A[i, 0 : +4]``."""
+    """Return a region without its access mode: ``A[i, 0 : +4]``."""
     parts = (
         text if size == "1" else f"{text} : +{size}"
         for text, size in zip(map(_text, expr.indices), map(_text, expr.extents), strict=True)

@@ -12,7 +12,7 @@ from dlcompiler.ir.stmt import Buffer, For, Stmt
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """A kernel, and how many blocks and threads run it."""
+    """A kernel, and the numbers of blocks and threads that run it."""
 
     kernel: PrimFunc
     threads: Mapping[str, Expr]
@@ -25,7 +25,7 @@ class Launch:
     kernel that is the whole function."""
 
     def count(self, tag: str) -> int | None:
-        """Return the extent of a thread axis; None where a symbol decides."""
+        """Return the extent of a thread axis; None if it depends on symbols."""
         extent = self.threads.get(tag)
         if extent is None:
             return 1
@@ -33,7 +33,7 @@ class Launch:
 
     @property
     def size(self) -> str:
-        """Blocks and threads, and the host's loops, as text."""
+        """The extents of the thread axes and the host's loops, as text."""
         parts = [f"{tag} {extent}" for tag, extent in self.threads.items()]
         again = "".join(f", for {loop.var.name} in range({loop.extent})" for loop in self.loops)
         return (", ".join(parts) or "one thread") + again
@@ -49,13 +49,13 @@ class Program:
     func: PrimFunc
     """The whole program as one function."""
     launches: tuple[Launch, ...]
-    """In the order in which they run."""
+    """The launches, in the order in which they run."""
     temporaries: tuple[Buffer, ...] = field(default=())
     """Device memory that one kernel writes and another reads."""
 
     @classmethod
     def of(cls, func: PrimFunc) -> Program:
-        """Return the program of one kernel, without threads."""
+        """Return a program with one kernel, which the host runs without device threads."""
         return cls(func, (Launch(func, {}),))
 
     @property

@@ -29,13 +29,13 @@ CHILD_FIELDS = frozenset(
 
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
-    """Return the fields that make a kind of node."""
+    """Return the names of the constructor fields of a kind of node."""
     return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 @cache
 def _child_names(kind: type) -> tuple[str, ...]:
-    """Return those of them that may hold children."""
+    """Return the names of the fields of a kind of node that may hold children."""
     return () if kind is Const else tuple(n for n in _field_names(kind) if n in CHILD_FIELDS)
 
 
@@ -82,17 +82,17 @@ def walk_up(node: Node) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """Return the number of nodes on the longest way down; [1]."""
+    """Return the number of nodes on the longest path from `node` to a leaf."""
     return _measure(node, lambda below: 1 + max(below, default=0))
 
 
 def tree_size(node: Node) -> int:
-    """Return the number of nodes of the tree, where a shared node counts at each use; [1]."""
+    """Return the number of nodes below and including `node`; a shared one counts at each use."""
     return _measure(node, lambda below: 1 + sum(below))
 
 
 def _measure(node: Node, combine: Callable[[Iterable[int]], int]) -> int:
-    """Compute a measure of each node from those of its children, once per node."""
+    """Compute a number for `node` from the numbers of its children, once for each node."""
     measures: dict[int, int] = {}
     for current in walk_up(node):
         measures[id(current)] = combine(measures[id(child)] for child in children(current))
@@ -106,7 +106,7 @@ def map_children(node: Stmt, visit: Callable[[Node], Node]) -> Stmt: ...
 @overload
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
-    """Rebuild `node` with `visit` applied to its children; itself when none changed."""
+    """Apply `visit` to the children of `node`; return the same object if none changed."""
     kind: type = type(node)
     changed: dict[str, object] = {}
     for name in _child_names(kind):
@@ -179,5 +179,5 @@ def combine(reducer: Reducer, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Exp
 
 
 def free_vars(node: Node) -> set[Var]:
-    """Return the variables that occur in `node` (of a statement: bound ones included)."""
+    """Return the variables in `node`, including those that a statement itself binds."""
     return {n for n in walk(node) if isinstance(n, Var)}

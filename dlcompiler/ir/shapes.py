@@ -27,7 +27,7 @@ def check_shape(extents: Sequence[Extent], where: str, what: str = "tensor") -> 
 
 
 def check_rank(rank: int, where: str) -> None:
-    """Refuse more dimensions, or more axes in a loop nest, than an array of NumPy can have."""
+    """Refuse more dimensions, or more axes in a loop nest, than a NumPy array can have."""
     if rank > MAX_RANK:
         raise ExpressionError(
             where, "too many dimensions", got=rank, expected=f"at most {MAX_RANK}",

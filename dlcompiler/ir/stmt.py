@@ -69,9 +69,9 @@ def is_concurrent(kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StepRef:
-    """Where a piece of the program comes from: the schedule state that made an axis of a stage.
+    """The origin of a piece of the program: a stage or one of its axes, in a schedule state.
 
-    `axis` is the axis' path in its stage (``i.outer``), or '' for the stage itself.
+    `axis` is the path of the axis in its stage (``i.outer``), or '' for the stage itself.
     """
 
     state: str
@@ -112,7 +112,7 @@ class Buffer:
 
     @property
     def size(self) -> Extent:
-        """Number of elements that the shape covers."""
+        """Number of elements: the product of the shape."""
         return extent_product(self.shape)
 
     @property
@@ -122,16 +122,16 @@ class Buffer:
 
     @property
     def static_shape(self) -> tuple[int, ...]:
-        """The shape, which must be known."""
+        """The shape; raises an error unless all extents are numbers."""
         return static(self.shape, self.name)
 
     @property
     def static_strides(self) -> tuple[int, ...]:
-        """The strides, which must be known."""
+        """The strides; raises an error unless all are numbers."""
         return static(self.strides, self.name)
 
     def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
-        """Return the box that begins at `indices`, for an external call."""
+        """Return the rectangular region that begins at `indices`, for an external call."""
         where = f"region of {self.name}"
         starts = self._places(indices, where)
         sizes = tuple(as_index(extent, where) for extent in extents)
@@ -227,9 +227,9 @@ class Buffer:
 
 @node
 class Region(Expr):
-    """A box of a buffer that begins at `indices`: an argument of an external call.
+    """A rectangular region of a buffer that begins at `indices`: an argument of an external call.
 
-    It is not a value to compute with. Its dtype is that of the elements.
+    It cannot be an operand of arithmetic. Its dtype is that of the elements.
     """
 
     buffer: Buffer
@@ -243,17 +243,17 @@ class Region(Expr):
 
     @property
     def is_read(self) -> bool:
-        """Tell whether the call counts on what the region holds."""
+        """Tell whether the call reads the region."""
         return "r" in self.mode
 
     @property
     def is_written(self) -> bool:
-        """Tell whether the call writes the region: in full, where it does not read it."""
+        """Tell whether the call writes the region; if it does not read it, it writes all of it."""
         return "w" in self.mode
 
 
 def static(extents: tuple[Extent, ...], name: str) -> tuple[int, ...]:
-    """Return extents that must be numbers: those of `name`."""
+    """Return the extents of the buffer `name`; raise an error unless all are numbers."""
     numbers = tuple(extent for extent in extents if isinstance(extent, int))
     if len(numbers) != len(extents):
         raise InternalError(
@@ -264,7 +264,7 @@ def static(extents: tuple[Extent, ...], name: str) -> tuple[int, ...]:
 
 
 def extent_product(extents: Iterable[Extent]) -> Extent:
-    """Return the number of points of a box: a number where all extents are."""
+    """Return the product of extents: a number if all are numbers, else an expression."""
     size: Extent = 1
     for extent in extents:
         size = extent_binary("mul", size, extent)
@@ -272,7 +272,7 @@ def extent_product(extents: Iterable[Extent]) -> Extent:
 
 
 def extent_binary(op: BinaryOp, a: Extent, b: Extent) -> Extent:
-    """Compute with extents: numbers give a number, symbols an expression."""
+    """Compute ``a op b`` of extents: a number if both are numbers, else an expression."""
     if isinstance(a, int) and isinstance(b, int):
         return fold_index(op, a, b)
     if op == "mul" and isinstance(a, int) and a in (0, 1):
@@ -315,7 +315,7 @@ class For(Stmt):
     body: Stmt
     origin: Origin = ()
     annotations: tuple[tuple[str, int | str], ...] = ()
-    """Pragmas: (name, value), which passes and code generators may heed."""
+    """Pragmas: (name, value), which passes and code generators may use."""
 
 
 @node
@@ -408,7 +408,7 @@ class Assert(Stmt):
 
     @property
     def template(self) -> str:
-        """The message as a template for the numbers of its values."""
+        """The message as a template, into which the values are filled."""
         return self.message if self.values else as_template(self.message)
 
 
@@ -435,7 +435,7 @@ class ExternCall(Stmt):
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """The arguments that are parts of buffers."""
+        """The arguments that are regions of buffers."""
         return tuple(arg for arg in self.args if isinstance(arg, Region))
 
 

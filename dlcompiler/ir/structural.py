@@ -45,7 +45,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 class _Table:
-    """The rows of a key: equal nodes get the same number."""
+    """The table of nodes that makes up a structural key: equal nodes get the same number."""
 
     def __init__(self, rename: bool) -> None:
         self.rename = rename

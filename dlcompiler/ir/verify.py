@@ -153,7 +153,7 @@ class _Verifier:
             self.fail(f"condition {condition} has dtype {condition.dtype}")
 
     def shape(self, buffer: Buffer, bound: frozenset[Var]) -> None:
-        """Check that the extents of a buffer depend on variables in scope only."""
+        """Check that the extents of a buffer depend only on variables in scope."""
         for extent in (*buffer.shape, *buffer.strides):
             if isinstance(extent, Expr):
                 self.expr(extent, bound, frozenset())
@@ -190,7 +190,7 @@ class _Verifier:
     def intrinsic(
         self, call: IntrinsicCall, bound: frozenset[Var], buffers: frozenset[Buffer]
     ) -> None:
-        """Check the regions of a call, and that its declaration touches their buffers only."""
+        """Check the regions of a call, and that its declaration accesses only their buffers."""
         shown = format_intrinsic(call)
         for n, (region, dims) in enumerate(call.operands):
             if region.buffer not in buffers:
@@ -235,7 +235,7 @@ class _Verifier:
         self.origins(call, origin)
 
     def origins(self, store: Store | ExternCall, origin: Origin) -> None:
-        """Check that the origins of a store name its stage and all axes."""
+        """Check that the origin of a store names its stage, and all axes of that stage."""
         key = id(origin), id(store.origin)
         if key in self.traced:
             return
@@ -270,7 +270,7 @@ class _Verifier:
 
 
 def _problem(item: Expr) -> str | None:
-    """Return the problem of a node by itself; None if there is none."""
+    """Return what is wrong with a node, apart from its operands; None if nothing is."""
     match item:
         case Binary():
             return _binary_problem(item)
@@ -333,7 +333,7 @@ def _index_problem(buffer: Buffer, indices: tuple[Expr, ...]) -> str | None:
 
 
 def _has_dims(region: Region, dims: tuple[int, ...]) -> bool:
-    """Tell whether `dims` are dimensions of the region, and include all that are longer than 1."""
+    """Tell whether `dims` has no duplicates, and all other dimensions have extent 1."""
     lengths = [e.value if isinstance(e, Const) else 0 for e in region.extents]
     others = set(range(len(lengths))) - set(dims)
     return len(set(dims)) == len(dims) and all(lengths) and all(lengths[n] == 1 for n in others)

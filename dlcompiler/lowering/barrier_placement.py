@@ -1,8 +1,9 @@
 """Barrier placement: which stages need a barrier between writers and readers in a block.
 
 The threads of a block compute a *cooperative* stage together: each computes a part of it and reads
-what others computed. A barrier has to stand before the first such stage at a loop, whose memory may
-still be read, and between a cooperative stage and its readers. `nest` inserts the barriers.
+what others computed. A barrier is needed before the first such stage attached to a loop, because
+other threads may still read its memory, and between a cooperative stage and its readers. `nest`
+inserts the barriers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dlcompiler.schedule.legality.obligations import stages_inside
 
 
 def is_cooperative(state: State, stage: StageState) -> bool:
-    """Tell whether the threads of a block compute a stage together; so they do rows of a scan."""
+    """Tell whether the threads of a block compute a stage, or the rows of a scan, together."""
     is_common = is_shared(state, stage) or is_update(state, stage)
     return is_common and threads_of_block(state, stage)
 
@@ -30,7 +31,7 @@ def has_barriers(state: State, stage: StageState) -> bool:
 
 
 def tensors_read(state: State, stage: StageState) -> set[TensorHandle]:
-    """Return the tensors that a stage, with what is inlined or attached in it, reads."""
+    """Return the tensors that a stage reads, or a stage that is inlined or attached in it."""
     known = bodies(state)
     parts = (known.get(part.name, ()) for part in stages_inside(state, stage))
     return {load.tensor for part in parts for load in loads_of(part)}

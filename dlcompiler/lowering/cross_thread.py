@@ -1,6 +1,6 @@
 """Reductions that the threads of a block share: each reduces a part, then they combine the parts.
 
-Of a sum over ``k`` whose inner loop of 4 iterations is bound to ``threadIdx.x``::
+A sum over ``k`` whose inner loop of 4 iterations is bound to ``threadIdx.x`` becomes::
 
     for k.inner in threadIdx.x(4):
         C.part[0] = 0.0                             each thread's part of the sum
@@ -74,18 +74,18 @@ class Parts:
     left: tuple[Buffer, ...]
     """A buffer in shared memory for each result, with one element per thread."""
     row: tuple[Expr, ...]
-    """The indices of the other thread axes: threads with equal ones combine their parts."""
+    """Indices along the other thread axes; threads with equal indices combine their parts."""
     lane: Expr
-    """The number of a thread among those."""
+    """Number of the thread among the threads that combine their parts."""
     count: int
-    """How many those are."""
+    """Number of threads that combine their parts."""
 
     def places(self) -> list[Place]:
-        """Return the private element of each result."""
+        """Return the element, private to each thread, that holds its part of each result."""
         return [(buffer, (index_const(0),)) for buffer in self.own]
 
     def slots(self, lane: Expr) -> list[Place]:
-        """Return the shared element of each result for one thread."""
+        """Return the element in shared memory where one thread stores its part of each result."""
         return [(buffer, (*self.row, lane)) for buffer in self.left]
 
     def combined(self, reducer: Reducer, assign: Assigner) -> Stmt:
@@ -104,7 +104,7 @@ class Parts:
 
 
 def _halves(count: int) -> Iterator[int]:
-    """Yield how many threads combine two parts each, step by step, until one part is left."""
+    """Yield the number of threads that add two parts in each step: 4, 2, 1 for 8 parts."""
     half = 2 ** (count - 1).bit_length() // 2
     while half >= 1:
         yield half
@@ -117,7 +117,7 @@ def parts_of(
     around: Sequence[tuple[Var, int]],
     names: Sequence[str],
 ) -> Parts:
-    """Return the buffers of a reduction's parts.
+    """Return the buffers that hold the partial results of a reduction.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def parts_of(
     around
         Variables and extents of the other threads of the block.
     names
-        Of the buffers of its results.
+        Names of the buffers of its results.
     """
     count: int = 1
     lane: Expr = index_const(0)
@@ -154,8 +154,8 @@ def nest_across_threads(
 ) -> Stmt:
     """Return the loops of a reduction that threads share.
 
-    All threads must reach its barriers: the guards are inside. The threads' loops are outside the
-    other loops of the reduction, because each thread's part is kept while these run.
+    All threads must reach its barriers, so the guards are inside the loops. The threads' loops are
+    outside the other reduction loops: each thread keeps its partial result while these run.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def nest_across_threads(
 
 
 def _threads_beside(builder: LoopBuilder, stage: StageState) -> list[tuple[Var, int]]:
-    """Return variables and extents of a block's threads but those that share a reduction."""
+    """Return variables and extents of a block's thread loops that do not share the reduction."""
     bounds = builder.bounds.stages[stage.name]
     found = {
         builder.bounds.stages[host.name].loop_vars[leaf]: builder.bounds.stages[host.name].extents[
@@ -214,7 +214,7 @@ def _threads_beside(builder: LoopBuilder, stage: StageState) -> list[tuple[Var, 
 
 
 def _storing(builder: LoopBuilder, stage: StageState) -> Iterator[Expr]:
-    """Yield the conditions for the thread that stores the result, by default the first one."""
+    """Yield the conditions under which a thread stores the result; by default, the first does."""
     bounds = builder.bounds.stages[stage.name]
     for leaf in reduced_by_threads(stage):
         yield compare(

@@ -1,14 +1,14 @@
 """Insert checks of indices that are not proved to be in bounds, before a stage if possible.
 
-``T[I[i], j]`` is inside for all values of the axes only if the elements of ``I`` are. Before the
-loops of the stage stands a nest of its own, over the axes that the index depends on::
+``T[I[i], j]`` is in bounds only if the elements of ``I`` are in range. So a separate loop nest
+over the axes that the index depends on checks them before the loops of the stage::
 
     for i in range(3):
         assert I[i] >= 0 and I[i] < 10, 'T[I[i], j] is outside T: …'
 
-so that the schedule's loops stay as they are. Where the index is computed inside these loops, the
-assertion stands in front of the statement that uses it. A program for a device has no checks: the
-simulator looks at each access.
+The schedule's loops do not change. If the index is computed inside these loops, the assertion is
+placed before the statement that uses it. A program for a device has no such assertions, because the
+simulator checks each access.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Substituted = Callable[[Expr, dict[Var, Expr]], Expr]
 
 @dataclass(frozen=True)
 class IndexChecks:
-    """The checks of one stage, at its place.
+    """The index checks of one stage, where the stage is attached.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class IndexChecks:
     stage
         The stage that reads.
     bounds
-        What it computes there.
+        The region that it computes there.
     first
         The first value of its first axis.
     expr
-        Gives an expression of tensors and axes over buffers and loop variables.
+        Replaces tensors and axes in an expression by buffers and loop variables.
     """
 
     state: State
@@ -72,7 +72,7 @@ class IndexChecks:
 
     @property
     def origin(self) -> StepRef:
-        """Where the loops before a stage come from."""
+        """The origin of the loops that check indices before a stage."""
         return StepRef("", self.stage.name, CHECK)
 
     def before(self, bodies: Sequence[Expr]) -> Stmt | None:
@@ -87,7 +87,7 @@ class IndexChecks:
         return seq(self.check(read, self.axes_of(read), values) for read in late)
 
     def open(self, bodies: Sequence[Expr]) -> Iterator[OpenRead]:
-        """Yield the reads of the bodies that may leave their tensors."""
+        """Yield the reads in the bodies that may be out of bounds."""
         if uses_threads(self.state):
             return
         op = self.stage.op
@@ -100,7 +100,7 @@ class IndexChecks:
         return tuple(a for a in (*self.stage.op.axis, *self.stage.op.reduce_axis) if a.var in used)
 
     def is_late(self, read: OpenRead) -> bool:
-        """Tell whether what an index depends on is computed inside the loops of the stage."""
+        """Tell whether an index reads a tensor that is computed inside the loops of the stage."""
         parts = (read.index, *read.guards)
         loads = (node for part in parts for node in walk(part) if isinstance(node, TensorLoad))
         return any(self.is_inside(load.tensor) for load in loads)
@@ -115,10 +115,10 @@ class IndexChecks:
         return False
 
     def nest(self, axes: Sequence[Axis], read: OpenRead) -> Stmt:
-        """Return the loops over some of the axes, as far as the stage computes them here.
+        """Return the loops that check a read over the region of some axes that the stage computes.
 
-        Each read has a nest of its own: one whose index is read through another open read must not
-        be evaluated before all of that one's assertions have held.
+        Each read has its own nest. In ``A[B[i]]``, all assertions on the index of ``B`` must hold
+        before the index of ``A``, which reads ``B``, is evaluated.
         """
         places = {axis: n for n, axis in enumerate(self.stage.op.axis)}
         values: dict[Var, Expr] = {}
@@ -141,7 +141,7 @@ class IndexChecks:
         return under(self.points_exist(axes, read), body)
 
     def points_exist(self, axes: Sequence[Axis], read: OpenRead) -> list[Expr]:
-        """Return when the axes without a loop in the nest have a value: else nothing is read."""
+        """Return the conditions that axes without a loop are not empty: else nothing is read."""
         first = {axis.var: self.first for axis in self.stage.op.axis[:1]}
         looped = {axis.var for axis in axes}
         return [
@@ -151,7 +151,7 @@ class IndexChecks:
         ]
 
     def check(self, read: OpenRead, axes: Sequence[Axis], values: Mapping[Var, Expr]) -> Stmt:
-        """Return the assertion that one index is inside, where its guards hold."""
+        """Return the assertion that one index is in bounds if its guards hold."""
         known = dict(values)
         bounds = self.expr(read.index, known), read.extent
         place = [(axis.name, known[axis.var]) for axis in axes]

@@ -1,4 +1,4 @@
-"""Build calls of intrinsics: their regions, and their declaration as loops over these."""
+"""Build calls of intrinsics: their regions, and loops over these that define the result."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def intrinsic_statement(
     intrin
         The intrinsic.
     mode
-        What is asked of it.
+        Which of its implementations is used, such as ``update``.
     regions
-        The one that it writes, then those for its inputs.
+        The region that it writes, then the regions of its inputs.
     dims
-        The dimensions of their buffers that the declared ones run along.
+        For each region, the dimension of its buffer that each declared dimension runs along.
     origin
         Where it comes from.
 
     Returns
     -------
     Stmt
-        An intrinsic without a reset gets plain assignments, and one without a body a reset and an
-        update.
+        The call. If the intrinsic has no implementation of mode ``reset``, plain assignments
+        replace it; if it has none of mode ``body``, a reset and an update do.
     """
     if mode == "body" and "body" not in intrin.parts:
         modes: tuple[IntrinsicMode, ...] = ("reset", "update")
@@ -76,7 +76,7 @@ def check_strides(
 ) -> None:
     """Refuse buffers whose strides differ from those that an intrinsic requires.
 
-    The schedule asked so of those that it knows; an argument is compact, whatever it asked for.
+    The schedule sets the strides of internal buffers, but an argument is always compact.
     """
     for tensor, region, own in zip((intrin.output, *intrin.inputs), regions, dims, strict=True):
         there = along(region.buffer.strides, own)
@@ -92,7 +92,7 @@ def check_strides(
 
 
 class _Declared:
-    """The declaration of an intrinsic over the regions of a call."""
+    """The declaration of an intrinsic, with its tensors replaced by the regions of a call."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class _Declared:
         return body
 
     def value(self, expr: Expr) -> Expr:
-        """Return a declared expression over the loops' variables and the regions' buffers."""
+        """Return a declared expression in terms of loop variables and the regions' buffers."""
 
         def rule(node: Node) -> Node:
             if isinstance(node, Var):

@@ -1,4 +1,4 @@
-"""Build what the nests of all kinds of stages share: buffers, loops, attached stages."""
+"""Build the parts that all loop nests have: buffers, loops, attached stages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from dlcompiler.te import Tensor
 
 
 class LoopBuilder:
-    """Builds loops around what the stages of a schedule state compute.
+    """Builds the loops and buffers of the stages of a schedule state.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class LoopBuilder:
     def internal_buffer(self, stage: StageState, tensor: Tensor) -> Buffer:
         """Return the buffer of an intermediate tensor; it holds only the region computed at once.
 
-        The buffers of scans and of code from outside hold whole tensors: their indices are not
+        The buffers of scans and of external code hold whole tensors, because their indices are not
         shifted.
         """
         region = self.bounds.stages[stage.name].region
@@ -140,7 +140,7 @@ class LoopBuilder:
         return Buffer(name, shape, tensor.dtype, scope, strides, separators=separators)
 
     def allocations(self, stages: Iterable[StageState]) -> Iterator[PendingAllocation]:
-        """Yield the buffers to be allocated for the values of stages."""
+        """Yield the buffers of stages that need an allocation."""
         for stage in stages:
             for tensor in stage.tensors:
                 if self.buffers[tensor] not in self.params and tensor not in self.storage_aliases:
@@ -165,12 +165,12 @@ class LoopBuilder:
         return window
 
     def target(self, stage: StageState, bounds: StageBounds, tensor: Tensor) -> tuple[Expr, ...]:
-        """Return the indices that the stage stores to, in its buffer."""
+        """Return the indices, in the buffer of a tensor, that the stage stores to."""
         values = [bounds.values[axis] for axis in stage.op.axis]
         return self.shift(tensor, values)
 
     def shift(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return indices of a tensor as indices of its buffer, which begins at its region."""
+        """Convert indices of a tensor to indices of its buffer, which holds only a region of it."""
         stage = self.state.producer_of(tensor)
         is_whole = tensor in self.storage_aliases or stage.is_placeholder or is_scan(stage)
         if is_whole or stage.is_extern or self.buffers[tensor] in self.params:
@@ -203,7 +203,7 @@ class LoopBuilder:
         part: str,
         leaves: Sequence[Axis],
     ) -> Store:
-        """Return the store of an element; `part` and `leaves` are for its `origin`."""
+        """Return the store of an element; `part` and `leaves` determine its `origin`."""
         return Store(self.buffers[tensor], target, value, self.origin(stage, part, leaves))
 
     def update(
@@ -281,7 +281,7 @@ class LoopBuilder:
     ) -> Stmt:
         """Wrap `inside` in loops, each with its guards and the stages attached to it.
 
-        `outside` are loops of the same stage further out: guards that only depend on them are
+        `outside` are outer loops of the same stage: guards that depend only on their variables are
         tested there. A guard is placed in the outermost loop that binds all of its variables.
         """
         opened = {bounds.loop_vars[leaf] for leaf in outside}

@@ -89,7 +89,7 @@ def build_nests(state: State, args: Sequence[Tensor | Var], name: str) -> PrimFu
 
 
 def _checks(state: State, knobs: Iterable[Var]) -> tuple[tuple[Expr, str], ...]:
-    """Return what a call must check of its symbols, each with the message of a failure."""
+    """Return the conditions on symbols that each call checks, with their error messages."""
     inside = hosts(state)  # the operations of a cell are their scan's
     ops = [stage.op for stage in state.stages if stage.name not in inside]
     factors = ((compare("ge", knob, 1), f"the factor {knob.name} is too small") for knob in knobs)
@@ -97,7 +97,7 @@ def _checks(state: State, knobs: Iterable[Var]) -> tuple[tuple[Expr, str], ...]:
 
 
 def _nest(builder: LoopBuilder, stage: StageState) -> Stmt:
-    """Return the loops of a stage with all that is attached to them, and checks before them."""
+    """Return the loops of a stage, with the stages attached to them and index checks before."""
     if isinstance(stage.op, ExternOp):
         return _statements(builder, stage, stage.op)
     bounds = builder.bounds.stages[stage.name]
@@ -147,7 +147,7 @@ def _reduction(
     checks: IndexChecks,
     inner_guards: tuple[Expr, ...],
 ) -> Stmt:
-    """Return the loops of a reduction: the initialisation before the first reduction loop."""
+    """Return the loops of a reduction, initialised before its first reduction loop."""
     head = builder.bodies[stage.name][0]
     assert isinstance(head, Reduce)
     values = {axis.var: value for axis, value in bounds.values.items()}
@@ -172,7 +172,7 @@ def _reduction(
 
 
 def _statements(builder: LoopBuilder, stage: StageState, op: ExternOp) -> Stmt:
-    """Return the statements of a stage that code from outside computes."""
+    """Return the statements of a stage that external code computes."""
     ref = StepRef("", stage.name)
     builder.axes[ref] = frozenset()
     own, tensors = (*op.in_buffers, *op.out_buffers), (*op.inputs, *stage.tensors)

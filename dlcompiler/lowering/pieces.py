@@ -40,7 +40,7 @@ Place: TypeAlias = tuple[Buffer, tuple[Expr, ...]]
 
 @dataclass(frozen=True)
 class Inside:
-    """What runs inside the loops: the initialisation of a reduction, and its update."""
+    """The statements inside the loops: the initialisation of a reduction, and its update."""
 
     init: Stmt | None
     update: Stmt
@@ -70,7 +70,7 @@ def under(guards: Sequence[Expr], body: Stmt) -> Stmt:
 
 
 def loop_vars_of(guard: Expr) -> set[Var]:
-    """Return the loop variables that a guard depends on: symbols are known everywhere."""
+    """Return the variables of a guard that loops bind: all except symbols."""
     return {var for var in free_vars(guard) if not var.is_symbol}
 
 
@@ -88,19 +88,19 @@ def rename(body: Stmt, fresh: dict[Var, Expr]) -> Stmt:
 
 @dataclass(frozen=True)
 class Assigner:
-    """Makes stores of one origin."""
+    """Builds stores that all have the same origin."""
 
     origin: Origin
 
     def __call__(self, place: Place, value: Expr) -> Store:
-        """Return the store of a value at a place."""
+        """Return the store of a value; a place is a buffer and its indices."""
         return Store(*place, value, self.origin)
 
 
 def accumulate(
     reducer: Reducer, places: Sequence[Place], values: Sequence[Expr], assign: Assigner
 ) -> Stmt:
-    """Return the update of partial results at their places by one more value each."""
+    """Return the stores that combine each partial result with one more value."""
     old = [Load(buffer, indices) for buffer, indices in places]
     new = combine(reducer, old, values)
     if len(new) > 1:  # each new value may read all old ones: compute all before storing any

@@ -18,8 +18,8 @@ def tensorized_nest(
 ) -> Stmt:
     """Return the loops around an intrinsic, with its calls.
 
-    If some of these loops are reduction loops, a reset is before the first of them and an update
-    inside; otherwise one call of the body computes everything.
+    If some of these loops are reduction loops, the call in mode ``reset`` is before the first of
+    them, and the call in mode ``update`` is inside. Otherwise there is one call in mode ``body``.
     """
     match = matched(builder.state, stage)
     outer = match.outer
@@ -36,7 +36,7 @@ def tensorized_nest(
 
 
 def _call(builder: LoopBuilder, stage: StageState, match: Match, mode: IntrinsicMode) -> Stmt:
-    """Return the calls of an intrinsic for one mode."""
+    """Return the call of an intrinsic in one mode."""
     leaves = [leaf for leaf in stage.leaves if mode != "reset" or leaf.kind == "data"]
     origin = builder.origin(stage, INIT if mode == "reset" else "", leaves)
     outer = set(match.outer)
@@ -48,7 +48,7 @@ def _call(builder: LoopBuilder, stage: StageState, match: Match, mode: Intrinsic
 
 
 def _region(builder: LoopBuilder, operand: Operand, declared: Tensor) -> Region:
-    """Return the part of a buffer that a declared tensor stands for."""
+    """Return the region of a buffer that takes the place of a declared tensor."""
     indices = builder.shift(operand.tensor, [builder.expr(i, {}) for i in operand.indices])
     lengths = dict(zip(operand.dims, declared.static_shape, strict=True))
     extents = (index_const(lengths.get(dim, 1)) for dim in range(len(indices)))

@@ -43,13 +43,13 @@ class Pass:
 
     name: str
     run: Callable[..., PrimFunc]
-    """Takes the function; the target too, by the name ``target``, if `reads_target`."""
+    """The function of the pass; if `reads_target`, it also takes the keyword ``target``."""
     requires: frozenset[str] = frozenset()
     establishes: frozenset[str] = frozenset()
     reads_target: bool = False
     """Whether it depends on the target, and not only on the kind of device."""
     only_for: Callable[[Target], bool] | None = None
-    """Tells which targets it is for; None: all."""
+    """Predicate of the targets that the pass is for; None for all targets."""
 
     def apply(self, func: PrimFunc, target: Target) -> PrimFunc:
         """Run the pass on a function and return the new function."""
@@ -62,7 +62,7 @@ def constant_extent(loop: For) -> int | None:
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
-    """Yield a statement and those in it, parents first; expressions are not visited."""
+    """Yield a statement and all statements inside it, parents first; skip expressions."""
     stack = [stmt]
     while stack:
         current = stack.pop()
@@ -96,7 +96,7 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
 
 
 def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
-    """Return a statement whose buffers have a new first dimension, which selects a copy."""
+    """Replace buffers by their copies, whose new first dimension has the given index."""
     there = set(copies.values())
 
     def rule(node: Node) -> Node:
@@ -117,5 +117,5 @@ def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
 
 
 def merge_origins(a: Origin, b: Origin) -> Origin:
-    """Return the union of two origins, in order and without repeats."""
+    """Return the union of two origins, in order and without duplicates."""
     return (*a, *(ref for ref in b if ref not in a))

@@ -113,7 +113,7 @@ def _at_once(loop: For) -> Stmt:
 
 
 def _tests(loop: For, holds: Buffer) -> For:
-    """Return the nest with assertions replaced by stores to `holds`, innermost loop by lanes."""
+    """Return the nest with assertions replaced by stores to `holds`, and lanes as inner loop."""
     origin, count = loop.origin, loop.extent
     if isinstance(loop.body, For):
         return For(loop.var, count, "serial", _tests(loop.body, holds), origin)
@@ -141,7 +141,7 @@ def _and(holds: Buffer, lane: Expr, check: Assert, origin: Origin) -> Store:
 def _conjuncts(condition: Expr) -> list[Expr]:
     """Return the parts of a conjunction, each of which is safe to evaluate by itself.
 
-    The second operand of a conjunction may be evaluated first if it loads what the first one does.
+    A conjunction is split only if its second operand loads no element that the first does not.
     """
     match condition:
         case Logical("and", a, b) if _loads(b) <= _loads(a):

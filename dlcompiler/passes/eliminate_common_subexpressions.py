@@ -93,7 +93,7 @@ class _Eliminator:
         return stmt
 
     def groups(self, statements: Sequence[Stmt]) -> Iterator[Stmt]:
-        """Yield statements; consecutive assignments are one group."""
+        """Yield the statements; consecutive assignments are yielded together as one group."""
         run: list[Store] = []
         for statement in (*statements, None):
             if isinstance(statement, Store):
@@ -128,7 +128,7 @@ class _Eliminator:
 
 @dataclass(eq=False)
 class _Shared:
-    """One of the different expressions of a run of assignments."""
+    """An expression in consecutive assignments, counted once for all equal occurrences."""
 
     expr: Expr
     operands: tuple[_Shared, ...]
@@ -142,7 +142,7 @@ class _Shared:
 
 @dataclass
 class _Graph:
-    """The different expressions of a run of assignments, operands first."""
+    """The distinct expressions in consecutive assignments, operands first."""
 
     stores: Sequence[Store]
     nodes: list[_Shared] = field(default_factory=list)
@@ -159,7 +159,7 @@ class _Graph:
             self.versions[store.buffer] = self.versions.get(store.buffer, 0) + 1
 
     def add(self, root: Expr, number: int) -> _Shared:
-        """Return the shared node of an expression of an assignment."""
+        """Return the node of an expression in assignment `number`; equal expressions share one."""
         stack = [root]
         while stack:
             expr = stack[-1]
@@ -202,7 +202,7 @@ def _slots(store: Store) -> tuple[Expr, ...]:
 
 
 def _mark(root: _Shared) -> None:
-    """Mark the expressions that are computed whenever `root` is."""
+    """Mark `root` and its operands that are always computed as unconditional."""
     stack = [root]
     while stack:
         node = stack.pop()

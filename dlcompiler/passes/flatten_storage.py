@@ -84,14 +84,14 @@ def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -
 
 
 def is_flat(buffer: Buffer) -> bool:
-    """Tell whether a buffer has no more dimensions than its memory, and no gaps in its only one."""
+    """Tell whether a buffer has as many dimensions as its memory; a single one has no gaps."""
     if buffer.separators:
         return len(buffer.shape) == 1 + len(buffer.separators)
     return len(buffer.shape) == 1 and buffer.strides == (1,)
 
 
 def flat_buffer(buffer: Buffer) -> Buffer:
-    """Return a buffer as one of fewer dimensions: one, or those of its memory."""
+    """Return a buffer flattened to one dimension, or to the dimensions of its memory."""
     if buffer.separators:
         shape = tuple(extent_product(part) for part in _parts(buffer, buffer.shape))
         return Buffer(
@@ -139,13 +139,13 @@ def flat_indices(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def _parts(buffer: Buffer, items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    """Yield what belongs to each dimension of the memory."""
+    """Split `items`, one per dimension of a buffer, by the dimensions of its memory."""
     for first, end in itertools.pairwise((0, *buffer.separators, len(items))):
         yield items[first:end]
 
 
 def flat_index(buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-    """Return the distance of an element from the first, in elements; a vector for vectors."""
+    """Return the offset of an element from the first [elements]; a vector for vector indices."""
     total: Expr | None = None
     for index, stride in zip(indices, buffer.strides, strict=True):
         term = index if isinstance(stride, int) and stride == 1 else _times(index, stride)

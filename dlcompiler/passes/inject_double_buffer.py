@@ -115,7 +115,7 @@ def _refusal(buffers: Iterable[Buffer], because: str, hint: str | None = None) -
 
 @dataclass(frozen=True)
 class _Around:
-    """What is around a statement."""
+    """The loops around a statement."""
 
     loops: frozenset[Var] = frozenset()
     in_block: bool = False
@@ -124,7 +124,7 @@ class _Around:
     """Whether each of these threads may run it several times."""
 
     def inside(self, loop: For) -> _Around:
-        """Return the surroundings of the body of a loop."""
+        """Return the description of the loops around the body of `loop`."""
         is_repeated = self.is_repeated or (self.in_block and not is_in_block(loop.kind))
         in_block = self.in_block or is_in_block(loop.kind)
         return _Around(self.loops | {loop.var}, in_block, is_repeated)
@@ -132,12 +132,12 @@ class _Around:
 
 @dataclass(frozen=True)
 class _Body:
-    """The body of a loop: its statements, and what encloses all of them, outermost first."""
+    """The body of a loop: its statements, and the nodes around them, outermost first."""
 
     around: tuple[Allocate | If | Seq, ...]
     statements: tuple[Stmt, ...]
     beside: tuple[Stmt, ...]
-    """What runs before or behind them."""
+    """The statements that run before or after them in the body."""
 
     @staticmethod
     def of(loop: For, own: AbstractSet[Buffer]) -> _Body:
@@ -163,7 +163,7 @@ class _Body:
         return [s for s in self.around if isinstance(s, Allocate) and s.buffer in buffers]
 
     def around_of(self, body: Stmt, without: AbstractSet[Buffer]) -> Stmt:
-        """Return another body in the same surroundings, without the allocations of some buffers."""
+        """Put another body into the enclosing statements, except allocations of `without`."""
         for stmt in reversed(self.around):
             if isinstance(stmt, If):
                 body = replace(stmt, then=body)
@@ -175,7 +175,7 @@ class _Body:
 
 
 def _inside(stmt: Stmt, own: AbstractSet[Buffer]) -> Stmt | None:
-    """Return the part of a statement that fills and reads buffers; None if it is all of it."""
+    """Return the only part of a statement that accesses `own`; None if there is none."""
     match stmt:
         case Allocate():
             return stmt.body
@@ -189,7 +189,7 @@ def _inside(stmt: Stmt, own: AbstractSet[Buffer]) -> Stmt | None:
 
 
 class _Injection:
-    """The buffers that the pass has to double, and those that it has doubled."""
+    """State of the pass: the buffers that it must double, and those already doubled."""
 
     def __init__(self, body: Stmt, split_loop: int) -> None:
         self.split_loop = split_loop
@@ -217,9 +217,9 @@ class _Injection:
         return stmt
 
     def ahead(self, loop: For, own: set[Buffer], around: _Around) -> Stmt:
-        """Return the fill for the first iteration, and the loop that fills each next one.
+        """Return the fill for iteration 0, and the loop that fills for the following iteration.
 
-        Memory of the loop's body is allocated around both.
+        Buffers allocated in the body of the loop are allocated around both instead.
         """
         if constant_extent(loop) in (0, 1):
             return _single(loop)
@@ -265,7 +265,7 @@ class _Injection:
 
 
 def _single(loop: For) -> Stmt:
-    """Return a loop that runs once, in which no buffer is filled ahead."""
+    """Return a loop without double buffering: it runs once, or fills no buffer."""
 
     def rule(node: Node) -> Node:
         if isinstance(node, Allocate) and node.double is loop.var:
@@ -278,11 +278,11 @@ def _single(loop: For) -> Stmt:
 def _gathered(
     stmts: Sequence[Stmt], own: AbstractSet[Buffer], near: AbstractSet[Buffer]
 ) -> tuple[Stmt, ...]:
-    """Return statements with adjacent fills joined to one, including what only fills need.
+    """Return statements with adjacent fills joined to one, including statements only they need.
 
-    The checks of the indices that a fill reads belong to it.
-    A loop around two fills may be missing because it had one iteration and was removed. Buffers
-    allocated `near`, in the body of the loop to be filled ahead, cannot be computed outside of it.
+    A fill includes the checks of the indices that it reads. Two fills may be separate statements
+    because a loop of one iteration around them was removed. A buffer in `near` is allocated in the
+    body of the loop, so it cannot be computed outside.
     """
     fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
     for n in reversed(range(len(stmts))):
@@ -313,7 +313,7 @@ def _is_check(stmt: Stmt) -> bool:
 def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
     """Return the statements that fill buffers; refuse fills that cannot run an iteration ahead.
 
-    There are none where nothing reads the buffers: what did may have been simplified away.
+    The result is empty if no statement reads the buffers: it may have been simplified away.
     """
     if is_concurrent(loop.kind):
         raise _refusal(own, f"the iterations of {loop.var.name} run at once")
@@ -366,8 +366,8 @@ def _with_needed_barriers(
 ) -> tuple[Stmt, ...]:
     """Return the statements of an iteration with the barriers that double buffering needs.
 
-    One barrier is before the fill of the other half. Barriers between filling and reading the same
-    half are removed: these are now an iteration apart.
+    A barrier stands before the fill of the other half. Barriers between filling and reading the
+    same half are removed, because these now happen in different iterations.
     """
     phases: list[list[Stmt]] = [[]]
     for stmt in stmts:
@@ -393,7 +393,7 @@ def _with_needed_barriers(
 
 
 def _conflict(a: Sequence[Stmt], b: Sequence[Stmt], own: AbstractSet[Buffer]) -> bool:
-    """Tell whether statements share memory, other than `own`, that one of them writes."""
+    """Tell whether `a` or `b` writes memory, other than `own`, that the other one accesses."""
 
     def common(buffers: Iterable[Buffer]) -> set[Buffer]:
         return {buffer for buffer in buffers if buffer.scope != "local"} - own
@@ -420,7 +420,7 @@ def _touches(stmt: Stmt, buffers: AbstractSet[Buffer]) -> bool:
 
 
 def _doubled(buffer: Buffer) -> Buffer:
-    """Return a buffer with two aligned copies of another, one after the other."""
+    """Return a buffer that holds two aligned copies of the given one, one after the other."""
     size = elements_spanned(buffer)
     if isinstance(size, int):
         unit = max(buffer.alignment // dtypes.bytes_of(buffer.dtype), 1)
@@ -432,7 +432,7 @@ def _doubled(buffer: Buffer) -> Buffer:
 
 
 def _split(loop: For, group: int) -> For:
-    """Return a loop over groups of iterations, which are to be unrolled."""
+    """Return a loop over groups of iterations; the iterations of a group will be unrolled."""
     extent = constant_extent(loop)
     if group < 2 or extent is None or extent <= group:
         return loop

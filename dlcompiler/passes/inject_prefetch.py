@@ -103,7 +103,7 @@ def _visit(stmt: Stmt, around: tuple[For, ...], ranges: dict[Var, Interval]) -> 
 def _hint(
     loop: For, name: str, ahead: int, around: Sequence[For], ranges: dict[Var, Interval]
 ) -> Stmt | None:
-    """Return the statement that prefetches what iteration `ahead` of a loop reads of a buffer."""
+    """Return the prefetch of the elements of a buffer that iteration `ahead` of a loop reads."""
     loads = [
         node for node in walk(loop.body) if isinstance(node, Load) and node.buffer.name == name
     ]

@@ -82,7 +82,7 @@ def inject_rolling_buffer(func: PrimFunc) -> PrimFunc:
 
 
 def _visit(stmt: Stmt) -> Stmt:
-    """Roll the buffers of the inner loops, then those of the statement itself."""
+    """Transform the rolling buffers of inner loops, then those of the statement itself."""
 
     def inside(node: Node) -> Node:
         return _visit(node) if isinstance(node, Stmt) else node
@@ -179,7 +179,7 @@ def _stores(stmt: Stmt, buffer: Buffer) -> Iterator[Store]:
 
 
 def _circular(stmt: Stmt, buffer: Buffer, window: Window) -> Stmt:
-    """Replace the indices of a buffer by circular ones: an element keeps its place in memory."""
+    """Make the indices of a buffer circular, so that reused elements keep their place."""
 
     def place(index: Expr, extent: Extent, step: int) -> Expr:
         if not step:

@@ -87,7 +87,7 @@ def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFun
 
 
 class _Injection:
-    """Moves one loop of virtual threads inward."""
+    """Replaces one loop of virtual threads by loops or copies around its statements."""
 
     def __init__(self, loop: For, max_unrolled: int) -> None:
         count = constant_extent(loop)
@@ -159,7 +159,7 @@ class _Injection:
 
 
 def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
-    """Return the buffers whose contents differ between virtual threads, each with a copy."""
+    """Map each buffer that differs between virtual threads to one with a copy per thread."""
     inside = {stmt.buffer for stmt in statements(loop.body) if isinstance(stmt, Allocate)}
     count = constant_extent(loop)
     differing = _Differing(loop.var)
@@ -188,7 +188,7 @@ class _Differing:
         )
 
     def note(self, stmt: Stmt, *, is_under: bool = False) -> None:
-        """Record what a statement stores; `is_under` if only some virtual threads may run it."""
+        """Add what differs in a statement; `is_under`: perhaps not all virtual threads run it."""
         match stmt:
             case Store(buffer) if is_under or stmt in self:
                 self.buffers.add(buffer)
@@ -202,7 +202,7 @@ class _Differing:
 
 
 def _with_copies(buffer: Buffer, count: int) -> Buffer:
-    """Return a buffer with a new first dimension for the virtual thread."""
+    """Return a buffer with a new first dimension: the number of the virtual thread."""
     span = extent_binary("mul", buffer.shape[0], buffer.strides[0]) if buffer.shape else 1
     separators = tuple(place + 1 for place in buffer.separators)
     shape, strides = (count, *buffer.shape), (span, *buffer.strides)

@@ -112,7 +112,7 @@ def _instrumented(stmt: Stmt, known: LaneVars) -> Stmt:
 
 
 def _by_lanes(let: Let, known: LaneVars) -> Let:
-    """Compute single lanes of a vector as well, for the assertions that test one lane."""
+    """Add a variable for each lane of a vector, for the assertions that test one lane."""
     element = dtypes.element(let.var.dtype)
     lanes = [Var(f"{let.var.name}.{n}", element) for n in range(dtypes.lanes(let.var.dtype))]
     body = _instrumented(let.body, {**known, let.var: lanes})
@@ -148,7 +148,7 @@ def _checks(stmt: Stmt, known: LaneVars) -> Iterator[Assert]:
 
 @dataclass(frozen=True)
 class _Access:
-    """An access that happens where all `guards` hold, each looked at only if those before do."""
+    """An access under `guards`; each guard is evaluated only if the guards before it hold."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -194,7 +194,7 @@ class _Access:
 
 
 def _is_monotone(index: Expr) -> bool:
-    """Tell whether the lanes of an index lie between the first and the last."""
+    """Tell whether all lanes of an index lie between its first and its last lane."""
     return dtypes.lanes(index.dtype) == 1 or isinstance(index, Ramp | Broadcast)
 
 

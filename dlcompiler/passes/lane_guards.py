@@ -23,12 +23,12 @@ from dlcompiler.ir import (
 
 
 class LaneTest(NamedTuple):
-    """Scalar conditions for all lanes, and for some lane, of a condition on lanes."""
+    """Scalar tests of a vector of conditions: whether it holds in all lanes, or in any."""
 
     in_all: Expr
-    """Holds where the condition holds in every lane."""
+    """It holds if the condition holds in every lane."""
     in_some: Expr
-    """Holds where the condition holds in some lane, and perhaps elsewhere."""
+    """It holds if the condition holds in at least one lane, and perhaps in other cases."""
     is_exact: bool
     """Whether `in_some` is exact, because the lanes that pass are the first or the last ones."""
 
@@ -36,7 +36,7 @@ class LaneTest(NamedTuple):
 def lane_test(condition: Expr, var: Var, first: int, last: int) -> LaneTest | None:
     """Test a condition on the lanes `first` to `last` of `var` together.
 
-    A comparison of sums is monotone in the lane, so that the lanes at the two ends decide.
+    A comparison of sums is monotone in the lane, so that it suffices to test the two end lanes.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ def has_loads(expr: Expr) -> bool:
 
 
 def _is_easier_later(condition: Expr, var: Var) -> bool | None:
-    """Tell whether a comparison, if it holds in a lane, holds in those after it.
+    """Tell whether a comparison that holds in one lane also holds in all later lanes.
 
-    None if neither that nor the contrary is known.
+    False means all earlier lanes; None means that neither is known.
     """
     match condition:
         case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":

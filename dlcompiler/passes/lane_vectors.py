@@ -43,23 +43,23 @@ class Mask:
 
 
 class LaneVectors:
-    """The vectors of the expressions of one statement, or of one condition.
+    """Vectorizes the expressions of one statement, or of one condition.
 
-    What is chosen lane by lane is computed in all lanes, with loads only in those that chose it: a
-    mask. Masks are given names, to be computed before the statement.
+    Both sides of a choice that differs between lanes are computed in all lanes, but a mask limits
+    loads to the lanes that choose the side. Masks are variables, computed before the statement.
 
     Parameters
     ----------
     var
         The variable of the lanes.
     first
-        What it is in the first lane.
+        Value of `var` in the first lane.
     lanes
         Number of lanes.
     known
         The vectors of other variables.
     numbers
-        Of the masks, to tell their names apart.
+        Counter that makes the names of masks unique.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class LaneVectors:
         return known[1]
 
     def whole(self, expr: Expr, mask: Mask | None) -> Expr:
-        """Return the vector of an expression, of all lanes."""
+        """Return the vector of an expression, also if all lanes agree."""
         return self.widen(self.vector(expr, mask))
 
     def widen(self, expr: Expr) -> Expr:
-        """Return a vector of equal lanes where `expr` is a scalar."""
+        """Return a scalar as a vector of equal lanes; a vector is returned unchanged."""
         return expr if dtypes.lanes(expr.dtype) > 1 else Broadcast(expr, self.lanes)
 
     def mask(self, condition: Expr, outer: Mask | None, *, is_some: bool = False) -> Mask:
-        """Return a mask of the lanes of `outer` where a vector of conditions holds."""
+        """Return the mask of the lanes that are active in `outer` and where a condition holds."""
         if outer is not None:
             condition = Logical("and", outer.on, condition)
         number = next(self.numbers)
@@ -198,7 +198,7 @@ class LaneVectors:
         )
 
     def _may_read_shared(self, mask: Mask | None) -> bool:
-        """Tell whether a value that all lanes share may be read."""
+        """Tell whether a load that is the same in all lanes is safe: a lane is surely active."""
         return mask is None or mask.is_some
 
     def _pair(self, a: Expr, b: Expr, mask: Mask | None) -> tuple[Expr, Expr]:

@@ -95,7 +95,7 @@ class _Narrower:
         return self.stmt(node) if isinstance(node, Stmt) else self.expr(node)
 
     def expr(self, expr: Expr) -> Expr:
-        """Return an expression in which vectors of indices are narrow, from the top down."""
+        """Return an expression with vectors of indices narrowed to 32 bits, outermost first."""
         known = self.memo.get(id(expr))
         if known is None:
             known = self.memo[id(expr)] = (expr, self.changed(expr))
@@ -116,7 +116,7 @@ class _Narrower:
         return map_children(expr, self.below)
 
     def narrow(self, expr: Expr) -> tuple[Expr, Interval] | None:
-        """Return an expression of indices with 32 bits and its values; None if they may not fit."""
+        """Return an index expression in 32 bits, and its range; None if that may not fit."""
         found = self.narrowed(expr)
         if found is None or not (found[1].low >= LOW and found[1].high <= HIGH):
             return None
@@ -149,7 +149,7 @@ def _is_vector_index(expr: Expr) -> bool:
 
 
 def _divides(expr: Expr) -> bool:
-    """Tell whether an expression divides lanes that differ."""
+    """Tell whether an expression contains a division of a vector whose lanes differ."""
     return any(
         isinstance(node, Binary) and node.op in DIVISIONS and _has_ramp(node) for node in walk(expr)
     )
@@ -160,7 +160,7 @@ def _has_ramp(expr: Expr) -> bool:
 
 
 def _combined(op: str, x: Interval, y: Interval) -> Interval:
-    """Return the values of an operation; everything where they are not known."""
+    """Return the range of ``x op y``; all integers if it is not known."""
     match op:
         case "add":
             return Interval(x.low + y.low, x.high + y.high)

@@ -282,7 +282,7 @@ class _Partitioner:
         return replace(loop, body=body)
 
     def ends(self, loop: For, bounds: list[_Bound]) -> tuple[Expr, Expr]:
-        """Return the first iteration in which all bounds hold, and the first after those."""
+        """Return (start, stop): all bounds hold exactly in iterations from start to stop - 1."""
         start: Expr = ZERO
         stop = loop.extent
         for bound in bounds:
@@ -328,14 +328,14 @@ def _is_number(expr: Expr, value: int) -> bool:
 
 
 def _difference(a: Expr, b: Expr) -> int | None:
-    """Return ``a - b`` where both are numbers."""
+    """Return ``a - b`` if both are numbers, else None."""
     if isinstance(a, Const) and isinstance(b, Const):
         return int(a.value) - int(b.value)
     return None
 
 
 def _not_negative(guard: Compare, analyzer: Analyzer) -> Affine | None:
-    """Return a form that is 0 or more exactly where a guard holds."""
+    """Return a form that is >= 0 if and only if a guard holds; None for other operators."""
     a, b = analyzer.affine(guard.a), analyzer.affine(guard.b)
     match guard.op:
         case "lt" | "le":
@@ -348,7 +348,7 @@ def _not_negative(guard: Compare, analyzer: Analyzer) -> Affine | None:
 
 
 def _conjuncts(condition: Expr) -> Iterator[Compare]:
-    """Yield the comparisons of indices that all hold where `condition` does."""
+    """Yield the comparisons of indices in a conjunction."""
     match condition:
         case Logical("and", a, b):
             yield from _conjuncts(a)
@@ -360,7 +360,7 @@ def _conjuncts(condition: Expr) -> Iterator[Compare]:
 def _guards(
     stmt: Stmt, inner: tuple[For, ...], *, with_choices: bool
 ) -> Iterator[tuple[Compare, tuple[For, ...]]]:
-    """Yield the guards in a statement, with the loops around each."""
+    """Yield the guards in a statement, each with the loops around it."""
     match stmt:
         case If(condition, _, _):
             yield from ((guard, inner) for guard in _conjuncts(condition))
@@ -376,7 +376,7 @@ def _guards(
 
 
 def _outermost_guards(body: Stmt) -> Iterator[Compare]:
-    """Yield the guards around a whole body."""
+    """Yield the guards that enclose the whole body of a loop."""
     while isinstance(body, If) and body.otherwise is None:
         yield from _conjuncts(body.condition)
         body = body.then
@@ -402,5 +402,5 @@ def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
 
 
 def _shifted(body: Stmt, var: Var, start: Expr) -> Stmt:
-    """Return a body for iterations that count from `start`."""
+    """Return a body with ``var + start`` in place of `var`."""
     return body if _is_number(start, 0) else substitute(body, {var: binary("add", var, start)})

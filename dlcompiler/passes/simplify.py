@@ -160,7 +160,7 @@ class _Simplifier:
         return replace(loop, extent=extent_expr, body=body)
 
     def declare(self, var: Var, interval: Interval, extent: Expr | None = None) -> None:
-        """Set the range of a variable; one that had another range starts a new analysis."""
+        """Set the range of a variable; if it had a different range, start a new analysis."""
         is_known = self.ranges.get(var) == interval and self.extents.get(var) is extent
         if var in self.ranges and not is_known:
             self.analyzer = Analyzer(self.ranges, self.extents)

@@ -61,7 +61,7 @@ FORMS = "n >= 128, n <= 7, n == 64, or m % 4 == 0, of symbols n and m"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Facts about a symbol: two bounds and a divisor."""
+    """What is known about a symbol: its range, and a number that divides it."""
 
     range: Interval = EVERYTHING
     divisor: int = 1
@@ -178,7 +178,7 @@ _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne
 
 
 def _compared(op: str, number: int) -> Fact | None:
-    """Return the fact of ``symbol op number``."""
+    """Return the fact that ``symbol op number`` implies; None for other operators."""
     low, high = {
         "lt": (-math.inf, number - 1),
         "le": (-math.inf, number),

@@ -133,7 +133,7 @@ def _threads(nest: Stmt) -> dict[str, Expr]:
 
 
 def _longer(a: Expr, b: Expr) -> Expr:
-    """Return the larger of two extents, as an expression if they are symbolic."""
+    """Return the larger of two extents; the result is an expression if one is symbolic."""
     if structural_equal(a, b):
         return a
     if isinstance(a, Const) and isinstance(b, Const):

@@ -107,7 +107,7 @@ def storage_rewrite(func: PrimFunc, *, min_bytes: int = MIN_BYTES) -> PrimFunc:
 
 
 def storage_bytes(func: PrimFunc) -> int:
-    """Return the size of the buffers that a function allocates, those of known size; [byte]."""
+    """Return the total size of the allocated buffers whose size is known [byte]."""
     own = {node.buffer for node in statements(func.body) if isinstance(node, Allocate)}
     return sum(_bytes(buffer) or 0 for buffer in own)
 
@@ -125,7 +125,7 @@ Path = tuple[Stmt, ...]
 
 @dataclass
 class _Life:
-    """The moments from the first to the last access of a buffer, for each of its allocations."""
+    """The lifetime of a buffer: for each allocation, the time of the first and last access."""
 
     buffer: Buffer
     region: For | None
@@ -150,7 +150,7 @@ class _Survey:
         """The buffers that intrinsics work on."""
 
     def visit(self, stmt: Stmt, region: For | None, path: Path) -> set[Buffer]:
-        """Survey a statement; return the buffers from around it that it touches."""
+        """Survey a statement and its parts; return the outer buffers that it accesses."""
         path = (*path, stmt)
         first = self.moment + 1
         match stmt:
@@ -174,7 +174,7 @@ class _Survey:
         return touched
 
     def touch(self, *exprs: Expr, stmt: Stmt | None = None) -> set[Buffer]:
-        """Advance to the next moment, in which expressions are evaluated and a store writes."""
+        """Advance the time by one, and extend the lifetimes of the buffers accessed then."""
         self.moment += 1
         used = {node.buffer for expr in exprs for node in walk(expr) if isinstance(node, Load)}
         if isinstance(stmt, Store | Prefetch):
@@ -210,7 +210,7 @@ class _Survey:
         return touched - {buffer}
 
     def is_free(self, buffer: Buffer) -> bool:
-        """Tell whether a buffer may be allocated further out: its size does not vary inside."""
+        """Tell whether a buffer may be allocated further out: no loop changes its size."""
         extents = [
             extent for extent in (*buffer.shape, *buffer.strides) if isinstance(extent, Expr)
         ]
@@ -236,7 +236,7 @@ class _Slot:
 
 
 def _assign(survey: _Survey, min_bytes: int) -> list[_Slot]:
-    """Give each buffer the slot whose size is closest among those that are free, or a new one."""
+    """Give each buffer the free slot with the closest size, or a new slot."""
     slots: dict[object, list[_Slot]] = {}
     lives = [life for life in survey.lives.values() if life.can_share and life.spans]
     for life in sorted(lives, key=lambda life: life.spans[0]):
@@ -271,7 +271,7 @@ def _is_apart(a: Span, b: Span) -> bool:
 
 
 def _is_in_place(old: _Life, read: Span, new: _Life, written: Span, survey: _Survey) -> bool:
-    """Tell whether the nest that ends one life and begins the other works element by element."""
+    """Tell whether the nest that last reads `old` and first writes `new` may work in place."""
     nest = survey.nests.get((written[0], read[1]))
     if nest is None or not read[0] < written[0] or not read[1] <= written[1]:
         return False
@@ -341,7 +341,7 @@ def _is_injective(place: Affine, loops: list[For]) -> bool:
 
 
 def _rewritten(body: Stmt, slots: list[_Slot]) -> Stmt:
-    """Replace the buffers of each slot by one, allocated around all places of the old ones."""
+    """Replace the buffers of each slot by one, allocated around all uses of the old ones."""
     around: dict[int, list[tuple[Buffer, Origin]]] = {}
     gone: set[Buffer] = set()
     flat: dict[Buffer, Buffer] = {}
@@ -389,7 +389,7 @@ def _shared_buffer(buffers: list[Buffer]) -> Buffer:
 
 
 def _innermost_common(paths: list[Path]) -> Stmt:
-    """Return the innermost statement that is on all paths."""
+    """Return the innermost statement that encloses the ends of all paths."""
     common = paths[0]
     for path in paths[1:]:
         pairs = zip(common, path, strict=False)
@@ -400,7 +400,7 @@ def _innermost_common(paths: list[Path]) -> Stmt:
 def _move_allocations(
     stmt: Stmt, gone: set[Buffer], around: Mapping[int, list[tuple[Buffer, Origin]]]
 ) -> Stmt:
-    """Take out the allocations of `gone`, and allocate the new buffers around their statements."""
+    """Remove the allocations of `gone`; allocate the buffers in `around` at their statements."""
 
     def visit(stmt: Stmt) -> Stmt:
         new: Stmt = stmt

@@ -59,9 +59,9 @@ class AutoUnroll:
     max_step: int = 0
     """Assignments that the copies of nested loops may make; the pragma ``auto_unroll_max_step``."""
     max_depth: int = 8
-    """Loops inside each other that may be unrolled; the pragma ``auto_unroll_max_depth``."""
+    """How many nested loops may be unrolled; the pragma ``auto_unroll_max_depth``."""
     max_extent: int = 0
-    """Shorter loops are unrolled whatever they do; the pragma ``auto_unroll_max_extent``."""
+    """Loops of up to this extent ignore `max_step`; the pragma ``auto_unroll_max_extent``."""
     is_explicit: bool = True
     """Whether bodies are repeated, not only marked; the pragma ``unroll_explicit``."""
 
@@ -108,13 +108,13 @@ def unroll_loops(
 
 @dataclass(frozen=True)
 class _Contents:
-    """The size of a statement."""
+    """The size of a statement: its assignments, and its loops."""
 
     steps: int = 0
-    """Assignments made, if each loop that is left ran once."""
+    """Number of assignments, as if each loop that is not unrolled ran once."""
     has_loops: bool = False
     depth: int = 0
-    """Unrolled loops inside each other."""
+    """Number of unrolled loops nested in each other."""
 
     def beside(self, other: _Contents) -> _Contents:
         has_loops = self.has_loops or other.has_loops
@@ -193,7 +193,7 @@ def _count_nodes(stmt: Stmt) -> int:
 
 
 def _count_stores(stmt: Stmt) -> int:
-    """Count the assignments in a statement, shared ones as often as they occur."""
+    """Count the assignments in a statement; a shared node counts at each occurrence."""
     if isinstance(stmt, Store | ExternCall | IntrinsicCall):
         return 1
     return sum(_count_stores(child) for child in children(stmt) if isinstance(child, Stmt))

@@ -123,7 +123,7 @@ def _vectorized(loop: For, max_lanes: int) -> Stmt:
 
 
 def _rounds_and_mask(loop: For, lanes: int) -> Stmt:
-    """Cut a loop of unknown extent into whole vectors and one under a mask."""
+    """Split a loop of unknown extent into a loop over full vectors and one masked vector."""
     count = binary("floordiv", loop.extent, lanes)
     rounds = _part(loop, "round", count, lanes, lanes)
     start = binary("mul", count, lanes)
@@ -140,7 +140,7 @@ def _part(loop: For, name: str, count: Expr, lanes: int, limit: int) -> For:
 
 
 def _shifted(loop: For, start: Expr, extent: int) -> For:
-    """Return `extent` iterations of a loop, beginning at `start`, as a loop from 0."""
+    """Return a loop from 0 that runs the iterations ``[start, start + extent)`` of a loop."""
     lane = Var(f"{loop.var.name}.lane")
     body = substitute(loop.body, {loop.var: binary("add", start, lane)})
     return replace(loop, var=lane, extent=index_const(extent), body=body)
@@ -151,7 +151,7 @@ def _vectors(loop: For, limit: int) -> Stmt:
 
 
 def _widest(body: Stmt) -> int:
-    """Return the size of the largest lane that `body` computes with [byte]."""
+    """Return the size of the largest element type that `body` computes with [byte]."""
     sizes = [1]
     for node in walk(body):
         match node:
@@ -225,14 +225,14 @@ class _LoopVectorizer:
         return self.leaf(stmt)
 
     def guarded(self, stmt: If) -> Stmt:
-        """Vectorize a guard: all lanes where it holds for all of them, else some."""
+        """Vectorize a guard: without a mask if it holds in all lanes, otherwise with one."""
         test = lane_test(stmt.condition, self.var, 0, self.extent - 1)
         if test is None:
             return self.leaf(stmt)
         return If(test.in_all, self.stmt(stmt.then), self.in_some(stmt))
 
     def in_some(self, stmt: If) -> Stmt:
-        """Vectorize a guard that does not hold in all lanes."""
+        """Vectorize a guard that may hold in only some lanes, or keep a loop if that is faster."""
         return self.serial(stmt) if _prefers_scalars(stmt.then, self.var) else self.leaf(stmt)
 
     def leaf(self, stmt: Stmt) -> Stmt:
@@ -257,7 +257,7 @@ class _LoopVectorizer:
 
 @dataclass
 class _PieceVectorizer:
-    """Vectorizes statements for the lanes of one piece, all or nothing."""
+    """Vectorizes statements for the lanes of one piece; raises if any part has no vector form."""
 
     loop: For
     piece: _Piece
@@ -318,7 +318,7 @@ class _PieceVectorizer:
         return _with_masks(vectors, Store(stmt.buffer, target, value, origin, on))
 
     def conditional(self, stmt: If, mask: Mask | None) -> Stmt:
-        """Vectorize a condition; where lanes differ, both sides run, each under its mask."""
+        """Vectorize a condition; if lanes differ, both sides run, each under its mask."""
         vectors = self.vectors()
         condition = vectors.vector(stmt.condition, mask)
         if dtypes.lanes(condition.dtype) == 1:
@@ -354,7 +354,7 @@ class _PieceVectorizer:
             yield Prefetch(buffer, tuple(substitute(index, at) for index in indices))
 
     def require_shared(self, expr: Expr, mask: Mask | None) -> None:
-        """Refuse an expression whose lanes differ, or that may not be read."""
+        """Refuse an expression that differs between lanes, or that loads with no lane active."""
         is_shared = not any(
             node is self.loop.var or node in self.known
             for node in walk(expr)
@@ -386,7 +386,7 @@ def _prefers_scalars(body: Stmt, var: Var) -> bool:
 
 
 def _lane_copies(buffer: Buffer, lanes: int) -> Buffer | None:
-    """Return a buffer with a copy for each lane, the copies of an element side by side."""
+    """Return a buffer with a last dimension for the lanes; None if that would be too large."""
     if not buffer.is_static or not isinstance(buffer.size, int):
         return None
     if buffer.size * lanes * dtypes.bytes_of(buffer.dtype) > LANE_COPIES_BYTES:

@@ -16,7 +16,7 @@ from dlcompiler.simulate.memory import LoopRun, Memory, Site, State, Task, Thunk
 class Access:
     """A load or a store of a statement, with its checks.
 
-    The functions below call its methods only in rare cases, so that common accesses stay fast.
+    The functions below call its methods only when it is necessary, so that most accesses are fast.
     """
 
     state: State
@@ -121,7 +121,7 @@ class Access:
         )
 
     def element(self, offset: int) -> tuple[str, tuple[int, ...]]:
-        """Return the element at an offset that the access uses now, as text and by index."""
+        """Return the element that the access uses at an offset, as text and as indices."""
         buffer = self.memory.buffer
         lanes = np.broadcast_arrays(*(np.atleast_1d(thunk()) for thunk in self.indices))
         for index in zip(*(lane.tolist() for lane in lanes), strict=True):

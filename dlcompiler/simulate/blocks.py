@@ -129,7 +129,7 @@ def _serial(program: _Program, loop: For, loops: Loops) -> Wait:
 
 
 def _threads(program: _Program, loop: For, loops: Loops) -> Wait:
-    """Return a generator function that runs a loop of threads, and yields when all of them wait."""
+    """Return a generator function that runs a loop of threads; it yields when all wait."""
     scope = program.scope(loop, loops)
     extent = program.thunk(loop.extent, scope)
     before = len(program.made)

@@ -40,7 +40,7 @@ def extern_call(call: ExternCall, scope: Scope) -> Callable[[], None]:
 
 
 class _Written:
-    """A region that a call writes, while the call runs."""
+    """A region that a call writes, with its contents before the call."""
 
     def __init__(self, box: _Box, array: np.ndarray[Any, Any]) -> None:
         self.box = box
@@ -60,7 +60,7 @@ class _Written:
         )
 
     def untouched(self, byte: int) -> np.ndarray[Any, Any]:
-        """Tell which of the unwritten elements still consist of the byte."""
+        """Return the mask of the unwritten elements that still consist of the fill byte."""
         each = np.ascontiguousarray(self.array).reshape(-1).view(np.uint8)
         same = (each.reshape(-1, self.array.itemsize) == byte).all(axis=1)
         found: np.ndarray[Any, Any] = same.reshape(self.array.shape) & self.fresh
@@ -78,9 +78,9 @@ def _written_boxes(arguments: list[Thunk], given: list[Any]) -> list[_Written]:
 def _run_and_note(function: Callable[..., Any], given: list[Any], boxes: list[_Written]) -> None:
     """Call a function, and record which elements it has written.
 
-    Unwritten elements are filled with zero bytes before the call. One that is still zero may have
-    been written with 0. So the function is called again with another byte: an element that keeps
-    both fills was not written. The results are those of the first call.
+    Unwritten elements are filled with zero bytes before the call. An element that is still zero
+    may be unwritten, or the function wrote 0. So the function is called again with another fill
+    byte: an element that keeps both fill bytes was not written. The first call gives the results.
     """
     for each in boxes:
         each.prepare(0)
@@ -117,7 +117,7 @@ def _argument(arg: Expr, scope: Scope, thunks: Any) -> Thunk:
 
 @dataclass
 class _Box:
-    """A region of a buffer as an array on the interpreter's memory."""
+    """A region of a buffer; calling it returns the region as an array view of the memory."""
 
     region: Region
     access: Access
@@ -136,7 +136,7 @@ class _Box:
         return as_strided(memory.data[first:], sizes, steps, writeable=self.region.is_written)
 
     def starts_and_sizes(self) -> tuple[list[int], list[int]]:
-        """Return the start and the size of the region, after checking that it is inside."""
+        """Return the start and the size of the region, after checking that it is in bounds."""
         starts = [int(thunk()) for thunk in self.access.indices]
         sizes = [max(int(thunk()), 0) for thunk in self.extents]
         last = [start + size - 1 for start, size in zip(starts, sizes, strict=True)]

@@ -38,7 +38,7 @@ from dlcompiler.simulate.memory import Cell, Memory, Site, State, Thunk
 
 @dataclass
 class Scope:
-    """The variables and buffers that a statement can use, and its place for errors."""
+    """The variables and buffers that a statement can use, and its location for errors."""
 
     state: State
     cells: Mapping[Var, Cell]
@@ -77,7 +77,7 @@ class _Compiler:
         return self.done[id(expr)]
 
     def cheap(self, expr: Expr) -> Thunk | None:
-        """Return the function of what is cheaper to compute than to remember."""
+        """Return the function of an expression that is cheaper to compute than to cache."""
         if isinstance(expr, Const):
             constant = numeric.literal(expr.value, expr.dtype)
             return lambda: constant
@@ -167,7 +167,7 @@ class _Compiler:
         return choose
 
     def on_lanes(self, lanes: Any, thunk: Thunk) -> Any:
-        """Evaluate with some lanes on; the others' values mean nothing, and they load nothing."""
+        """Evaluate `thunk` with only `lanes` active; inactive lanes load nothing."""
         state = self.scope.state
         outer = state.active
         state.active = lanes if outer is None else outer & lanes
@@ -205,7 +205,7 @@ def _remembered(thunk: Thunk, cache: dict[int, Any], key: int) -> Thunk:
 
 
 def _linear(terms: list[tuple[Cell, int]], constant: int) -> Thunk:
-    """Return a function for ``sum(cell * factor) + constant``, most often of one or two terms."""
+    """Return a function for ``sum(cell * factor) + constant``; few terms get faster code."""
     match terms:
         case []:
             return lambda: constant

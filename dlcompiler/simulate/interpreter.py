@@ -163,7 +163,7 @@ def interpret(
 def _without_numbers(
     func: PrimFunc, arguments: Sequence[Any]
 ) -> tuple[PrimFunc, list[np.ndarray[Any, Any]]]:
-    """Return the function specialised to the shapes and numbers given, and the arrays."""
+    """Return the function specialised to the given shapes and numbers, and the arrays."""
     where = f"interpret {func.name}"
     if len(arguments) != len(func.params):
         expected = f"{len(func.params)}: {', '.join(param.name for param in func.params)}"
@@ -208,7 +208,7 @@ def _check_arrays(func: PrimFunc, arrays: Sequence[np.ndarray[Any, Any]]) -> Non
 def _parameter(
     buffer: Buffer, array: np.ndarray[Any, Any], task: Task, is_written: bool, is_output: bool
 ) -> Memory:
-    """Return the memory of a parameter; inputs count as written by the whole program."""
+    """Return the memory of a parameter; inputs count as already written before the loops."""
     data: np.ndarray[Any, Any] = np.zeros(span(buffer), storage(buffer.dtype))
     memory = Memory(buffer, data, is_shadowed=is_written or is_output)
     _elements(memory)[...] = with_normal_bools(array)
@@ -290,7 +290,7 @@ class _Program:
         raise InternalError(f"interpret {self.func.name}", f"no meaning for {type(stmt).__name__}")
 
     def charge(self, iterations: int, site: Site) -> None:
-        """Pay for the iterations of a loop before it runs."""
+        """Count the iterations of a loop before it runs, against the limit on steps."""
         _charge(self.state, max(iterations, 0), site)
 
     def loop(self, loop: For, loops: Loops) -> Run:
@@ -382,7 +382,7 @@ class _Program:
 
 
 def _fresh(thunk: Thunk, scope: Scope) -> Thunk:
-    """Forget the values of shared nodes before the statement is run again."""
+    """Wrap a function so that it first clears the cached values of shared nodes."""
     if not scope.has_shared:
         return thunk
     cache = scope.cache
@@ -395,7 +395,7 @@ def _fresh(thunk: Thunk, scope: Scope) -> Thunk:
 
 
 def _nothing() -> None:
-    """Do nothing: a hint has no effect here."""
+    """Do nothing: a prefetch hint has no effect in the interpreter."""
 
 
 def _sequence(runs: list[Run]) -> Run:
@@ -422,7 +422,7 @@ def _scalar_store(access: Access, value: Thunk) -> Run:
 
 
 def _masked_store(access: Access, value: Thunk, predicate: Thunk) -> Run:
-    """Store the lanes where `predicate` holds, or the one element if it does."""
+    """Return a function that stores the lanes where `predicate` holds."""
     state, data = access.state, access.memory.data
 
     def run() -> None:

@@ -90,27 +90,27 @@ class State:
         """Mask of the active lanes inside a vector choice; None if all are active."""
 
     def turns(self, count: int) -> Sequence[int]:
-        """Return the iterations of a concurrent loop in the order to run them."""
+        """Return the iterations of a concurrent loop, in the order in which they will run."""
         if self.random is None:
             return range(count)
         return self.random.sample(range(count), count)
 
     @property
     def steps(self) -> int:
-        """Loop iterations begun and elements stored."""
+        """Number of loop iterations begun, plus number of elements stored."""
         return self.iterations + self.stores
 
 
 @dataclass(frozen=True)
 class Site:
-    """A statement and the loops around it, for errors."""
+    """The location of a statement, for error messages: its function and the loops around it."""
 
     function: str
     statement: Stmt
     loops: tuple[tuple[Var, Cell], ...]
 
     def fail(self, kind: str, problem: str, **parts: Any) -> NoReturn:
-        """Raise the error of this kind."""
+        """Raise a `ProgramError` of this kind at this location."""
         raise ProgramError(
             f"interpret {self.function}",
             problem,

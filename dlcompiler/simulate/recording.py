@@ -192,12 +192,12 @@ def _check_size(func: PrimFunc, where: str) -> None:
 
 
 def blocks_of(launch: For) -> dict[str, int]:
-    """Return the iterations of each axis of blocks of a launch."""
+    """Return the extent of each block axis (``blockIdx.x`` …) of a launch."""
     return {tag: n for tag, n in _extents(launch).items() if tag.startswith("blockIdx")}
 
 
 def _extents(launch: For) -> dict[str, int]:
-    """Return the iterations of each thread axis that has a loop."""
+    """Return the extent of each thread axis to which a loop is bound."""
     found: dict[str, int] = {}
     for node in walk(launch):
         if isinstance(node, For) and is_thread(node.kind):
@@ -229,9 +229,9 @@ def _one_block(launch: For, at: Mapping[str, int]) -> Stmt:
 
 
 def _up_to(stmt: Stmt, launch: For, one: Stmt) -> Stmt | None:
-    """Return a statement up to the launch, of which only one block is kept.
+    """Return the part of a statement that ends with the launch, with the launch replaced by `one`.
 
-    None if the statement does not contain the launch.
+    `one` runs only one block. The result is None if the statement does not contain the launch.
     """
     if stmt is launch:
         return one
@@ -255,14 +255,14 @@ def _private(launch: Stmt) -> frozenset[Buffer]:
 
 @dataclass
 class _Open:
-    """The accesses of a phase while it is recorded."""
+    """The accesses recorded so far in the current phase."""
 
     start: int | None = None
     loops: tuple[tuple[str, int], ...] = ()
     touches: dict[tuple[Buffer, bool], dict[Thread, list[int]]] = field(default_factory=dict)
 
     def in_order(self) -> tuple[Touch, ...]:
-        """Return the accesses by buffer and direction, in the order of first access."""
+        """Return the reads and the writes of each buffer, in the order of the first access."""
         return tuple(Touch(buffer, is_write, by) for (buffer, is_write), by in self.touches.items())
 
 

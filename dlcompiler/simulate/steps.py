@@ -7,7 +7,7 @@ from dlcompiler.ir.rewrite import children
 
 
 def count_steps(func: PrimFunc) -> int:
-    """Count the statements that a run executes, if all conditions hold; [1]."""
+    """Count the statements and iterations that a run executes if all conditions hold."""
 
     def count(stmt: Stmt) -> int:
         inner = sum(count(child) for child in children(stmt) if isinstance(child, Stmt))

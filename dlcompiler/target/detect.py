@@ -59,7 +59,7 @@ class HostCPU:
 
 @cache
 def host() -> HostCPU:
-    """Describe the processor of this machine. Imports llvmlite on first use."""
+    """Describe the processor of this machine; the first call imports llvmlite."""
     llvm = importlib.import_module("llvmlite.binding")
     flags = llvm.get_host_cpu_features()
     cores = _affinity()
@@ -92,7 +92,7 @@ def host_target() -> Target:
 
 
 def available_cores() -> int:
-    """Return the number of threads that can run at once: allowed cores, limited by the quota."""
+    """Return the number of threads that can run at once, limited by affinity and CPU quota."""
     quota = _quota()
     cores = len(_affinity())
     return cores if quota is None else max(1, min(cores, round(quota)))
@@ -117,7 +117,7 @@ def _affinity() -> tuple[int, ...]:
 
 
 def _quota() -> float | None:
-    """Read the CPU quota of cgroup v2, or of v1."""
+    """Read the CPU quota of the process from cgroup v2 or v1."""
     words = _read(_CGROUP / "cpu.max").split()
     if not words:
         v1 = _CGROUP / "cpu"
@@ -152,7 +152,7 @@ def _caches(core: int) -> tuple[CacheLevel, ...] | None:
 
 @cache
 def cpu_model() -> str:
-    """Return the name that the manufacturer gave the processor. Imports nothing, unlike `host`."""
+    """Return the model name of the processor. Unlike `host`, this imports nothing."""
     for line in _read(Path("/proc/cpuinfo")).splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":

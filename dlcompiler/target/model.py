@@ -101,7 +101,7 @@ class Target:
     GPU's: see `dlcompiler.target.gpus`."""
 
     def lanes(self, dtype: str) -> int:
-        """Return the number of elements of a dtype that fit one vector register; [1].
+        """Return the number of elements of a dtype that fit in one vector register.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Target:
         return max(self.vector_bits // (8 * dtypes.bytes_of(dtypes.element(dtype))), 1)
 
     def cache_bytes(self, level: int) -> int:
-        """Return the size of a data cache [byte]; of the last one if there are fewer levels.
+        """Return the size of a data cache [byte]; if `level` does not exist, of the last level.
 
         Parameters
         ----------

@@ -36,14 +36,14 @@ _HALVES = ("float16", "bfloat16")
 
 
 class Arithmetic:
-    """Writes operations in a dialect of C."""
+    """Writes operations on numbers in a dialect of C."""
 
     def __init__(self, dialect: Dialect, helpers: Helpers) -> None:
         self.dialect = dialect
         self.helpers = helpers
 
     def binary(self, op: BinaryOp, dtype: str, a: Text, b: Text) -> Text:
-        """Return ``a op b``; divisions that need no helper are written by `quotient`."""
+        """Return ``a op b``; for a division that needs no helper, call `quotient` instead."""
         if dtypes.is_bool(dtype):
             raise InternalError("generate C code", f"{op} of {dtype}")
         if op in ("min", "max"):
@@ -97,7 +97,7 @@ class Arithmetic:
 
 
 def _ordered_conditions(op: CompareOp, a: Text, b: Text) -> Text:
-    """Return an order comparison of two conditions, where false is less than true.
+    """Return a comparison by ``<``, ``<=``, ``>`` or ``>=`` of two conditions: false < true.
 
     It is written with ``!``, ``&&`` and ``||``: compilers warn about ``<`` between conditions.
     """
@@ -109,5 +109,5 @@ def _ordered_conditions(op: CompareOp, a: Text, b: Text) -> Text:
 
 
 def computed(dtype: str) -> str:
-    """Return the dtype in which C computes a dtype."""
+    """Return the dtype in which C computes: float32 for floats of 16 bits, else the same."""
     return "float32" if dtype in _HALVES else dtype

@@ -16,7 +16,7 @@ further temporaries come from ``malloc``."""
 
 
 def static_elements(buffer: Buffer) -> int | None:
-    """Return the number of elements of a buffer, at least one; None if it depends on symbols."""
+    """Return the number of elements to allocate, at least 1; None if it depends on symbols."""
     count = elements_spanned(buffer)
     return max(count, 1) if isinstance(count, int) else None
 
@@ -43,7 +43,7 @@ def from_malloc(body: Stmt, *, is_parallel: bool) -> tuple[Buffer, ...]:
 
 
 def all_from_malloc(body: Stmt) -> tuple[Buffer, ...]:
-    """Return the buffers that come from ``malloc`` anywhere in a function of this body."""
+    """Return all buffers in the body of a function that come from ``malloc``."""
     found = [*from_malloc(body, is_parallel=False)]
     for loop in _parallel_loops(body):
         found += from_malloc(loop.body, is_parallel=True)

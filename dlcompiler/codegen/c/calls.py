@@ -1,4 +1,4 @@
-"""Write calls of functions of numbers: those of the C library, or helpers."""
+"""Write calls of mathematical functions: from the C library, or helper functions."""
 
 from __future__ import annotations
 

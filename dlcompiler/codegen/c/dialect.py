@@ -1,4 +1,4 @@
-"""Tables of what the languages of the C family spell differently."""
+"""Tables of the spellings that differ between the languages of the C family."""
 
 from __future__ import annotations
 

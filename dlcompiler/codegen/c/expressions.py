@@ -1,4 +1,4 @@
-"""Write expressions; shared and deeply nested ones are named before the statement."""
+"""Write expressions; shared and deeply nested parts become constants before the statement."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Expressions:
     # -- variables --------------------------------------------------------------------------------
 
     def bind(self, var: Var, name: str, extent: Expr | None = None) -> None:
-        """Enter a variable with its identifier, and the extent of its loop if it has one."""
+        """Declare the identifier of a variable, and the extent of its loop if it has one."""
         self.variables[var] = name
         self._analyzer = None
         self._ranges.pop(var, None)
@@ -125,7 +125,7 @@ class Expressions:
         return Text(f"{self.buffers[buffer]}[{self.value(flat_index(buffer, indices)).text}]")
 
     def stored(self, value: Expr) -> Text:
-        """Return a value in the type of memory: floats of 16 bits as their bits."""
+        """Return a value as it is stored in memory: floats of 16 bits as integers of their bits."""
         if value.dtype not in self.arithmetic.dialect.stored:
             return self.value(value)
         if dtypes.is_bool(value.dtype):  # a load compares with 0, so that 0 or 1 is stored
@@ -145,7 +145,7 @@ class Expressions:
         return Text(self.variables[node])
 
     def _declared(self, dtype: str, text: Text) -> Text:
-        """Declare a constant for a value and return its name."""
+        """Write a constant that holds a value, and return its name."""
         name = self.writer.names.new("v")
         self.writer.line(f"const {self.type_of(dtype)} {name} = {text.text};")
         return Text(name)
@@ -197,7 +197,7 @@ class Expressions:
     # -- indices ----------------------------------------------------------------------------------
 
     def _index(self, node: Binary) -> Text:
-        """Return an operation on indices, with the constants in it folded."""
+        """Return an operation on indices, with constants folded."""
         number = self._number(node)
         if number is not None:
             return literal(number, "index")
@@ -233,7 +233,7 @@ class Expressions:
     # -- conditions and choices -------------------------------------------------------------------
 
     def _choice(self, condition: Expr, a: Expr, b: Expr) -> Text:
-        """Return a choice that computes only the chosen side; an ``if`` if a side needs names."""
+        """Return a choice that computes only one side; an ``if`` if a side declares constants."""
         decided = self.value(condition)
         name, sides = self.writer.names.new("v"), []
         for side in (a, b):
@@ -258,7 +258,7 @@ class Expressions:
         return choice(condition, a, b)
 
     def _logical(self, node: Logical) -> Text:
-        """Return ``and``/``or``; the second side is computed only if the first leaves it open."""
+        """Return ``and`` or ``or``; the second side is computed only if it decides the result."""
         symbol, level = ("&&", AND) if node.op == "and" else ("||", OR)
         first, name = self.value(node.a), self.writer.names.new("v")
         with self._scope(), self.writer.aside() as lines:

@@ -123,7 +123,7 @@ def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
 
 
 def _quieted(func: PrimFunc) -> list[str]:
-    """Return the pragmas that disable warnings about the program's own meaning."""
+    """Return the pragmas that disable warnings that a correct program may cause."""
     nodes = list(walk(func.body))
     kinds = []
     if any(isinstance(node, Allocate) for node in nodes):

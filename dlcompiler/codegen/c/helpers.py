@@ -51,7 +51,7 @@ class Helpers:
         return _name(operation, dtype)
 
     def definitions(self) -> list[str]:
-        """Return the definitions, each several lines with a comment in front."""
+        """Return the definitions; each consists of several lines and begins with a comment."""
         order = list(_ALL)
         used = sorted(self._used, key=lambda item: (order.index(item[0]), item[1]))
         return [self._definition(operation, dtype) for operation, dtype in used]
@@ -81,7 +81,7 @@ def _name(operation: str, dtype: str) -> str:
 @dataclass(frozen=True)
 class _Helper:
     about: str
-    """What it computes."""
+    """Comment that says what it computes."""
     write: Callable[[str], str]
     """Dtype -> its definition, with ``<name>``, ``<T>`` … in place of what depends on the dtype."""
     needs: Callable[[str], tuple[tuple[str, str], ...]] = lambda dtype: ()

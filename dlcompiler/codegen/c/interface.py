@@ -129,7 +129,7 @@ class Interface:
         return [head, *lines[:-1], f"{lines[-1][:-1]})"]
 
     def _about(self, codes: Codes) -> list[str]:
-        """Return the comment that says what the caller passes and gets."""
+        """Return the comment that describes the arguments and the result."""
         about = {name: self._description(param) for param, name in self.names.items()}
         if self.report:
             about[self.report] = f"int64[{MAX_VALUES}], gets {{0}}, {{1}}, ... of a code; or NULL"

@@ -12,7 +12,7 @@ from dlcompiler.ir import numeric
 
 
 def literal(value: bool | int | float, dtype: str) -> Text:
-    """Return a constant of a dtype.
+    """Return the C text of a constant of a dtype.
 
     Examples
     --------

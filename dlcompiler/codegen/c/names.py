@@ -51,7 +51,7 @@ MOST_CHARACTERS = 60
 
 
 def identifier(name: str) -> str:
-    """Return a name as an identifier that is no keyword and no library name.
+    """Convert a name to an identifier that is neither a keyword nor a library name.
 
     Examples
     --------

@@ -19,10 +19,10 @@ SMALL_INDEX = 24
 
 
 class Named(NamedTuple):
-    """The parts of a statement's expressions that get a name."""
+    """The parts of a statement's expressions that are stored in named constants."""
 
     all: set[int]
-    """By ``id``."""
+    """The ``id`` of each part."""
     harmless: list[Expr]
     """Those that may be computed unconditionally: they load nothing and call nothing."""
 

@@ -45,12 +45,12 @@ MOST_ORIGINS = 3
 
 @dataclass
 class _Frame:
-    """The code that a failure ends: the function, or an iteration of a parallel loop."""
+    """The code that ends when a check fails: the function, or an iteration of a parallel loop."""
 
     label: str
     is_parallel: bool
     memory: list[str] = field(default_factory=list)
-    """Pointers to be freed at its end."""
+    """Names of the pointers to free at its end."""
 
 
 class Statements:
@@ -199,7 +199,7 @@ class Statements:
                 self.writer.line(f"goto {self._frame.label};")
 
     def _iteration(self, body: Stmt) -> None:
-        """Append the body of a parallel loop: OpenMP allows no jump out of it."""
+        """Append the body of a parallel loop; a failure jumps to its end, as OpenMP requires."""
         if not self._may_fail(body):
             around, self._frame = self._frame, _Frame("", is_parallel=True)
             self.write(body)
@@ -244,7 +244,7 @@ class Statements:
         self.writer.line("}")
 
     def _fail(self, code: str, values: Sequence[Expr] = ()) -> None:
-        """Append the code that makes the function fail; the first failing thread wins."""
+        """Append the code that makes the function fail; only the first failure is reported."""
         if self._frame.is_parallel:
             self._directive("critical")
             with self.writer.block(""), self.writer.block("if (status == 0)"):
@@ -254,7 +254,7 @@ class Statements:
         self.writer.line(f"goto {self._frame.label};")
 
     def _report(self, code: str, values: Sequence[Expr]) -> None:
-        """Append the stores of the status and of the values of its message."""
+        """Append the stores of the status code and of the numbers in its message."""
         self.writer.line(f"status = {code};")
         if not values:
             return
@@ -264,7 +264,7 @@ class Statements:
                 self.writer.line(f"{self.report}[{place}] = {self.expressions.value(value).text};")
 
     def _end_frame(self) -> None:
-        """Append the exit of a frame, where its memory is freed."""
+        """Append the end of a frame: its label, and the calls that free its memory."""
         self.writer.label(f"{self._frame.label}:" + ("" if self._frame.memory else " ;"))
         for name in reversed(self._frame.memory):
             self.writer.line(f"free({name});")
@@ -333,7 +333,7 @@ class Statements:
         del self.expressions.variables[stmt.var]
 
     def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
-        """Append a body, with a cast to void if it never reads `name`: compilers warn otherwise."""
+        """Append a body; if it never reads `name`, a cast to void prevents a warning."""
         place = len(self.writer.lines)
         self.expressions.read.discard(what)
         self.write(body)
@@ -354,7 +354,7 @@ def reports_values(body: Stmt) -> bool:
 
 
 def _update(stmt: Store) -> Binary | None:
-    """Return the value of ``C[i] = C[i] + x`` where C may write ``C[i] += x``."""
+    """Return the value ``C[i] + x`` of a store that can be written as ``C[i] += x``; or None."""
     match stmt.value:
         case Binary("add" | "sub" | "mul" | "div" as op, Load(buffer, indices, None), _) if (
             buffer is stmt.buffer
@@ -373,14 +373,14 @@ def _is_plain(dtype: str) -> bool:
 
 
 def _factors(buffer: Buffer) -> Sequence[int | Expr]:
-    """Return numbers whose product is how many elements a buffer takes."""
+    """Return factors whose product is the number of elements to allocate for a buffer."""
     compact = compact_strides(buffer.shape)
     is_compact = all(str(a) == str(b) for a, b in zip(buffer.strides, compact, strict=True))
     return buffer.shape if is_compact else (buffer.shape[0], buffer.strides[0])
 
 
 def _about(loop: For) -> str:
-    """Return the comment at a loop: its axes, its kind and its pragmas."""
+    """Return the comment of a loop: its axes, its kind and its pragmas."""
     origins = [str(ref) for ref in loop.origin]
     more = [f"and {len(origins) - MOST_ORIGINS} more"] if len(origins) > MOST_ORIGINS else []
     kind = [] if loop.kind == "serial" else [loop.kind]

@@ -15,7 +15,7 @@ class Text(NamedTuple):
     level: int = ATOM
 
     def at(self, level: int) -> str:
-        """Return the text as an operand of this level, in parentheses if it binds less tightly."""
+        """Return the text as an operand, in parentheses if its precedence is below `level`."""
         return self.text if self.level >= level else f"({self.text})"
 
 

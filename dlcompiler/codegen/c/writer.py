@@ -17,12 +17,12 @@ _NO_BREAK = "\0"
 
 
 class Writer:
-    """Collects lines, each with the line of the printed loop IR that it carries out.
+    """Collects lines, each with the number of the loop-IR line that it implements.
 
     Parameters
     ----------
     names
-        The identifiers in use; a block of the text is one of theirs.
+        The identifiers in use; each block of the text is also a scope of these.
     """
 
     def __init__(self, names: Names) -> None:
@@ -56,7 +56,7 @@ class Writer:
         self.lines.append((INDENT * (self._depth - 1) + text, self.source_line))
 
     def extend(self, lines: Sequence[tuple[str, int]]) -> None:
-        """Append what was written `aside`."""
+        """Append lines that were collected by `aside`."""
         self.lines.extend(lines)
 
     @contextmanager
@@ -77,7 +77,7 @@ class Writer:
 
     @contextmanager
     def aside(self) -> Iterator[list[tuple[str, int]]]:
-        """Write lines of a block into a list of their own."""
+        """Collect the lines of a block in a separate list."""
         kept, self.lines = self.lines, []
         try:
             with self.inside():

@@ -49,7 +49,7 @@ class Addresses:
         """The buffers that non-temporal stores write here."""
 
     def pointer(self, buffer: Buffer, offset: Offset, *, in_bounds: bool = True) -> str:
-        """Write the address of an element; `in_bounds` promises that it lies in the buffer."""
+        """Write the address of an element; `in_bounds` tells LLVM that it lies in the buffer."""
         operand = self._operand(offset)
         if operand == "0":
             return self.pointers[buffer]
@@ -112,13 +112,13 @@ class Addresses:
 
 
 def step_of(buffer: Buffer, indices: Sequence[Expr]) -> int | None:
-    """Return the distance in elements from lane to lane, if it is a constant."""
+    """Return the distance between neighbouring lanes [elements]; None if it varies."""
     found = _bases(buffer, indices)
     return None if found is None else found[1]
 
 
 def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | None:
-    """Return the indices of the first lane, and the distance from lane to lane."""
+    """Return the indices of lane 0 and the step between lanes [elements]; None if it varies."""
     indices = joined(indices, buffer.strides) or indices
     bases: list[Expr] = []
     step = 0
@@ -132,7 +132,7 @@ def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | 
 
 
 def span(buffer: Buffer) -> int:
-    """Return the number of elements that a buffer of known shape spans, with its padding."""
+    """Return the number of elements from the first to the last of a buffer, padding included."""
     if buffer.size == 0:
         return 0
     steps = zip(buffer.static_shape, buffer.static_strides, strict=True)

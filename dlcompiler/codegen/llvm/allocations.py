@@ -34,7 +34,7 @@ _FAMILY = '"alloc-family"="dlc_workspace"'
 
 
 def size_bytes(buffer: Buffer) -> int:
-    """Return the size of a buffer of known shape, at least one element; [byte]."""
+    """Return the size to allocate for a buffer of known shape [byte]: at least one element."""
     return max(span(buffer), 1) * dtypes.bytes_of(buffer.dtype)
 
 
@@ -91,7 +91,7 @@ def _allocated(nodes: Iterable[Node]) -> Sequence[Buffer]:
 
 
 def _walk(node: Node, outlined: dict[int, For] | None) -> Iterator[Node]:
-    """Yield the nodes from `node` down; loops to outline are put into `outlined` instead."""
+    """Yield `node` and all nodes below; store loops to outline in `outlined` instead."""
     stack, seen = [node], set[int]()
     while stack:
         top = stack.pop()

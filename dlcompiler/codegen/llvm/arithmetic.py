@@ -18,7 +18,7 @@ _BITWISE = {"bitand": "and", "bitor": "or", "bitxor": "xor"}
 
 
 def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
-    """Write ``a op b`` of two operands of `dtype`; `divide` writes the divisions of integers."""
+    """Write ``a op b`` of two operands of `dtype`, except divisions of integers: see `divide`."""
     if is_bfloat16(dtype):
         wide, is_exact = float32_like(dtype), op in ("min", "max")
         return in_float32(w, dtype, (a, b), lambda x: binary(w, op, wide, *x), is_exact=is_exact)
@@ -41,7 +41,7 @@ def binary(w: Function, op: BinaryOp, dtype: str, a: str, b: str) -> str:
 def divide(w: Function, op: BinaryOp, dtype: str, a: str, b: str, divisor: int | None) -> str:
     """Write a division of two integers of `dtype`, or its remainder.
 
-    `divisor` is the value of `b` where that is a constant, equal in all lanes.
+    `divisor` is the value of `b` if that is a constant and equal in all lanes, else None.
     """
     if dtypes.is_float(dtype) or dtypes.is_bool(dtype):
         raise InternalError("generate LLVM code", f"{op} of {dtype}")
@@ -101,7 +101,7 @@ def intrinsic(w: Function, name: str, dtype: str, *operands: str, flags: str = "
 
 
 class _Division:
-    """The four divisions of ``a`` by ``b``: by zero they give 0, INT_MIN / -1 gives INT_MIN."""
+    """The four divisions of ``a`` by ``b``; ``x / 0`` is 0, and ``INT_MIN / -1`` is INT_MIN."""
 
     def __init__(self, w: Function, dtype: str, a: str, b: str, divisor: int | None) -> None:
         self.w = w
@@ -172,7 +172,7 @@ class _Division:
         return self._select(self._signs_differ(remainder), raised, remainder)
 
     def _signs_differ(self, remainder: str) -> str:
-        """Tell whether there is a remainder and its sign is not the divisor's."""
+        """Write the test that a remainder is not 0 and its sign differs from the divisor's."""
         w, type_, bool_type = self.w, self.type, value_type(_bool_like(self.dtype))
         inexact = w.pure(f"icmp ne {type_} {remainder}, {self.zero}")
         mixed = w.pure(f"xor {type_} {remainder}, {self.b}")
@@ -210,7 +210,7 @@ def _bool_like(dtype: str) -> str:
 
 
 def select(w: Function, dtype: str, condition_dtype: str, condition: str, a: str, b: str) -> str:
-    """Write a choice between two evaluated values; a scalar condition is for all lanes."""
+    """Write a choice between two computed values; a scalar condition applies to all lanes."""
     type_ = value_type(dtype)
     return w.pure(f"select {value_type(condition_dtype)} {condition}, {type_} {a}, {type_} {b}")
 

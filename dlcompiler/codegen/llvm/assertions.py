@@ -14,7 +14,7 @@ from dlcompiler.ir.rewrite import children
 
 
 def are_in(stmt: Stmt) -> bool:
-    """Tell whether a statement contains assertions or calls of Python, which may raise."""
+    """Tell whether a statement contains assertions, or calls of Python functions."""
     if isinstance(stmt, Assert) or (isinstance(stmt, ExternCall) and stmt.convention == "packed"):
         return True
     return any(are_in(child) for child in children(stmt) if isinstance(child, Stmt))
@@ -23,9 +23,9 @@ def are_in(stmt: Stmt) -> bool:
 def write(
     w: Function, condition: str, status: str, message: str, values: Sequence[str] = ()
 ) -> str:
-    """Append a check with a message of its own, a template, in the way of `write_check`.
+    """Append a check like `write_check`, and add its message, a template, to the module.
 
-    The `values` of the first that fails go to the words behind the status.
+    The first check that fails stores its `values` in memory directly after the status.
     """
     w.module.messages.append(message)
     holds, exchanged = _branch(w, condition, status, len(w.module.messages))
@@ -43,7 +43,7 @@ def write(
 
 
 def write_check(w: Function, condition: str, status: str, number: int) -> str:
-    """Append a check and open the block for its failure, which the caller ends with a return.
+    """Append a check and open the block that runs if it fails; the caller must end that block.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def _branch(w: Function, condition: str, status: str, number: int) -> tuple[str,
 
 
 def write_look(w: Function, status: str) -> str:
-    """Append a test of the status: has another thread failed? Blocks are as for `write`."""
+    """Append a test whether another thread has failed; open and return blocks as `write`."""
     value = w.value(f"load atomic i64, ptr {status} monotonic, align 8")
     holds, fails = w.name("holds"), w.name("failed")
     w.branch(w.pure(f"icmp eq i64 {value}, 0"), holds, fails)

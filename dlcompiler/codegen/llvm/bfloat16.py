@@ -20,7 +20,7 @@ def is_bfloat16(dtype: str) -> bool:
 
 
 def float32_like(dtype: str) -> str:
-    """Return float32 with the lanes of `dtype`."""
+    """Return the dtype float32 with as many lanes as `dtype`."""
     return dtypes.with_lanes("float32", dtypes.lanes(dtype))
 
 
@@ -48,7 +48,7 @@ def narrow(w: Function, value: str, dtype: str, *, is_exact: bool = False) -> st
 
 
 def _rounded(w: Function, value: str, pattern: str, dtype: str, bits: str) -> str:
-    """Write a pattern whose upper half is rounded; one of NaN stays one of NaN."""
+    """Write the bits of a float32 with the upper half rounded; NaN stays NaN."""
     type_, float_type = value_type(bits), value_type(float32_like(dtype))
     bool_type = value_type(dtypes.with_lanes("bool", dtypes.lanes(dtype)))
     upper = w.pure(f"lshr {type_} {pattern}, {constant(16, bits)}")

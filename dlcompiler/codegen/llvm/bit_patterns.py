@@ -66,7 +66,7 @@ def next_after(w: Function, dtype: str, x: str, y: str) -> str:
 
 
 def _compare_size(w: Function, relation: str, dtype: str, x: str) -> str:
-    """Compare the pattern of the absolute value with that of infinity."""
+    """Compare the bits of ``abs(x)`` with the bits of infinity."""
     bits = _bits_like(dtype)
     largest = constant((1 << dtypes.bits(bits) - 1) - 1, bits)
     size = binary(w, "bitand", bits, _pattern(w, dtype, x), largest)

@@ -44,7 +44,7 @@ class DebugInfo:
         return number
 
     def note(self, node: str) -> int:
-        """Add other metadata, once, and return its number."""
+        """Return the number of a metadata node, added at its first use."""
         if node not in self._notes:
             self._notes[node] = self._add(node)
         return self._notes[node]

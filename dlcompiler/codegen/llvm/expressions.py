@@ -1,7 +1,7 @@
 """Write expressions; each node is written once per statement, and its value is shared.
 
-A vector expression of which an `IfThenElse` chooses some lanes is computed for all lanes *under a
-mask*. Only loads test the mask: no other operation can trap.
+If an `IfThenElse` chooses a vector expression only in some lanes, it is still computed for all
+lanes, *under a mask*. Only loads test the mask, because no other operation can trap.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Expressions:
     variables : dict of Var to str
         The operand of each loop variable in scope.
     addresses : Addresses
-        Where buffers are.
+        The addresses of buffers.
     columns : dict of int to Column
         Loads, by ``id``, that are columns of a block that is read by rows.
     """
@@ -75,7 +75,7 @@ class Expressions:
         self._values = {}
 
     def value(self, node: Expr) -> str:
-        """Write `node`, unless this statement has its value already, and return its operand."""
+        """Return the operand of `node`; write it if this statement has not computed it yet."""
         if isinstance(node, Const):
             return constant(node.value, node.dtype)
         if isinstance(node, Var):
@@ -151,7 +151,7 @@ class Expressions:
         return arithmetic.binary(w, "add", node.dtype, base, steps)
 
     def _compare_lanes(self, node: Compare) -> str | None:
-        """Write a comparison of indices whose lanes differ by a constant step, if it is one.
+        """Write a comparison of indices whose lanes differ by a constant step; None for others.
 
         One scalar subtraction gives the limit of the lanes that pass. The limit is clamped to the
         range of the steps, so that lanes of 32 bits suffice: half as many vectors as with 64 bits.
@@ -177,7 +177,7 @@ class Expressions:
     # -- conditions on memory -----------------------------------------------------------------
 
     def _predicated(self, node: Load) -> str:
-        """Write a load under a predicate; a scalar one jumps over its indices if that is false."""
+        """Write a load under a predicate; a jump skips a scalar load whose predicate is false."""
         assert node.predicate is not None
         load = Load(node.buffer, node.indices)
         mask = self.value(node.predicate)
@@ -238,7 +238,7 @@ class Expressions:
         return w.join(end, value_type(dtype), incoming)
 
     def _logical(self, node: Logical) -> str:
-        """Write ``and``/``or``; the second side is unconditional unless it loads or calls."""
+        """Write ``and`` or ``or``; always compute the second side unless it loads or calls."""
         w, dtype = self.w, node.dtype
         if not _loads_or_calls(node.b):
             return w.pure(
@@ -255,7 +255,7 @@ class Expressions:
         return w.pure(f"{node.op} {value_type(dtype)} {first}, {second}")
 
     def _value_under(self, expr: Expr, mask: str) -> str:
-        """Write `expr` for the lanes of `mask` that are active here."""
+        """Write `expr` for the lanes that are active both here and in `mask`."""
         active = memory.Mask(mask, dtypes.lanes(expr.dtype))
         if self._mask is not None:
             both = self.w.pure(f"and {active.type} {self._mask.operand}, {mask}")
@@ -285,7 +285,7 @@ def _multiples(step: float, dtype: str) -> str:
 
 
 def _integer_constant(expr: Expr) -> int | None:
-    """Return the integer that `expr` is in all lanes, if it is a constant."""
+    """Return the value of an integer constant, equal in all lanes; None for others."""
     match expr:
         case Const(value, _) | Broadcast(Const(value, _), _) if not isinstance(value, float):
             return int(value)
@@ -300,5 +300,5 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def _loads_or_calls(expr: Expr) -> bool:
-    """Tell whether `expr` loads, which may trap if it is not chosen, or calls, which is slow."""
+    """Tell whether `expr` contains a load, which may trap, or a call, which is slow."""
     return any(isinstance(node, Load | Call) for node in walk(expr))

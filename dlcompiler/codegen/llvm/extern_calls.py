@@ -16,7 +16,7 @@ from dlcompiler.runtime.externs import EXTERN, PACKED
 
 
 def call_c(scope: Expressions, call: ExternCall) -> None:
-    """Write the call of a function of C."""
+    """Write the call of a C function."""
     w = scope.w
     typed = [
         f"ptr {_start(scope, arg)}" if isinstance(arg, Region)
@@ -29,9 +29,9 @@ def call_c(scope: Expressions, call: ExternCall) -> None:
 
 
 def call_packed(scope: Expressions, call: ExternCall, status: str) -> str:
-    """Write the call of a function of Python.
+    """Write the call of a Python function.
 
-    The block for its failure is left open; the caller ends it with a return.
+    The block that runs if the call fails is left open; the caller must end it.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def call_packed(scope: Expressions, call: ExternCall, status: str) -> str:
 
 
 def _start(scope: Expressions, region: Region) -> str:
-    """Write the address where a region begins; the region may be empty."""
+    """Write the address of the first element of a region, which may be empty."""
     offset = scope.addresses.offset(region.buffer, region.indices)
     return scope.addresses.pointer(region.buffer, offset, in_bounds=False)
 

@@ -91,7 +91,7 @@ def emit(program: Program, target: Target) -> Source:
 
 
 def _has_fma(target: Target) -> bool:
-    """Tell whether ``a*b + c``, rounded once, is an instruction and not a function."""
+    """Tell whether the target has an instruction for ``a*b + c``, rounded once."""
     family = target.triple.partition("-")[0]
     if family in ("x86_64", "i686"):
         return target.has("fma") or target.has("avx512f")

@@ -1,4 +1,4 @@
-"""What one lane of a vector expression computes, and how the lanes of an index differ."""
+"""Extract one lane of a vector expression, and find the step between lanes of an index."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def is_uniform(expr: Expr) -> bool:
 
 
 def first_lane(expr: Expr) -> Expr:
-    """Return the scalar expression of lane 0; of a uniform expression, that of every lane."""
+    """Return the scalar expression of lane 0, which all lanes of a uniform one share."""
     return rewrite(expr, _scalar)
 
 
 def _scalar(node: Node) -> Node:
-    """Make a node scalar whose children are scalar already."""
+    """Return the scalar form of a node whose children are already scalar."""
     match node:
         case Broadcast(value, _):
             return value
@@ -49,7 +49,7 @@ def _scalar(node: Node) -> Node:
 
 
 def progression(index: Expr) -> Progression | None:
-    """Return how the lanes of `index` follow each other, if by a constant step."""
+    """Return the first lane of `index` and the step between lanes; None if it varies."""
     if dtypes.lanes(index.dtype) == 1:
         return index, 0
     match index:

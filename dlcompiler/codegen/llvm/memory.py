@@ -1,4 +1,4 @@
-"""Write loads and stores: of one element, of a vector of neighbours, or lane by lane."""
+"""Write loads and stores of one element, of adjacent elements, or of each lane by itself."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FEWEST_LANES = 4
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """The lanes that may touch memory."""
+    """The active lanes: only these may access memory."""
 
     operand: str
     lanes: int
 
     @property
     def type(self) -> str:
-        """Its LLVM type."""
+        """The LLVM type of the mask."""
         return f"<{self.lanes} x i1>"
 
     def lane(self, w: Function, number: int) -> str:
@@ -69,8 +69,8 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
     node
         The load.
     mask
-        The lanes that may touch memory; None for all. A scalar load under a mask is done if any
-        lane is active. What is not loaded is 0.
+        The lanes that may access memory; None for all. A scalar load under a mask is done if any
+        lane is active. A lane that is not loaded gets 0.
     """
     w, buffer, dtype = addresses.w, node.buffer, node.dtype
     lanes = dtypes.lanes(dtype)
@@ -101,7 +101,7 @@ def _load_any(addresses: Addresses, buffer: Buffer, offset: Offset, mask: Mask |
 
 
 def _load_one(addresses: Addresses, buffer: Buffer, offset: Offset, condition: str | None) -> str:
-    """Load one element if a condition holds, else a 0 from the stack, so that no jump is needed."""
+    """Load one element if a condition holds; else, to avoid a jump, load a 0 from the stack."""
     w = addresses.w
     if condition is None:
         return _from_memory(w, _read(addresses, buffer, offset, buffer.dtype), buffer.dtype)
@@ -149,7 +149,7 @@ def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str,
 
 
 def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int, dtype: str) -> str:
-    """Load elements `step` apart: load all between the first and the last, and shuffle.
+    """Load every `step`-th element: load whole vectors, then select elements by shuffles.
 
     The last vector ends at the last element, so that no load leaves the buffer.
     """
@@ -171,7 +171,7 @@ def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int,
 
 
 def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
-    """Return the index of a lane in the shuffle that joins vector `number` to those before."""
+    """Return the shuffle index of a lane when vector `number` is merged into the result."""
     of = place // lanes
     if of == number:
         return lanes + place - start
@@ -270,7 +270,7 @@ def _write_neighbours(
 def _write_one(
     addresses: Addresses, buffer: Buffer, offset: Offset, value: str, condition: str
 ) -> None:
-    """Store one element if a condition holds, else to an unused place on the stack: no jump."""
+    """Store one element if a condition holds; else, to avoid a jump, write to unused stack."""
     w = addresses.w
     address = addresses.pointer(buffer, offset, in_bounds=False)
     chosen = w.pure(f"select i1 {condition}, ptr {address}, ptr {w.waste()}")

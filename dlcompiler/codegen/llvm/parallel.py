@@ -70,7 +70,7 @@ def captures(loop: For) -> Captures:
 
 
 def buffer_parameter(buffer: Buffer) -> str:
-    """Return type and attributes of a parameter that points to a buffer."""
+    """Return the type and attributes of a parameter that points to a buffer."""
     element_bytes = dtypes.bytes_of(buffer.dtype)
     size = span(buffer) * element_bytes if buffer.is_static else 0
     readable = f" dereferenceable({size})" if size else ""
@@ -78,7 +78,7 @@ def buffer_parameter(buffer: Buffer) -> str:
 
 
 def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> None:
-    """Add the function that the pool calls: it unpacks `env` for the loop itself."""
+    """Add the function that the thread pool calls: it unpacks `env` and calls the loop's body."""
     w = Function(module, symbol, line)
     arguments = [
         f"i64 {w.parameter('begin', 'i64')}",
@@ -95,7 +95,7 @@ def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> Non
 def write_launch(
     w: Function, symbol: str, extent: str, types: list[str], operands: list[str]
 ) -> None:
-    """Append the launch of a loop of `extent` iterations with what it captures."""
+    """Append the launch of a parallel loop, with its captured values packed in a struct."""
     env = f"%{w.name('env')}"
     w.prologue(f"{env} = alloca {_struct(types)}")
     for position, (type_, operand) in enumerate(zip(types, operands, strict=True)):

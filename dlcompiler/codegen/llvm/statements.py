@@ -300,7 +300,7 @@ class Statements:
         self.expressions.addresses.pointers[buffer] = pointer
 
     def _allocate_here(self, stmt: Allocate) -> None:
-        """Allocate a buffer around its body; its size is computed there."""
+        """Allocate a buffer of variable size as a workspace around its body."""
         w, buffer = self.w, stmt.buffer
         count = extent_product((*buffer.shape[:1], *buffer.strides[:1]))
         elements = self.expressions.value(extent_expr(count))
@@ -321,7 +321,7 @@ class Statements:
         w.effect(self._take(pointer))
 
     def _within_reason(self, buffer: Buffer, size: str) -> str:
-        """Return a size, or -1 if the product of the extents overflows: that allocation fails."""
+        """Return a size, or -1 if the extents' product is too large: allocation fails then."""
         w, product = self.w, "1.0"
         for extent in buffer.shape:
             factor = self.expressions.value(extent_expr(extent))
@@ -341,7 +341,7 @@ class Statements:
 
 
 def may_fail(body: Stmt, *, is_outlined: bool) -> bool:
-    """Tell whether the body of a function needs a status: for assertions or for allocations."""
+    """Tell whether the body of a function may fail: an assertion, a call or an allocation."""
     return assertions.are_in(body) or bool(allocations.in_workspaces(body, is_outlined=is_outlined))
 
 

@@ -34,7 +34,7 @@ stored by parts, which takes 8 % longer (measured on Zen 3, a copy of 64 MiB).""
 
 
 def alignments(triple: str) -> tuple[int, ...]:
-    """Return the alignments to test for, the largest first; [byte]."""
+    """Return the alignments to test for [byte], the largest first."""
     return (32, LEAST) if triple.startswith("x86_64") else (LEAST,)
 
 
@@ -99,7 +99,7 @@ def write_fence(w: Function) -> None:
 
 
 def _divisor(index: Expr) -> int:
-    """Return a number that divides an index for all values of its variables; 0 if it is 0."""
+    """Return a number that divides an index for all values of its variables; 0 for index 0."""
     match index:
         case Const(value):
             return abs(int(value))

@@ -32,16 +32,16 @@ _SHUFFLED_BYTES = 16  # what an instruction of x86 shuffles freely: a half of a 
 
 @dataclass(eq=False)
 class _Block:
-    """A square block of a buffer, of which each column is loaded."""
+    """A square block of a buffer; the program loads each of its columns."""
 
     buffer: Buffer
     dtype: str
     first: Offset
-    """Of its first element."""
+    """Offset of its first element."""
     step: int
-    """Elements from one row to the next."""
+    """Distance between its rows [elements]."""
     columns: list[str] = field(default_factory=list)
-    """Their operands, once they are written."""
+    """The operand of each column, after they are written."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Column:
     number: int
 
     def operand(self, addresses: Addresses) -> str:
-        """Return its value; the first of a block writes all of them."""
+        """Return the operand of the column; the first use writes all columns of the block."""
         block, w = self.block, addresses.w
         if not block.columns:
             size = dtypes.bytes_of(dtypes.element(block.dtype))
@@ -69,8 +69,8 @@ class Column:
 def find_columns(stores: Sequence[Store], addresses: Addresses) -> dict[int, Column]:
     """Return the loads of neighbouring stores that are columns of blocks, by ``id``.
 
-    A store to the buffer that they read ends a block: later loads may see other values. The offsets
-    of candidate loads are written to the function.
+    A store to the buffer that they read ends a block, because later loads may read new values.
+    The offsets of candidate loads are written to the function.
     """
     found: dict[int, Column] = {}
     waiting: dict[Buffer, list[Load]] = defaultdict(list)
@@ -85,7 +85,7 @@ def find_columns(stores: Sequence[Store], addresses: Addresses) -> dict[int, Col
 
 
 def _plain_loads(value: Expr) -> list[Load]:
-    """Return the loads without a predicate; none if the expression has a choice or a condition."""
+    """Return the loads without a predicate; no loads if the expression contains a choice."""
     loads: list[Load] = []
     pending = [value]
     while pending:
@@ -108,7 +108,7 @@ def _may_be_column(load: Load) -> bool:
 
 
 def _columns(loads: Sequence[Load], addresses: Addresses) -> dict[int, Column]:
-    """Return the columns among loads of one buffer: as many as lanes, beginning side by side."""
+    """Return the loads of one buffer that are columns of a block with as many columns as rows."""
     beside: dict[object, dict[int, list[Load]]] = defaultdict(lambda: defaultdict(list))
     starts: dict[object, tuple[Load, Offset, int]] = {}
     for load in loads if len(loads) >= min(_LANES) else ():
@@ -155,7 +155,7 @@ def transposed(w: Function, rows: Sequence[str], dtype: str) -> list[str]:
 
 
 def _interleaved(w: Function, rows: Sequence[str], dtype: str, inner: int, width: int) -> list[str]:
-    """Interleave rows `width` apart within pieces of `inner` lanes, by runs of `width` lanes."""
+    """Interleave runs of `width` lanes from rows `width` apart, in groups of `inner` lanes."""
     lanes, result = dtypes.lanes(dtype), list(rows)
     for first in (n for n in range(lanes) if not n & width):
         for half in (0, 1):
@@ -181,7 +181,7 @@ def _reversed_bits(number: int, below: int) -> int:
 
 
 def _exchanged(w: Function, rows: Sequence[str], dtype: str, piece: int) -> list[str]:
-    """Exchange pieces of lanes between rows `piece` apart."""
+    """Swap runs of `piece` lanes between pairs of rows that are `piece` apart."""
     lanes, result = dtypes.lanes(dtype), list(rows)
     for first in (n for n in range(lanes) if not n & piece):
         pair = rows[first], rows[first + piece]

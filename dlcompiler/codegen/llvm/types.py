@@ -52,13 +52,13 @@ def memory_type(dtype: str) -> str:
 
 
 def is_bool(dtype: str) -> bool:
-    """Tell whether the lanes of `dtype` are truth values, which memory and registers hold apart."""
+    """Tell whether the lanes are bools, whose LLVM types in memory and registers differ."""
     return dtypes.family(dtype) == "bool"
 
 
 @cache
 def intrinsic_suffix(dtype: str) -> str:
-    """Return how an overloaded intrinsic names this type.
+    """Return the suffix for this type in the name of an overloaded intrinsic.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _scalar_constant(value: bool | int | float, element: str) -> str:
 
 
 def _float_constant(value: float, element: str) -> str:
-    """Return a float by its bits: LLVM writes a float as the double of the same value."""
+    """Return a float constant by its bits; LLVM wants a float32 as the bits of a double."""
     if element == "bfloat16":
         return str(numeric.literal(value, element).view("int16"))
     if element == "float16":
@@ -116,7 +116,7 @@ def _float_constant(value: float, element: str) -> str:
 
 
 def _rounded(value: float, code: str) -> float:
-    """Round to the format of `struct`; what is too large for it becomes infinite."""
+    """Round to the float format `code` of `struct`; a number that is too large gets infinite."""
     try:
         (result,) = struct.unpack(f"<{code}", struct.pack(f"<{code}", value))
     except OverflowError:

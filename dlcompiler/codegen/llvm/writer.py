@@ -64,7 +64,7 @@ class Function:
         return operand
 
     def at(self, line: int) -> None:
-        """Give the following instructions a line of the printed loop IR."""
+        """Set the line of the printed loop IR that the next instructions belong to."""
         self._line = line
         self._suffix = self._location(line)
 
@@ -78,7 +78,7 @@ class Function:
     def pure(self, operation: str) -> str:
         """Append an instruction without effects and return its value.
 
-        Where the same instruction was written before in this block, its value is returned instead.
+        If this block already contains the same instruction, return the value of that one.
         """
         value = self._known.get(operation)
         if value is None:
@@ -97,7 +97,7 @@ class Function:
         self.lines.append((f"  {instruction}{self._suffix}", self._line))
 
     def named(self, value: str, operation: str) -> None:
-        """Append an instruction whose value has a name."""
+        """Append an instruction whose result gets the name `value`."""
         self.effect(f"{value} = {operation}")
 
     def prologue(self, instruction: str) -> None:
@@ -105,7 +105,7 @@ class Function:
         self._prologue.append((f"  {instruction}{self._suffix}", self._line))
 
     def prologue_check(self, pointer: str, status: str, number: int) -> None:
-        """Return before the body, with this status, if a pointer of the prologue is null."""
+        """Make the function fail before its body if a pointer of the prologue is null."""
         self._wanted.append(pointer)
         self._refusal = f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic"
 
@@ -151,18 +151,18 @@ class Function:
         self.jump(self._leave)
 
     def join(self, label: str, type_: str, incoming: Sequence[tuple[str, str]]) -> str:
-        """Begin the block `label` with the value that came with each (value, predecessor)."""
+        """Begin the block `label` with a phi of `incoming`, pairs of a value and its block."""
         self.open(label)
         pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in incoming)
         return self.value(f"phi {type_} {pairs}")
 
     def reserve(self) -> int:
-        """Leave out a line that is known only later; `fill` writes it."""
+        """Append an empty line, which `fill` replaces when its text is known."""
         self.lines.append(("", self._line))
         return len(self.lines) - 1
 
     def fill(self, position: int, instruction: str) -> None:
-        """Write the line that `reserve` left out."""
+        """Replace the empty line that `reserve` appended."""
         self.lines[position] = (f"  {instruction}{self._suffix}", self._line)
 
     # -- text ---------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Function:
         ]
 
     def _opening(self) -> list[tuple[str, int]]:
-        """Return the lines before those of the body."""
+        """Return the lines before the body."""
         if not self._wanted:
             return [("entry:", self._first_line), *self._prologue]
         line = self._line
@@ -219,29 +219,29 @@ class Function:
 
 @dataclass
 class Defined:
-    """A function of the module's own, which its code calls."""
+    """A helper function that the module defines and calls."""
 
     lines: list[tuple[str, int]]
     calls: int = 0
-    """How many were written so far."""
+    """Number of calls written so far."""
 
 
 @dataclass
 class Module:
-    """The functions of one LLVM module, what they declare, and their debug information."""
+    """The functions of one LLVM module, its declarations and its debug information."""
 
     debug: DebugInfo
     triple: str
     has_fma: bool = True
     """Whether the machine rounds ``a*b + c`` once in one instruction."""
     features: frozenset[str] = frozenset()
-    """What the machine can do, by LLVM's names."""
+    """The features of the machine, by LLVM's names."""
     vector_bits: int = 128
     """Width of its vectors [bit]."""
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    """Of what can fail, in the order of their numbers from 1."""
+    """Messages of the checks, in the order of their numbers from 1."""
     constants: dict[str, str] = field(default_factory=dict)
     defined: dict[str, Defined] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 """Coefficients of the functions' polynomials, lowest power first.
 
-Written by ``python -m tests.minimax``, where it says what each approximates, and how well.
+``python -m tests.minimax`` generates this file, and documents each approximation and its error.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from dlcompiler.codegen.llvm.functions.values import (
 def erf(x: Value) -> Value:
     """Write the error function.
 
-    Near 0 it is ``x + x * P(x**2)``; further out ``1 - exp(x * Q(x))`` of the size of x, with its
-    sign.
+    Near 0 it is ``x + x * P(x**2)``. Further out it is ``1 - exp(s * Q(s))`` with ``s = abs(x)``,
+    and gets the sign of x.
     """
     bound, limit, near_tail, far_tail = _CONSTANTS[dtypes.element(x.dtype)]
     near = fma(x, polynomial(x * x, near_tail), x)

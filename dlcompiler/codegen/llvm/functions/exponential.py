@@ -1,8 +1,8 @@
 """Compute powers of e, 2 and 10, and with them `tanh` and `sigmoid`.
 
-``b**x = 2**n * b**r`` with the nearest integer ``n`` to ``log2(b) * x`` and the rest
-``r = x - n * log_b(2)``, where the logarithm is a number of few bits, whose product with n is
-exact, and a small one. A polynomial gives ``b**r = 1 + r * P(r)``.
+``b**x = 2**n * b**r``, where n is the integer nearest to ``log2(b) * x``, and the rest is
+``r = x - n * log_b(2)``. To compute r exactly enough, ``log_b(2)`` is split into a number of few
+bits, whose product with n is exact, and a small one. A polynomial gives ``b**r = 1 + r * P(r)``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def exp(x: Value) -> Value:
 
 
 def normal_exp(x: Value) -> Value:
-    """Write e**x for results that are known to be normal numbers."""
+    """Write e**x, if the result is known to be a normal number."""
     base = _of(E, x)
     rest, pattern = _reduced(x, base, x.format.bias)
     return _near_1(rest, base) * power_of_two(pattern, x.format)
@@ -75,7 +75,7 @@ def exp2(x: Value) -> Value:
 
 
 def exp_below_1(x: Value) -> Value:
-    """Write e**x of the smaller of x and 0."""
+    """Write ``e**min(x, 0)``."""
     return _power_below_1(x, E)
 
 
@@ -87,10 +87,10 @@ def exp10(x: Value) -> Value:
 def sigmoid(x: Value) -> Value:
     """Write ``1 / (1 + exp(-x))``.
 
-    With ``exp(-x) = 2**n * (1 + t)`` and ``w = 2**-|n|``, the denominator is ``(1 + w) + t`` of the
-    numerator w, or ``(1 + w) + w*t`` of the numerator 1, where n is negative. What the first sum
-    loses, for large n, is added to the small term. To be rounded once where it is subnormal, the
-    quotient gets its power in two halves.
+    With ``exp(-x) = 2**n * (1 + t)`` and ``w = 2**-|n|``, the result is ``w / ((1 + w) + t)`` for
+    n >= 0, and ``1 / ((1 + w) + w*t)`` for n < 0. The rounding error of ``1 + w`` is added to the
+    small term. The quotient is multiplied by w in two halves, so that a subnormal result is rounded
+    only once.
     """
     base, form = _of(E, x), x.format
     inside = at_least(at_most(-x, -base.lowest), base.lowest)
@@ -110,8 +110,8 @@ def sigmoid(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """Write the hyperbolic tangent.
 
-    Near 0 it is ``x + x**3 * P(x**2)``; further out ``1 - 2 / (1 + exp(2x))``: of the
-    size of x, with its sign.
+    Near 0 it is ``s + s**3 * P(s**2)`` with ``s = abs(x)``. Further out it is
+    ``1 - 2 / (1 + exp(2*s))``. The result gets the sign of x.
     """
     bound, limit, tail = _TANH[dtypes.element(x.dtype)]
     size, square = abs(x), x * x
@@ -134,11 +134,11 @@ def _power(x: Value, bases: dict[str, Base]) -> Value:
 
 
 def _power_below_1(x: Value, bases: dict[str, Base]) -> Value:
-    """Write a power that is at most 1.
+    """Write ``b**min(x, 0)``, a power that is at most 1.
 
-    So n is at most 0, and one product of ``2**(n + k)``, always normal, and ``2**-k`` does what
-    takes two halves otherwise. It is meant for long rows of numbers, where fewer
-    operations matter more than how long one waits for another.
+    Here n <= 0, so 2**n is computed as ``2**(n + k) * 2**-k``, whose first factor is always normal;
+    in general, `_halves` is needed. The code is meant for long arrays, where the number of
+    operations matters more than their latency.
     """
     base, raised = _of(bases, x), 2 * x.format.fraction
     # The power of the least normal number is 1, too; with 0, LLVM makes two instructions of one.
@@ -149,7 +149,7 @@ def _power_below_1(x: Value, bases: dict[str, Base]) -> Value:
 
 
 def _near_1(rest: Value, base: Base) -> Value:
-    """Write b**r."""
+    """Write b**r for the rest r, which is near 0: the result is near 1."""
     return fma(rest, polynomial(rest, base.tail), 1.0)
 
 
@@ -158,7 +158,7 @@ def _of(bases: dict[str, Base], x: Value) -> Base:
 
 
 def _reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
-    """Return the rest r, and a pattern whose low bits are ``n + offset``."""
+    """Return the rest r, and an integer whose low bits are ``n + offset``."""
     magic = x.format.magic + offset
     shifted = fma(x, base.per_two, magic)
     n = shifted - magic
@@ -169,11 +169,11 @@ def _reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
 
 
 def _halves(n: Value) -> tuple[Value, Value]:
-    """Write two integers whose low bits are those of halves of n."""
+    """Write two integers of about n / 2 whose sum is n; only their low bits are valid."""
     half = n.shifted_bits(1)
     return half, n - half
 
 
 def power_of_two(biased: Value, form: Format) -> Value:
-    """Write 2**n, a normal number, of a pattern whose low bits are ``n + bias``."""
+    """Write 2**n, a normal number, from an integer whose low bits are ``n + bias``."""
     return (biased << form.fraction).as_float()

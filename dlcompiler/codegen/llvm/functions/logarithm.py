@@ -52,8 +52,8 @@ def log10(x: Value) -> Value:
 def log1p(x: Value) -> Value:
     """Write ``log(1 + x)``.
 
-    The sum ``u = 1 + x`` is rounded; what it lacks, divided by u, is added to its logarithm. Where
-    u is near 1, f is x itself.
+    The sum ``u = 1 + x`` is rounded. Its rounding error, divided by u, is added to the logarithm
+    of u. Where u is near 1, f is x itself.
     """
     u = 1.0 + x
     lacking = choose(x < 1.0, x - (u - 1.0), 1.0 - (u - x))
@@ -71,7 +71,7 @@ def _log(x: Value, base: Base) -> Value:
 
 
 def normalized(x: Value) -> tuple[Value, Value]:
-    """Return ``x * 2**-k`` that is not subnormal, and k."""
+    """Return (``x * 2**-k``, k) with k chosen so that the first is not subnormal."""
     fraction = x.format.fraction
     is_small = x < x.format.least_normal
     scaled = choose(is_small, x * 2.0**fraction, x)
@@ -79,7 +79,7 @@ def normalized(x: Value) -> tuple[Value, Value]:
 
 
 def split(x: Value) -> tuple[Value, Value]:
-    """Return k as a float, and f."""
+    """Return k, as a float, and f of ``x = 2**k * (1 + f)``."""
     form, pattern = x.format, x.bits()
     difference = pattern - x.like(0.5**0.5).bits()
     f = (pattern - (difference & -(1 << form.fraction))).as_float() - 1.0
@@ -89,7 +89,7 @@ def split(x: Value) -> tuple[Value, Value]:
 
 
 def _sum(f: Value, k: Value, base: Base, more: Value | None = None) -> Value:
-    """Write ``log_b(2**k * (1 + f)) + more``, the small terms first."""
+    """Write ``log_b(2**k * (1 + f)) + more``; small terms are added first, which rounds less."""
     rest = f * polynomial(f, base.tail)
     if more is not None:
         rest = rest + more

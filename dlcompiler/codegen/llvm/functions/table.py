@@ -80,7 +80,7 @@ def call(w: Function, name: str, dtype: str, arguments: tuple[str, ...]) -> str:
 def _written(
     caller: Function, name: str, dtype: str, symbol: str, count: int
 ) -> list[tuple[str, int]]:
-    """Return the lines of a function of the module's own."""
+    """Return the lines of the function that computes `name`, which the module defines."""
     w = Function(caller.module, symbol, None)
     writer, type_ = _WRITERS[name], value_type(dtype)
     arguments = [Value(w, w.parameter("xy"[n], type_), dtype) for n in range(count)]

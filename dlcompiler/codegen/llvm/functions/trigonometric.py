@@ -37,13 +37,13 @@ def sin(x: Value) -> Value:
 
 
 def cos(x: Value) -> Value:
-    """Write the cosine of x [rad], which is the sine a quarter turn on."""
+    """Write the cosine of x [rad], computed as ``sin(x + pi/2)``."""
     r, n = _reduced(x)
     return _turned(r, n + 1)
 
 
 def _turned(r: Value, n: Value) -> Value:
-    """Write the sine of n quarter turns and r."""
+    """Write ``sin(n * pi/2 + r)``."""
     z = r * r
     sine = fma(r * z, polynomial(z, table.SIN), r)
     cosine = fma(z, fma(z, polynomial(z, table.COS), -0.5), 1.0)
@@ -52,7 +52,7 @@ def _turned(r: Value, n: Value) -> Value:
 
 
 def _reduced(x: Value) -> tuple[Value, Value]:
-    """Return r, and an int32 with the last bits of n."""
+    """Return r, and an int32 with the low bits of n, for ``x = n * pi/2 + r``."""
     wide = x.to("float64")
     magic = wide.format.magic
     shifted = fma(wide, 2 / math.pi, magic)
@@ -70,11 +70,11 @@ def _reduced(x: Value) -> tuple[Value, Value]:
 
 
 def _reduced_by_digits(x: Value) -> tuple[Value, Value]:
-    """Return r and n of finite numbers from `LIMIT` on.
+    """Return r and n of finite numbers of size `LIMIT` or more.
 
-    ``x = m * 2**e`` with an integer m of 24 bits. Of the product with 2/pi only what is below 4
-    matters, and 64 bits of that: m times three words of the digits from the bit on whose product
-    is below 4.
+    ``x = m * 2**e`` with an integer m of 24 bits. The product ``x * 2/pi`` is needed only modulo 4,
+    to 64 bits. So m is multiplied by three words of the binary digits of 2/pi; the digits before
+    these are skipped, because they contribute multiples of 4.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Expressions on vectors: a function of numbers is written as its mathematics.
+"""Vector values with Python operators, so that functions are written as formulas.
 
 A `Value` is an operand of any number of lanes; its operators write one LLVM instruction each, which
 rounds once and is never contracted with another. So a lane of a vector computes bit by bit what a
@@ -19,7 +19,7 @@ from dlcompiler.codegen.llvm.writer import Function
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """An operand while a function is written."""
+    """An operand whose Python operators write LLVM instructions."""
 
     w: Function
     operand: str
@@ -85,11 +85,11 @@ class Value:
         return self._binary("shl", count)
 
     def __rshift__(self, count: Operand) -> Value:
-        """Shift the bits of an integer to the right; the sign moves in where there is one."""
+        """Shift the bits of an integer to the right; copies of the sign bit fill from the left."""
         return self._binary("lshr" if dtypes.is_unsigned(self.dtype) else "ashr", count)
 
     def shifted_bits(self, count: int) -> Value:
-        """Shift the bits of an integer to the right; zeros move in."""
+        """Shift the bits of an integer to the right; zeros fill from the left."""
         return self._binary("lshr", count)
 
     # -- comparisons: false of NaN ------------------------------------------------------------
@@ -118,7 +118,7 @@ class Value:
     # -- conversions --------------------------------------------------------------------------
 
     def like(self, value: Operand) -> Value:
-        """Return a number as a constant of this dtype, equal in all lanes."""
+        """Return a number as a constant of this dtype; a `Value` is returned unchanged."""
         if isinstance(value, Value):
             return value
         return Value(self.w, constant(value, self.dtype), self.dtype)
@@ -133,11 +133,11 @@ class Value:
         return Value(self.w, convert(self.w, self.operand, self.dtype, dtype), dtype)
 
     def bits(self) -> Value:
-        """Return the pattern of a float as an integer with sign."""
+        """Return the bits of a float as a signed integer."""
         return self._cast(self.format.integer)
 
     def as_float(self) -> Value:
-        """Return the float of a pattern."""
+        """Return the float whose bits are those of this integer."""
         return self._cast(f"float{dtypes.bits(self.dtype)}")
 
     # -- writing ------------------------------------------------------------------------------
@@ -175,26 +175,26 @@ Writer: TypeAlias = Callable[..., Value]
 
 @dataclass(frozen=True)
 class Format:
-    """How a float is laid out."""
+    """The binary format of a float."""
 
     integer: str
-    """The integer of its size."""
+    """The integer dtype of the same size."""
     fraction: int
     """Bits of the significand that are stored."""
     bias: int
-    """What is added to the exponent."""
+    """The bias that is added to the exponent."""
 
     @property
     def magic(self) -> float:
-        """Added to a number below ``2**(fraction - 1)``, it leaves the nearest integer.
+        """The number M such that ``x + M - M`` is the integer nearest to x.
 
-        That stands in the low bits of the sum's pattern.
+        ``abs(x)`` must be below ``2**(fraction - 1)``. The low bits of ``x + M`` are this integer.
         """
         return 1.5 * 2.0**self.fraction
 
     @property
     def least_normal(self) -> float:
-        """The smallest number with all bits of the significand."""
+        """The smallest positive normal number."""
         return 2.0 ** (1 - self.bias)
 
 
@@ -213,14 +213,14 @@ def intrinsic(name: str, *operands: Value) -> Value:
 
 
 def fma(a: Value, b: Operand, c: Operand) -> Value:
-    """Write ``a*b + c``, rounded once where the machine has an instruction for it."""
+    """Write ``a*b + c``, rounded only once if the machine has such an instruction."""
     if a.w.module.has_fma:
         return intrinsic("fma", a, a.like(b), a.like(c))
     return a * b + c
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """Write a polynomial, of coefficients from the lowest power up.
+    """Write a polynomial, given its coefficients, lowest power first.
 
     The two lowest powers follow Horner's rule, which rounds least. Those above are summed in pairs,
     and pairs of pairs: the machine does these side by side.
@@ -233,7 +233,7 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
 
 
 def by_steps(x: Value, coefficients: Sequence[float]) -> Value:
-    """Write a polynomial by Horner's rule: the fewest operations, each waiting for the last."""
+    """Write a polynomial by Horner's rule: few operations, but each needs the previous one."""
     total = x.like(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         total = fma(total, x, c)
@@ -278,9 +278,9 @@ def with_sign_of(size: Value, x: Value) -> Value:
 
 
 def nearest_integer(x: Value) -> tuple[Value, Value]:
-    """Write the nearest integer as a float, and a pattern whose low bits are that integer.
+    """Write the nearest integer as a float, and an integer with the same low bits.
 
-    `x` is below a quarter of ``2**fraction`` in size.
+    ``abs(x)`` must be below ``2**fraction / 4``.
     """
     shifted = x + x.format.magic
     return shifted - x.format.magic, shifted.bits()
@@ -289,7 +289,7 @@ def nearest_integer(x: Value) -> tuple[Value, Value]:
 def if_any(
     condition: Value, write: Callable[[], tuple[Value, ...]], otherwise: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """Write values that are computed only where the condition holds in a lane; rarely so."""
+    """Write a branch to rare code, run if a condition holds in any lane; else use `otherwise`."""
     w, before = condition.w, condition.w.block
     then, end = w.name("rare"), w.name("common")
     w.branch(_any_lane(condition), then, end)
@@ -315,7 +315,7 @@ def _any_lane(condition: Value) -> str:
 
 
 def element_of(name: str, numbers: Sequence[int], element: str, index: Value) -> Value:
-    """Write the elements of a table of constants at an index, an int32 within its size."""
+    """Write the lookup of a constant table at an int32 index, which must be in bounds."""
     w, lanes = index.w, index.lanes
     part, dtype = value_type(element), dtypes.with_lanes(element, lanes)
     entries = ", ".join(f"{part} {constant(number, element)}" for number in numbers)

@@ -1,4 +1,4 @@
-"""Regions of buffers as emitters get them: a pointer, a shape and strides."""
+"""Regions of buffers in the form that emitters use: a pointer, a shape and strides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Box:
     pointer: str
     """Operand: the address of its first element."""
     shape: tuple[int, ...]
-    """Elements along each dimension; [1]."""
+    """Number of elements along each dimension."""
     strides: tuple[int | str, ...]
     """Stride of each dimension, a number or an LLVM operand; [elements]."""
     dtype: str
@@ -60,7 +60,7 @@ class Box:
 
 
 def require(holds: bool, what: str, *boxes: Box) -> None:
-    """Refuse operands that an emitter does not support; `what` names what it computes.
+    """Raise an error unless an emitter supports its operands; `what` names its operation.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class _Part:
     weights: Box
 
     def numbers(self, w: Function, group: int) -> tuple[str, str]:
-        """Write the loads of a group: four numbers of X, repeated for each lane, and those of W."""
+        """Write the loads of a group: its four numbers of X, copied to each lane, and W."""
         four = w.value(f"load i32, ptr {self.x.address(w, group, 0)}, align 1")
         words = splat(w, four, "int32", self.lanes)
         type_, bytes_ = _type("int32", self.lanes), _type("int8", 4 * self.lanes)

@@ -50,7 +50,7 @@ def _fits(write: Box, *reads: Box) -> bool:
 
 @dataclass(frozen=True)
 class _Tile:
-    """The vectors that a tile consists of, row by row."""
+    """The vectors of a tile, row by row."""
 
     dtype: str
     lanes: int
