@@ -9,7 +9,7 @@ from dlcompiler.errors import ScheduleError
 
 
 class AbsentPrimitive(ScheduleError, AttributeError):  # noqa: N818 - a state of this project
-    """An unknown primitive; also an AttributeError, so that ``hasattr`` works."""
+    """Error for an unknown primitive; it is also an AttributeError, so that ``hasattr`` works."""
 
 
 class Handle:

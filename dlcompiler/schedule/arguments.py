@@ -19,7 +19,7 @@ prints no integer of more than 4,300 digits; [1]."""
 
 
 def operation_title(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
-    """Return a step in words, for the first line of its refusal: ``split C.i``."""
+    """Return a step as text, for the first line of the error that refuses it: ``split C.i``."""
     values = [v if isinstance(v, tuple) else (v,) for v in args.values()]
     axes = [axis for value in values for axis in value if isinstance(axis, Axis)]
     parent = args.get("parent", stage)
@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 
 
 def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> Illegal | None:
-    """Refuse arguments that are missing, that the primitive does not have, or of a wrong type."""
+    """Refuse missing arguments, unknown arguments, and arguments of a wrong type."""
     if missing := item.missing(args):
         return Illegal("structural", f"{' and '.join(missing)} must be given")
     if unknown := [name for name in args if name not in item.parameters]:
@@ -87,7 +87,7 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
 
 
 def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]:
-    """Return a refusal unless the value is a tuple of stage names; () if it is."""
+    """Return () if the value is a tuple of stage names, else a tuple with the refusal."""
     known = [stage.name for stage in state.stages]
     if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
         return (Illegal("structural", f"{name} must be a tuple of stages", got=repr(value)),)
@@ -97,7 +97,7 @@ def _wrong_stages(state: State, name: str, value: object) -> tuple[Illegal, ...]
 
 
 def has_axis(state: State, axis: Axis) -> bool:
-    """Tell whether some stage has, or once had, an axis."""
+    """Tell whether an axis belongs to some stage, even if it is no longer a loop."""
     return any(axis in stage.paths for stage in state.stages)
 
 

@@ -7,8 +7,8 @@
     for i in range(8):
         C[i] = max(P[i], 0.0)
 
-Each stage goes by the same step as ``s[P].compute_inline()``, and the history shows it. A stage
-stays as it is where that step would be refused: an output, a reduction, an expression that would
+Each stage is inlined by a step ``s[P].compute_inline()``, which the history shows. A stage is not
+inlined if this step would be refused: for an output, for a reduction, or if an expression would
 grow too large. In TVM ``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
 """
 
@@ -25,17 +25,17 @@ from dlcompiler.te import ComputeOp
 
 
 def inline_injective(schedule: Schedule) -> None:
-    """Inline every stage that is no reduction and no output, and has not been scheduled."""
+    """Inline all stages that are not scheduled and are neither a reduction nor an output."""
     _inline(schedule, lambda op: not op.reduce_axis)
 
 
 def inline_broadcast(schedule: Schedule) -> None:
-    """Inline the injective stages that read each tensor at axes in their order, or at 0."""
+    """Inline injective stages whose indices are 0 or their own axes, in the order of the axes."""
     _inline(schedule, _is_broadcast)
 
 
 def inline_elementwise(schedule: Schedule) -> None:
-    """Inline the injective stages that read each tensor at exactly their own axes."""
+    """Inline injective stages that read every tensor with exactly their own axes as indices."""
     _inline(schedule, _is_elementwise)
 
 

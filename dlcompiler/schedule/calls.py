@@ -1,4 +1,4 @@
-"""Bind the arguments of calls as users write them: the stage, and the arguments by name."""
+"""Convert a call as a user writes it to a stage name and named arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def bind_call(
     schedule: Schedule, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the stage name and the named arguments of a call as `Schedule.can` takes it."""
+    """Return the stage name and the named arguments of a call of `Schedule.can`."""
     item = known_primitive(f"can {name!r}", name)
     parameters = item.parameters
     stage, rest = _subject(schedule, name, args)
@@ -47,13 +47,13 @@ def bind_call(
 
 
 def _place(schedule: Schedule, tensor: Tensor) -> int:
-    """Return which output of its stage a tensor is; states of a scan come behind its outputs."""
+    """Return the number of a tensor among its stage's outputs, then the states of a scan."""
     scan = scan_of(schedule.state, tensor)
     return tensor.value_index if scan is None else scan.readable.index(tensor)
 
 
 def stage_of_all(schedule: Schedule, name: str, tensors: tuple[Tensor, ...]) -> str:
-    """Return the stage whose outputs are `tensors`, all of them."""
+    """Return the stage whose outputs are exactly `tensors`."""
     stages = [schedule[tensor] for tensor in tensors]
     if not all(isinstance(tensor, Tensor) for tensor in tensors):
         raise ScheduleError(f"{name} {stages[0].name}", "not a tensor", got=repr(tensors[0]))
@@ -71,7 +71,7 @@ def stage_of_all(schedule: Schedule, name: str, tensors: tuple[Tensor, ...]) -> 
 
 
 def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Return the stage that a call is about: given first, or the owner of the first axis."""
+    """Return the stage that a call is about, and its other arguments."""
     if not args:
         raise ScheduleError(f"can {name!r}", "no stage or axis given")
     head = args[0]
@@ -98,7 +98,7 @@ def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str,
 
 
 def _argument(schedule: Schedule, value: Any) -> Any:
-    """Return an argument of a call as `apply` takes it: stages by name."""
+    """Convert an argument for `apply`: stages and tensors become names of stages."""
     if isinstance(value, Stage):
         return value.name
     if isinstance(value, list | tuple):
@@ -109,7 +109,7 @@ def _argument(schedule: Schedule, value: Any) -> Any:
 
 
 def foreign_axis(schedule: Schedule, args: Mapping[str, Any]) -> Illegal | None:
-    """Refuse axes of another schedule, and axes that no stage has at the cursor."""
+    """Refuse axes of another schedule, and axes that do not exist in the current state."""
     for value in args.values():
         for axis in value if isinstance(value, tuple) else (value,):
             if not isinstance(axis, Axis) or axis.lineage is None:
@@ -127,7 +127,7 @@ def foreign_axis(schedule: Schedule, args: Mapping[str, Any]) -> Illegal | None:
 
 
 def _lost_axis(schedule: Schedule, axis: Axis) -> Illegal:
-    """Return the refusal of an axis that a step took away, or whose step is undone."""
+    """Return the refusal of an axis that a later step removed, or that an undone step made."""
     path = schedule.node.path()
     had = [has_axis(node.state, axis) for node in path]
     if True in had:

@@ -9,7 +9,7 @@ from dlcompiler.schedule.state import AttachedAt, Attachment, Group, StageState,
 
 
 def between(state: State, outputs: Sequence[str], inputs: Sequence[str]) -> tuple[StageState, ...]:
-    """Return the stages on the way from some stages to others, both ends included.
+    """Return `outputs` and all stages that they depend on; the search stops at `inputs`.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def is_member(stage: StageState, group: Group) -> bool:
 
 
 def at_place(state: State, group: Group) -> list[StageState]:
-    """Return the stages of a group that are not attached to other stages of the group."""
+    """Return the stages of a group that are neither inlined nor attached inside the group."""
     return [
         stage
         for stage in state.stages
@@ -51,7 +51,7 @@ def _is_attached_inside(state: State, at: Attachment, group: Group) -> bool:
 
 
 def moved(state: State, group: Group, place: Attachment, id: str) -> State:
-    """Return the state in which a group is attached elsewhere, with its unattached stages."""
+    """Return the state in which a group, with the stages of `at_place`, is attached at `place`."""
     here, new = at_place(state, group), Group(group.name, place)
 
     def changed(stage: StageState) -> StageState:
@@ -64,7 +64,7 @@ def moved(state: State, group: Group, place: Attachment, id: str) -> State:
 
 
 def joined(stage: StageState, like: StageState) -> StageState:
-    """Return a new stage as a member of the group of the stage that it was made from, if any."""
+    """Return `stage` added to the group of `like`, at the group's place; unchanged if none."""
     if like.group is None:
         return stage
     return replace(stage, group=like.group, attachment=like.group.place)

@@ -85,7 +85,7 @@ class History:
             return node
 
     def describe(self, node: Node, name: str | None = None, note: str | None = None) -> None:
-        """Give a state a name, a note, or both; an empty text takes one away.
+        """Set the name or the note of a state, or both; an empty text removes it.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class History:
         return name
 
     def node(self, id: str) -> Node:
-        """Return the node of a state id, of a unique prefix of it, or of a name."""
+        """Return the node whose state has an id, a unique prefix of an id, or a name."""
         prefix = str(id)
         if prefix in self.nodes:
             return self.nodes[prefix]

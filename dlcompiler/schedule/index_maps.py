@@ -41,7 +41,7 @@ FORMS = "sums of axes, their quotients and remainders by numbers: i // 4, i % 4,
 
 @dataclass(frozen=True)
 class IndexMap:
-    """``lambda i, j: [j // 4, i, j % 4]``: where a layout keeps the element ``i, j``."""
+    """Map from an element to its place in a layout: ``lambda i, j: [j // 4, i, j % 4]``."""
 
     inputs: tuple[Var, ...]
     outputs: tuple[Expr, ...]
@@ -56,14 +56,14 @@ class IndexMap:
         return f"lambda {names}: [{', '.join(parts)}]"
 
     def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the indices in the layout of the element at `indices`."""
+        """Return the place in the layout at which the element ``indices`` is stored."""
         values = dict(zip(self.inputs, indices, strict=True))
         return tuple(substitute(output, values) for output in self.outputs)
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """The inverse of an index map: the element that each place of a layout holds."""
+    """The inverse of an index map: it gives the element that is stored at a place of a layout."""
 
     extents: tuple[Extent, ...]
     """The shape of the layout."""
@@ -71,7 +71,7 @@ class Inverse:
     values: tuple[Expr, ...]
     """The indices of the element, in terms of `places`."""
     conditions: tuple[Expr, ...]
-    """Whether a place holds an element; None if all do. A layout may be padded."""
+    """Conditions under which a place holds an element: a layout may be padded."""
 
 
 def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
@@ -99,7 +99,7 @@ def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
 
 
 def _separated(inputs: tuple[Var, ...], items: Sequence[Expr | None]) -> IndexMap:
-    """Return the map to some indices, with separators where an item is None."""
+    """Return the map whose outputs are `items`; each None stands for a separator."""
     ends = [-1, *(n for n, item in enumerate(items) if item is None), len(items)]
     if len(ends) > 2 and any(b - a == 1 for a, b in itertools.pairwise(ends)):
         raise Refused(
@@ -114,7 +114,7 @@ def _separated(inputs: tuple[Var, ...], items: Sequence[Expr | None]) -> IndexMa
 
 
 def _inputs_of(function: Callable[..., Any], names: Sequence[str]) -> tuple[Var, ...]:
-    """Return a variable for each axis, under the names that the function gives them."""
+    """Return a variable for each axis, named like the parameters of the function."""
     parameters = signature_of(function, "index map").parameters.values()
     own = [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_POSITIONAL]
     is_open = len(own) < len(parameters) and len(own) <= len(names)
@@ -124,7 +124,7 @@ def _inputs_of(function: Callable[..., Any], names: Sequence[str]) -> tuple[Var,
 
 
 def variable_names(names: Sequence[str]) -> list[str]:
-    """Return names that the text of a function can have, all different."""
+    """Return different names that are valid as parameters in the text of a function."""
     result: list[str] = []
     for name in names:
         plain = re.sub(r"\W", "_", name)
@@ -193,7 +193,7 @@ def _read_index(tree: ast.expr, variables: dict[str, Var]) -> Expr:
 
 @dataclass(frozen=True)
 class _Digit:
-    """The part ``index // divisor % count`` of an input; `count` is None for the highest one."""
+    """The part ``source // divisor % count`` of an input; `count` is None for the highest digit."""
 
     source: Var
     divisor: Extent
@@ -202,7 +202,7 @@ class _Digit:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A digit with its factor in the output that holds it."""
+    """A digit and the factor by which an output multiplies it."""
 
     digit: _Digit
     factor: int
@@ -211,7 +211,7 @@ class _Piece:
 
 
 def inverse_of(index_map: IndexMap, shape: Sequence[Extent]) -> Inverse:
-    """Return the inverse of a map of a tensor of `shape`.
+    """Return the inverse of the index map of a tensor of `shape`.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def inverse_of(index_map: IndexMap, shape: Sequence[Extent]) -> Inverse:
 
 
 def _pieces(output: Expr, sizes: dict[Var, Extent], analyzer: Analyzer) -> list[_Piece]:
-    """Return the digits that an output holds, the one with the smallest factor first."""
+    """Split an output into digits with factors, in ascending order of the factors."""
     affine = analyzer.affine(output)
     if affine.constant:
         raise _not_invertible(f"{output} begins at {affine.constant}")
@@ -308,7 +308,7 @@ def _extent(pieces: list[_Piece]) -> Extent:
 
 
 def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, bool]:
-    """Return an index as the sum of its digits, and whether it is always below its extent."""
+    """Return an index as a sum of digits, and whether this sum is always below its extent."""
     # A symbol stands behind the numbers: it can only follow what it is the size of.
     digits = sorted(
         (d for d in found if d.source is var),

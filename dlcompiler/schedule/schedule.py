@@ -1,4 +1,4 @@
-"""`Schedule`: the handle that a user holds on a history of states."""
+"""`Schedule`: how to compute a tensor expression, as a cursor in a history of states."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Schedule(Handle):
 
     @property
     def next_node(self) -> Node | None:
-        """Where `redo` would go: the state that was left last, or the only one that follows."""
+        """The node that `redo` moves to: the child that was left last, or the only child."""
         left = self._redo.get(self._node.id)
         if left is None and len(self._node.children) == 1:
             return self._node.children[0]
@@ -145,7 +145,7 @@ class Schedule(Handle):
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The tensors whose values are wanted."""
+        """The tensors that the program returns."""
         return tuple(t for stage in self.state.stages if stage.is_output for t in stage.tensors)
 
     @property
@@ -201,7 +201,7 @@ class Schedule(Handle):
         self._move(target)
 
     def _next(self, node: Node) -> Node | None:
-        """Return where `redo` leads from a state."""
+        """Return the node that `redo` moves to from a node."""
         only = node.children[0] if len(node.children) == 1 else None
         return self._redo.get(node.id, only)
 
@@ -215,8 +215,8 @@ class Schedule(Handle):
         Parameters
         ----------
         name : str, optional
-            One line, unlike the names of other states; ``s.jump(name)`` comes back here. ``""``
-            takes the name away.
+            One line, different from the names of other states; ``s.jump(name)`` returns to this
+            state. ``""`` removes the name.
         note : str, optional
             Any text.
         """
@@ -247,9 +247,9 @@ class Schedule(Handle):
         return other._history is self._history
 
     def undone_step(self, has: Callable[[State], bool]) -> tuple[str, str]:
-        """Return the step that led to the first state that `has` something, and a way back there.
+        """Return the step to the first state for which `has` is true, and a hint to go back there.
 
-        Some state of the history must have it, and the one at the cursor must not.
+        `has` must be true for some state of the history, but not for the current one.
         """
         ahead: list[Node] = []
         node = self._next(self._node)
@@ -354,7 +354,7 @@ class Schedule(Handle):
         return Attempt(self._with_new_obligations(verdict, state), step, state, result)
 
     def _with_new_obligations(self, verdict: Verdict, state: State) -> Verdict:
-        """Return `Pending` if the next state has an obligation that this state has not."""
+        """Return `Pending` if the next state has a new obligation; otherwise legal."""
         if isinstance(verdict, Pending):
             return verdict
         before = set(self.obligations)
@@ -415,7 +415,7 @@ class Schedule(Handle):
         axis
             The reduction loop whose iterations get partial results of their own.
         factor_axis
-            Which dimension of the partial results it becomes; -1 for the last.
+            Number of the dimension that the loop becomes in the partial results; -1 for the last.
 
         Returns
         -------
@@ -460,7 +460,7 @@ class Schedule(Handle):
     def bind(
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
-        """Return the stage name and the named arguments of a call as `can` takes it."""
+        """Return the stage name and the named arguments of a call of `can`."""
         return bind_call(self, name, args, kwargs)
 
     def moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
@@ -473,7 +473,7 @@ class Schedule(Handle):
         return Moves(move for name in names for move in moves_of(self, name, target=machine))
 
     def legal_moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
-        """Return the moves that may be made."""
+        """Return the moves that are legal."""
         return Moves(move for move in self.moves(stage, target) if move.verdict)
 
     def _stage_name(self, stage: Named) -> str:

@@ -65,7 +65,7 @@ class Stage(Handle):
 
     @property
     def is_inlined(self) -> bool:
-        """Tell whether the stage has no loops of its own."""
+        """Tell whether the stage is inlined: it has no loops of its own."""
         return isinstance(self.state.attachment, Inlined)
 
     def __repr__(self) -> str:
@@ -237,7 +237,7 @@ class Stage(Handle):
 
 
 def _flat(axes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return axes given one by one or as a single list."""
+    """Return the axes of a call, which gives them one by one or as a single list."""
     if len(axes) == 1 and isinstance(axes[0], list | tuple):
         return tuple(axes[0])
     return axes

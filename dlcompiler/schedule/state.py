@@ -37,9 +37,9 @@ from dlcompiler.te import (
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`parent` is iterated as `outer` times `inner`; one of `factor` and `nparts` is given.
+    """`parent` is iterated as `outer` times `inner`; either `factor` or `nparts` is given.
 
-    It is a number, or a knob: a symbol whose value the call gives.
+    This is a number, or a knob: a symbol whose value is an argument of the kernel.
     """
 
     parent: Axis
@@ -94,7 +94,7 @@ class Inlined:
 class AttachedAt:
     """The stage is computed inside the loop `axis` of the stage named `stage`.
 
-    `step` describes the step that attached it.
+    `step` is the text of the step that attached it.
     """
 
     stage: str
@@ -106,7 +106,7 @@ class AttachedAt:
 class Tensorized:
     """An intrinsic replaces the loop `axis` and the loops inside it.
 
-    `step` describes the step that made it so.
+    `step` is the text of the step that tensorized the stage.
     """
 
     axis: Axis
@@ -127,7 +127,7 @@ class Group:
     name: str
     """Unique in the schedule."""
     place: Attachment
-    """The attachment of those stages that are not attached to others of the group."""
+    """The attachment of all stages that are not attached inside the group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,15 +201,15 @@ class StageState:
         return isinstance(self.attachment, Inlined)
 
     def kind(self, axis: Axis) -> LoopKind:
-        """Return the loop kind of a leaf."""
+        """Return the kind of a loop; the default is serial."""
         return self.kinds.get(axis, "serial")
 
     def position(self, axis: Axis) -> int:
-        """Return the place of a leaf, 0 for the outermost."""
+        """Return the position of a loop in the nest, 0 for the outermost."""
         return next(n for n, leaf in enumerate(self.leaves) if leaf is axis)
 
     def has_leaf(self, axis: Axis) -> bool:
-        """Tell whether `axis` is a loop now."""
+        """Tell whether `axis` is a loop of the stage in this state."""
         return any(leaf is axis for leaf in self.leaves)
 
     def label(self, axis: Axis) -> str:
@@ -297,7 +297,7 @@ class State:
         return name in self._by_name
 
     def position(self, name: str) -> int:
-        """Return the place of a stage among all."""
+        """Return the position of a stage in `stages`."""
         return next(n for n, stage in enumerate(self.stages) if stage.name == name)
 
     @property
@@ -308,7 +308,7 @@ class State:
         return known
 
     def find(self, key: Tensor | Operation) -> StageState | None:
-        """Return the stage of a tensor or of its operation, original or rewritten."""
+        """Return the stage of a tensor or an operation, before or after rewriting by steps."""
         tensor = key if isinstance(key, Tensor) else key.output(0)
         for stage in self.stages:
             if tensor in (*stage.tensors, *stage.op.outputs, *stage.aliases):
@@ -325,7 +325,7 @@ class State:
         return tuple(s for s in self.stages if made.intersection(s.op.input_tensors))
 
     def with_stage(self, stage: StageState, id: str) -> State:
-        """Return the state in which `stage` replaces the one of its name."""
+        """Return the state in which `stage` replaces the stage of the same name."""
         return State(id, tuple(stage if s.name == stage.name else s for s in self.stages))
 
 
@@ -348,8 +348,8 @@ def with_notes(state: State, stage: StageState, id: str) -> State:
 def initial_state(outputs: Iterable[Tensor]) -> State:
     """Return the state in which every stage has its default loop nest.
 
-    Its id is a hash of the expression: the same in every process, and in any order of the outputs
-    that says the same (one output read by another).
+    Its id is a hash of the expression, which is the same in every process. If one output reads
+    another, the order in which they are given does not change the id.
     """
     wanted = tuple(outputs)
     results = tuple(t for op in post_order(wanted) for t in op.outputs if t in wanted)
@@ -370,7 +370,7 @@ def initial_state(outputs: Iterable[Tensor]) -> State:
 
 
 def _content(stage: StageState, names: Mapping[Any, str]) -> str:
-    """Return what a stage computes as text, whose length grows with the number of nodes."""
+    """Return the computation of a stage as text; its length is linear in the number of nodes."""
     head = f"{stage.name} {stage.tensor.shape} {stage.tensor.dtype} {stage.is_output}"
     if isinstance(stage.op, ScanOp):
         return f"{head} {[names[t] for t in (*stage.op.input_tensors, *stage.op.states)]}"
@@ -398,26 +398,26 @@ _ENCODER = json.JSONEncoder(sort_keys=True)
 
 
 def child_id(parent_id: str, step: Step) -> str:
-    """Return the id of the state that `step` leads to: a hash of all steps before it."""
+    """Return the id of the state that `step` leads to: a hash of the parent's id and the step."""
     text = _ENCODER.encode([parent_id, step.to_json()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def step_ref(state: State, stage: StageState, axis: Axis) -> StepRef:
-    """Return the origin of a leaf: the state that made it, and its name."""
+    """Return the origin of a loop: the state that made it, its stage and its name."""
     made = axis.id.partition("/")[0]
     return StepRef(made, stage.name, stage.paths[axis])
 
 
 def buffer_name(stage: StageState, tensor: Tensor) -> str:
-    """Return the name of the buffer of one of a stage's tensors."""
+    """Return the name of the buffer that holds a tensor of a stage."""
     if len(stage.tensors) == 1:
         return stage.name
     return f"{stage.name}.v{stage.tensors.index(tensor)}"
 
 
 def is_scan(stage: StageState) -> bool:
-    """Tell whether the stage is a recurrence's loop over time."""
+    """Tell whether the stage is a scan: the time loop of a recurrence."""
     return isinstance(stage.op, ScanOp)
 
 

@@ -172,7 +172,7 @@ class Trace:
         Raises
         ------
         ScheduleError
-            If a step does not apply; the schedule then stands where it failed.
+            If a step is illegal; the schedule then stays at the state before this step.
         """
         for step in self.steps:
             schedule.apply(step.primitive, step.stage, decode(schedule.state, step))
@@ -182,15 +182,15 @@ class Trace:
     ) -> str:
         """Return the Python code of the steps.
 
-        The tensors are expected in variables of their names; where a name is no variable or stands
-        for something else (``print``, ``te``), a comment tells which variable is meant.
+        The code uses variables named like the tensors. If a name is not valid or has another
+        meaning (``print``, ``te``), a comment says which variable stands for the tensor.
 
         Parameters
         ----------
         schedule
             The variable of the schedule.
         variables
-            Those of tensors and symbols, if they are not in variables of their names.
+            The variables of tensors and symbols that have a variable with another name.
         """
         if not self.nodes:
             raise ScheduleError(

@@ -67,7 +67,7 @@ LEGAL = Legal()
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a mistake
-    """Carries a refusal out of the helpers of a check; `answering` returns it as the verdict."""
+    """Exception by which a helper of a check refuses a step; `answering` returns its verdict."""
 
     def __init__(self, verdict: Illegal) -> None:
         super().__init__(verdict.reason)

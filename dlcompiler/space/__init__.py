@@ -1,8 +1,8 @@
-"""Spaces of a tuner: workloads, knobs and configs, as pure data.
+"""Search spaces of a tuner: workloads, knobs and configs, as pure data.
 
 A `Space` lists the knobs of one `Workload` and their values. A `Config` is one value for each knob,
-by name; it carries the fingerprint of the space that it was made for, so that a stored one is never
-read against another list of values by position.
+by name. It has the fingerprint of its space, so a stored config is never used with a space whose
+values have changed.
 
 A template may declare its knobs while it runs: `Declaring` collects them, `Choosing` sets them to
 the values of a config.

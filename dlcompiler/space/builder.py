@@ -1,7 +1,7 @@
-"""Spaces that a template declares while it runs: classic AutoTVM's ``define_split`` and others.
+"""Spaces that a template declares while it runs, as in AutoTVM: ``define_split`` and others.
 
-A template is called in two ways. With `Declaring` it says which knobs it has, and each has its
-first value; with `Choosing` it says the same, and each has the value of a config.
+A template is called in two ways. With `Declaring` it declares its knobs, and each has its
+first value. With `Choosing` it declares the same knobs, and each has its value of a config.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule: TypeAlias = Callable[[Mapping[str, Entity]], bool]
 
 @dataclass(frozen=True, eq=False)
 class VirtualAxis:
-    """A loop of a template: one of a computation, or one that a split will make."""
+    """A loop of a template: a loop of the computation, or a loop that a split will make."""
 
     length: int | None
     """Its extent; None: it depends on the config."""
@@ -46,12 +46,12 @@ class Choices(ABC):
 
     @staticmethod
     def axis(loop: Any) -> VirtualAxis:
-        """Return a loop of the space: of a schedule's, or of a number of iterations.
+        """Return a loop of the template, made from a loop of a schedule or from an extent.
 
         Raises
         ------
         TuningError
-            Its extent is not a number.
+            If its extent is not a number.
         """
         if isinstance(loop, VirtualAxis):
             return loop
@@ -84,11 +84,11 @@ class Choices(ABC):
         axis : Axis or int
             The loop, or its extent.
         policy : {"factors", "power2", "verbose", "candidate"}
-            Which sizes; see `split_sizes`.
+            How the sizes are chosen; see `split_sizes`.
         num_outputs : int
             Loops that are made of it.
         filter : callable, optional
-            Tells which ways to keep: ``lambda x: x.size[-1] <= 16``.
+            Returns whether to keep a split: ``lambda x: x.size[-1] <= 16``.
         **options
             ``max_factor``, ``no_tail``, ``candidate``: see `split_sizes`.
 
@@ -179,14 +179,14 @@ class Choices(ABC):
             self._restrict(filter, rule)
 
     def add_flop(self, flop: float) -> None:
-        """Add operations of one call that cannot be counted in the expression."""
+        """Add to the number of operations of one call, for operations that cannot be counted."""
         self.flops += float(flop)
 
     # -- reading -----------------------------------------------------------------------------
 
     @abstractmethod
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a knob as an entity."""
+        """Return the entity for the value of a knob."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[str]:
@@ -226,7 +226,7 @@ class Declaring(Choices):
         """Do nothing: the first values of all knobs need not satisfy the rules."""
 
     def space(self, workload: Workload) -> Space:
-        """Return the space of a workload: what was declared."""
+        """Return the space of a workload, with the knobs and rules that were declared."""
         kinds: dict[str, Kind] = {knob.name: knob.kind for knob in self._knobs.values()}
         filters = [Filter(text, _on_entities(rule, kinds)) for text, rule in self._rules]
         return Space(workload, list(self._knobs.values()), filters)
@@ -250,7 +250,7 @@ class Choosing(Choices):
     Parameters
     ----------
     config : Config
-        Of the template's space.
+        A config of the template's space.
     """
 
     def __init__(self, config: Config) -> None:
@@ -281,7 +281,7 @@ class Choosing(Choices):
         self._kinds[name] = kind
 
     def _restrict(self, rule: Rule, text: str) -> None:
-        """Do nothing: the space has left out what the rule forbids."""
+        """Do nothing: the configs of the space satisfy the rule already."""
 
 
 def _on_entities(rule: Rule, kinds: Mapping[str, Kind]) -> Callable[[Values], bool]:
@@ -289,7 +289,7 @@ def _on_entities(rule: Rule, kinds: Mapping[str, Kind]) -> Callable[[Values], bo
 
 
 class _Entities(Mapping[str, Entity]):
-    """Values of knobs as entities, made as they are asked for."""
+    """Mapping from knobs to the entities of their values, made at each access."""
 
     def __init__(self, values: Values, kinds: Mapping[str, Kind]) -> None:
         self._values, self._kinds = values, kinds
@@ -305,12 +305,12 @@ class _Entities(Mapping[str, Entity]):
 
 
 def _made_loops(name: str, count: int) -> tuple[VirtualAxis, ...]:
-    """Return the loops that a knob makes, whose extents its value decides."""
+    """Return the loops that a knob's split makes; their extents depend on its value."""
     return tuple(VirtualAxis(None, f"{name}.{n}") for n in range(count))
 
 
 def _places(loops: Sequence[Any], axes: Sequence[Any], name: str) -> tuple[int, ...]:
-    """Return the positions of loops among others."""
+    """Return the position of each of `loops` in `axes`."""
     places = [next((n for n, axis in enumerate(axes) if axis is loop), None) for loop in loops]
     if None in places:
         raise TuningError(

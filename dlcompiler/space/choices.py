@@ -46,23 +46,24 @@ def split_sizes(
     outputs : int
         Loops that are made of it.
     policy : {"factors", "power2", "verbose", "candidate"}
-        Sizes that divide the extent, powers of two up to it, both, or those given.
+        ``factors``: sizes that divide the extent. ``power2``: powers of two up to the extent.
+        ``verbose``: both. ``candidate``: the sizes in `candidate`.
     max_factor : int, optional
-        The largest size but the first.
+        The largest size, except for the first (outermost) size.
     no_tail : bool, optional
-        Whether the sizes must divide the extent together; by default those of ``"factors"``.
+        Whether the product of the sizes must divide the extent; by default, for ``"factors"`` only.
     candidate : sequence of sequence of int
         The sizes of the policy ``"candidate"``.
 
     Returns
     -------
     tuple of tuple of int
-        Sizes from outside to inside; the first is -1, what is left, unless it was given.
+        Sizes from outside to inside. The first is -1 (the rest of the extent), unless it is given.
 
     Raises
     ------
     TuningError
-        There is no such policy, or a size is no number of iterations.
+        If there is no such policy, or a size is not a positive integer.
 
     Examples
     --------
@@ -125,11 +126,12 @@ def loop_orders(
     count : int
         Number of loops.
     policy : {"identity", "all", "interval_all", "candidate", "interleave", "interleave_cuda"}
-        As they are; in any order; with an interval in any order; as given; chains of spatial loops
-        and of reduction loops merged, longest first, the innermost spatial loops among the
-        reductions or, for GPUs, inside of them.
+        ``identity``: unchanged. ``all``: any order. ``interval_all``: any order of the loops in
+        `interval`. ``candidate``: the given orders. ``interleave``: chains of spatial loops and of
+        reduction loops are merged, with the innermost spatial loops among the reduction loops.
+        ``interleave_cuda``: the same, with the innermost spatial loops inside them.
     interval : tuple of int
-        First position that is permuted, and the first behind.
+        The first position that is permuted, and the position after the last.
     candidate : sequence of sequence of int
         Orders given.
     spatial, reduce : sequence of sequence of int
@@ -189,7 +191,7 @@ def _permutation(order: Sequence[int], count: int, where: str) -> Sizes:
 
 
 def _merged(chains: Sequence[Sequence[int]]) -> list[Sizes]:
-    """Return the ways to merge chains: the next element is always the longest rest's, the first."""
+    """Merge chains of loops: repeatedly take the first element of the longest remaining chain."""
     rests = [tuple(chain) for chain in chains]
     merged: list[int] = []
     while any(rests):

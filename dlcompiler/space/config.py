@@ -1,4 +1,4 @@
-"""Configs: one value for each knob."""
+"""Configs: a config gives one value to each knob of a space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Config:
     values : mapping of str to Value
         A value for each knob.
     fingerprint : str
-        That of the space.
+        The fingerprint of the space.
     """
 
     __slots__ = ("_fingerprint", "_values")
@@ -34,12 +34,12 @@ class Config:
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """The values by knob, in the space's order."""
+        """The value of each knob by name, in the order of the space."""
         return self._values
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the space that it belongs to."""
+        """The fingerprint of the space that made the config."""
         return self._fingerprint
 
     def __getitem__(self, name: str) -> Any:

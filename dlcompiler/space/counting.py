@@ -19,7 +19,7 @@ _DEVIATIONS = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of points, exact or with an interval that holds it in 95 of 100 cases."""
+    """A number of points: exact, or an estimate with a 95 % confidence interval."""
 
     value: int
     """The number, or the best estimate of it."""
@@ -30,7 +30,7 @@ class Count:
 
     @property
     def is_exact(self) -> bool:
-        """Whether all points were looked at."""
+        """Whether the number is exact."""
         return self.low == self.high
 
     def __str__(self) -> str:
@@ -40,14 +40,14 @@ class Count:
 
 
 def estimated(size: int, allows: Callable[[Indices], npt.NDArray[np.bool_]]) -> Count:
-    """Count the points that a function allows, by a sample of them.
+    """Estimate from a random sample how many points a function allows.
 
     Parameters
     ----------
     size : int
         Number of points.
     allows : callable
-        Tells which of an array of points are allowed.
+        Takes an array of points, and returns a mask of those that are allowed.
 
     Returns
     -------
@@ -56,7 +56,8 @@ def estimated(size: int, allows: Callable[[Indices], npt.NDArray[np.bool_]]) -> 
     Notes
     -----
     **Source:** E. B. Wilson, "Probable inference, the law of succession, and statistical
-    inference", Journal of the American Statistical Association 22, 1927: the interval of a share.
+    inference", Journal of the American Statistical Association 22, 1927: confidence interval of
+    a proportion.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class ReorderEntity:
 
 @dataclass(frozen=True, slots=True)
 class AnnotateEntity:
-    """Annotations of loops."""
+    """Annotations of loops, or the positions at which stages are attached."""
 
     anns: tuple[Any, ...]
     """For each loop ``none``, ``unroll`` or ``vec``; or for each stage the position of the loop
@@ -74,17 +74,17 @@ class AnnotateEntity:
         Parameters
         ----------
         s, op : Schedule, Tensor
-            Whose stage.
+            The schedule, and the tensor of the stage.
         axes : sequence of Axis
-            Its loops.
+            The loops of the stage.
         axis_lens : sequence of int, optional
-            Their extents, for the next two.
+            The extents of the loops, for `max_unroll` and `vec_size`.
         max_unroll : int, optional
-            The longest loop to unroll; a longer one refuses the config.
+            The largest extent of an unrolled loop; a larger one refuses the config.
         vec_size : sequence of int, optional
-            Extents that may be vectorized; another one refuses the config.
+            The allowed extents of a vectorized loop; another extent refuses the config.
         cfg : object, optional
-            Whose ``raise_error`` refuses it.
+            An object whose method ``raise_error`` refuses the config.
         source : sequence of sequence of Tensor, optional
             Stages to attach at each of the positions.
 
@@ -116,7 +116,7 @@ class AnnotateEntity:
 
 @dataclass(frozen=True, slots=True)
 class OtherOptionEntity:
-    """A value of a knob."""
+    """The value of a knob without a special kind."""
 
     val: Any
     """The value."""

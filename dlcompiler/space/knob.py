@@ -65,7 +65,7 @@ class Knob:
         )  # fmt: skip
 
     def has(self, value: object) -> bool:
-        """Tell whether a value may be chosen."""
+        """Tell whether a value is one of the knob's values."""
         return any(value_key(own) == value_key(value) for own in self.values)
 
 
@@ -84,12 +84,12 @@ def is_value(value: object) -> bool:
 
 
 def as_value(data: Any) -> Any:
-    """Return a value as it was before JSON wrote it: a list was a tuple."""
+    """Return the value that was written as JSON: a list was a tuple before."""
     return tuple(data) if isinstance(data, list) else data
 
 
 def value_key(value: object) -> tuple[str, object]:
-    """Return a key by which values are equal only when their types are: ``True`` is not 1."""
+    """Return a key that differs for values of different types: ``True`` is not 1."""
     return type(value).__name__, value
 
 
@@ -132,8 +132,8 @@ def split_knob(
     extent
         Extent of the axis; 0 counts as 1.
     candidates
-        Factors to choose from instead of the divisors; those above the extent are left out, but
-        for the smallest.
+        Factors to choose from instead of the divisors; those above the extent are left out,
+        except for the smallest.
     largest
         Largest divisor.
 

@@ -17,11 +17,11 @@ def registers_hold(
     Parameters
     ----------
     target : Target
-        Whose registers.
+        The machine with the registers.
     vectors : callable
         Counts the vectors that a config keeps, from the values of its knobs.
     spare : int
-        Registers that are needed for others.
+        Number of registers that are needed for other values.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def registers_hold(
 
 
 def fills_lanes(target: Target, dtype: str, extent: Callable[[Mapping[str, Any]], int]) -> Filter:
-    """Return the rule that an extent is a whole number of vectors.
+    """Return the rule that an extent is a multiple of the lanes of a vector.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def fills_lanes(target: Target, dtype: str, extent: Callable[[Mapping[str, Any]]
 
 
 def feeds_cores(target: Target, parts: Callable[[Mapping[str, Any]], int]) -> Filter:
-    """Return the rule that there is work for each core.
+    """Return the rule that there are at least as many parts of work as cores.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers of points: the positions of all knobs' values as digits in mixed radix."""
+"""Numbering of points: the positions of the knobs' values are digits of a mixed-radix number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_POINTS = 1 << 62
 
 
 class Numbering:
-    """Points of a product of choices as whole numbers; the first digit is the fastest.
+    """Numbering of points by integers in mixed radix; the first digit is the least significant.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class Numbering:
         return digits
 
     def points(self, digits: npt.ArrayLike) -> Indices:
-        """Return the points of digits of shape ``(n, digits)``: what `digits` reads."""
+        """Return the points with given digits, shape ``(n, digits)``: the inverse of `digits`."""
         points: Indices = np.asarray(digits, np.int64) @ self.places
         return points
 
     def neighbours(self, point: int) -> Indices:
-        """Return the points of which one digit differs, by digits and then by their values."""
+        """Return the points that differ in one digit, in the order of digits, then of values."""
         (own,) = self.digits([point])
         steps = [
             (np.delete(np.arange(size), digit) - digit) * place

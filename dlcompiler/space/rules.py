@@ -24,8 +24,8 @@ _UNKNOWN, _YES = -1, 1
 class Filter:
     """A rule that combinations of knobs must keep.
 
-    Filters leave out what is known to be useless or impossible; what a schedule refuses need not be
-    listed.
+    Filters exclude combinations that are known to be useless or impossible. Combinations that a
+    schedule refuses need no filter.
     """
 
     rule: str
@@ -37,9 +37,9 @@ class Filter:
 class Verdicts:
     """Cached answers of a filter: each combination of values is evaluated once.
 
-    A filter reads few of the knobs. Which, is found by watching it: points that agree in what was
-    read have one answer. So the rule is asked for each combination of a few knobs, not for each
-    point.
+    A filter reads only a few of the knobs, and its reads are recorded. Points with equal values of
+    these knobs have the same answer. So the rule is evaluated once for each combination of these
+    few knobs, not for each point.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Verdicts:
             known = self._known = self._asked(known, keys, digits, missing[firsts])
 
     def _asked(self, known: _Known, keys: Indices, digits: Indices, rows: Indices) -> _Known:
-        """Evaluate the filter on some rows; start a new table if it reads another knob."""
+        """Evaluate the filter on some rows; return a new, larger table if it reads another knob."""
         for row in rows:
             values = {
                 knob.name: knob.values[digit]
@@ -82,7 +82,7 @@ class Verdicts:
 
 
 class _Known:
-    """Answers by the values of the knobs that were read."""
+    """Table of answers, indexed by the values of the knobs that the filter reads."""
 
     def __init__(self, knobs: Sequence[Knob], names: Sequence[str] | set[str]) -> None:
         self.names = set(names)
@@ -105,7 +105,7 @@ class _Known:
 
 
 class _Watched(Mapping[str, Any]):
-    """Values of knobs that record which of them were read."""
+    """Mapping from knobs to values that records which knobs are read."""
 
     def __init__(self, values: Values) -> None:
         self._values = values

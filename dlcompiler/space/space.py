@@ -31,8 +31,8 @@ _TRIES_PER_POINT = 200
 class Space:
     """The configs that a tuner may try for a workload.
 
-    Points are numbered: an index is the digits of the knobs' positions in mixed radix, the first
-    knob being the fastest. Not every index is allowed by the filters.
+    Points are numbered: the positions of the knobs' values are the digits of a mixed-radix index,
+    and the first knob is the least significant digit. The filters may forbid some indices.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Space:
         return {knob.name: knob.values[digit] for knob, digit in pairs}
 
     def digits(self, points: npt.ArrayLike) -> Indices:
-        """Return the positions of the knobs' values.
+        """Return the position of each knob's value, for each point.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Space:
         return self._numbering.digits(points)
 
     def points_of(self, digits: npt.ArrayLike) -> Indices:
-        """Return the indices, shape ``(n,)``, of digits of shape ``(n, knobs)``."""
+        """Return the indices, shape ``(n,)``, of points given by digits, shape ``(n, knobs)``."""
         return self._numbering.points(digits)
 
     def index_of(self, config: Config) -> int:
@@ -154,20 +154,20 @@ class Space:
         return Config(given, self.fingerprint)
 
     def adopt(self, config: Config, *, remap: bool = False) -> Config:
-        """Return a config as one of this space.
+        """Return the config of this space with the same values as a given config.
 
         Parameters
         ----------
         config
             A config, perhaps a stored one.
         remap
-            Accept one of another space, if it has the same knobs and this space has every value:
-            they are taken by name.
+            Accept a config of another space if it has the same knobs, and this space has all of
+            its values. Values are matched by the names of knobs.
 
         Raises
         ------
         TuningError
-            If it belongs to another space. A position is never taken for a value.
+            If it belongs to another space, and `remap` is false or impossible.
         """
         if config.fingerprint == self.fingerprint:
             return self._from_values(config.values, "read a config")
@@ -183,14 +183,14 @@ class Space:
     # -- rules -------------------------------------------------------------------------------
 
     def forbidden_by(self, config: Config) -> str | None:
-        """Return the rule that a config breaks, or None."""
+        """Return the text of a rule that a config breaks; None if it satisfies all rules."""
         return self._broken_rule(config.values)
 
     def _broken_rule(self, values: Values) -> str | None:
         return next((item.rule for item in self.filters if not item.allows(values)), None)
 
     def allows(self, points: npt.ArrayLike) -> Mask:
-        """Tell which points satisfy all rules, shape ``(n,)``."""
+        """Return a mask, shape ``(n,)``, of the points that satisfy all rules."""
         mask = np.ones(np.size(points), np.bool_)
         digits = self.digits(points) if self._verdicts else None
         for verdict in self._verdicts:
@@ -211,7 +211,7 @@ class Space:
 
     @cached_property
     def count(self) -> Count:
-        """How many points the filters allow; of a large space, about how many."""
+        """The number of points that the filters allow; an estimate if the space is large."""
         if not self.filters:
             return Count(self.size, self.size, self.size)
         if self.size <= _COUNTED:
@@ -220,7 +220,7 @@ class Space:
         return estimated(self.size, self.allows)
 
     def neighbours(self, point: int) -> tuple[int, ...]:
-        """Return the allowed points that differ from one in one knob, in the order of the knobs."""
+        """Return the allowed points that differ from `point` in one knob, in the order of knobs."""
         around = self._numbering.neighbours(point)
         return tuple(around[self.allows(around)].tolist())
 
@@ -234,10 +234,10 @@ class Space:
         Parameters
         ----------
         count
-            How many; fewer come back when there are no more (or, in a large space, when allowed
-            ones are too rare to be found).
+            The number of points. There are fewer in the result if the space has no more, or if
+            allowed points are too rare to be found in a large space.
         seed
-            Equal seeds give equal samples; a generator goes on from where it is.
+            Equal seeds give equal samples; a generator continues from its state.
         exclude
             Indices not to draw.
 

@@ -174,7 +174,7 @@ def _outside(
 
 
 def extent_text(extent: Extent) -> str:
-    """Return the last index of a dimension, as text."""
+    """Return the largest index of a dimension of a given extent, as text."""
     return str(extent - 1) if isinstance(extent, int) else f"{extent} - 1"
 
 
@@ -236,14 +236,14 @@ def _reads(
 
 
 def is_assumed(index: Expr) -> bool:
-    """Tell whether an index is promised to be inside, by `te.assume_bounds` around all of it."""
+    """Tell whether all of an index is in `te.assume_bounds`, which promises that it is inside."""
     while isinstance(index, Cast):
         index = index.value
     return isinstance(index, Call) and index.name == "assume_bounds"
 
 
 class _Domain:
-    """The ranges of the axes of an operation, and proofs and trials of indices over them."""
+    """The iteration space of an operation; proves or tries out that indices are inside."""
 
     def __init__(self, axes: Sequence[Axis], first: int = 0) -> None:
         self.axes = axes
@@ -284,7 +284,7 @@ class _Domain:
         )
 
     def is_required(self, index: Expr, extent: Extent) -> bool:
-        """Tell whether the check is a formula of symbols, made at the call: see `requirements`."""
+        """Tell whether the check is a condition on symbols, done at the call (`requirements`)."""
         has_symbols = not isinstance(extent, int) or not free_vars(index) <= self.extents.keys()
         return has_symbols and index_ends(index, self.all_extents) is not None
 
@@ -296,7 +296,7 @@ class _Domain:
         return bool(found) and all(0 <= value < extent for _, value in found)
 
     def extremes(self, index: Expr, guards: Sequence[Expr]) -> Iterator[tuple[Point, int]]:
-        """Yield points where an index may be least or greatest, with its value there."""
+        """Yield points at which an index may be smallest or largest, with its value there."""
         yield from self.at_corners(index, guards)
         if guards or numeric.linear_form(index) is None:
             yield from self.at_points(index, guards)

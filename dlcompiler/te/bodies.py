@@ -33,7 +33,7 @@ def rewrite_bodies(bodies: tuple[Expr, ...], rule: Callable[[Node], Node]) -> tu
 
 
 def with_buffers(body: Stmt, known: Mapping[Buffer, Buffer]) -> Stmt:
-    """Return statements with buffers replaced, as `known` says."""
+    """Return statements with buffers replaced by those that `known` maps them to."""
 
     def rule(node: Node) -> Node:
         if isinstance(node, Load | Store | Prefetch | Region | Allocate) and node.buffer in known:

@@ -68,7 +68,7 @@ def broadcast_shape(shapes: Sequence[Shape], operation: str) -> Shape:
 
 
 def element_indices(shape: Shape, axes: Sequence[Axis]) -> tuple[Axis | Expr, ...]:
-    """Return the indices of a tensor's element for the point `axes` of the common shape."""
+    """Return the indices into a tensor for the point `axes` of the common shape."""
     aligned = axes[len(axes) - len(shape) :]
     return tuple(
         index_const(0) if is_one(extent) else axis

@@ -78,7 +78,7 @@ def _as_data(body: Expr) -> Expr:
 
 
 def _check_together(bodies: Sequence[Expr], where: str) -> None:
-    """Refuse a mixture: outputs are all plain expressions, or all results of one reduction."""
+    """Refuse outputs that are neither all plain expressions nor all results of one reduction."""
     reductions = [body for body in bodies if isinstance(body, Reduce)]
     if not reductions:
         return
@@ -161,7 +161,7 @@ def checked_shape(shape: Any, where: str) -> tuple[Extent, ...]:
 
 
 def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
-    """Refuse a body that is too deep, has a reduction below its top or variables of others."""
+    """Refuse a body that is too deep, has an inner reduction, or uses unknown variables."""
     if depth(body) > MAX_DEPTH:
         raise ExpressionError(
             where,

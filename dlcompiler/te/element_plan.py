@@ -1,4 +1,4 @@
-"""Plan for evaluating an operation: nodes whose values are kept, and reads that need no mask."""
+"""Plan for evaluating an operation: nodes whose values are cached, and reads without a mask."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dlcompiler.te.tensor import ComputeOp
 
 @dataclass(frozen=True)
 class Plan:
-    """Nodes that `Elements` treats specially, by ``id``."""
+    """Sets of node ids: which nodes `Elements` caches, and which need no mask."""
 
     shared: frozenset[int]
     """Nodes, except leaves, that are used more than once: their values are kept."""
     inside: frozenset[int]
-    """Nodes whose reads are inside at all points: they are evaluated for all points, unmasked."""
+    """Nodes whose reads are inside their tensors at all points: they need no mask."""
 
 
 NO_PLAN = Plan(frozenset(), frozenset())

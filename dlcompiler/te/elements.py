@@ -1,4 +1,4 @@
-"""Values of the expressions of one operation over a block of its iteration space, by NumPy."""
+"""Evaluation of an operation's expressions with NumPy, over a block of its iteration space."""
 
 from __future__ import annotations
 
@@ -54,27 +54,27 @@ class Block:
         return Block(axes, (0,) * len(axes), tuple(axis.static_extent for axis in axes))
 
     def row(self, place: int) -> Block:
-        """Return the part of the block with one value of the first axis."""
+        """Return the part of the block in which the first axis has the value `place`."""
         return Block(self.axes, (place, *self.starts[1:]), (1, *self.extents[1:]))
 
     def times(self, axes: tuple[Axis, ...]) -> Block:
-        """Return the block extended by further axes, over all their values."""
+        """Return the block extended by more axes, with all of their values."""
         rest = Block.whole(axes)
         return Block(
             (*self.axes, *axes), (*self.starts, *rest.starts), (*self.extents, *rest.extents)
         )
 
     def place_in(self, box: Block) -> tuple[slice, ...]:
-        """Return the slices of this block in an array over `box`, a box of its first axes."""
+        """Return the slices that select this block in an array over `box` (the first axes only)."""
         triples = zip(self.starts, self.extents, box.starts, strict=False)
         return tuple(slice(start - at, start - at + extent) for start, extent, at in triples)
 
     def dimension(self, var: Var) -> int:
-        """Return the dimension that belongs to the variable of an axis."""
+        """Return the dimension of the arrays that belongs to an axis, given its variable."""
         return next(n for n, axis in enumerate(self.axes) if axis.var is var)
 
     def values(self, var: Var) -> Array:
-        """Return the values of a variable, with extent 1 in the other dimensions."""
+        """Return the values of an axis variable; the array has extent 1 in all other dimensions."""
         n = self.dimension(var)
         shape = [1] * len(self.axes)
         shape[n] = self.extents[n]
@@ -86,7 +86,7 @@ NOWHERE = Block((), (), ())
 
 
 def blocks(box: Block, limit: int) -> Iterator[Block]:
-    """Split a box of an iteration space into blocks of at most `limit` points, first axes first."""
+    """Split a box of an iteration space into blocks of at most `limit` points."""
     shape = list(box.extents)
     for n in range(len(shape)):
         if math.prod(shape) <= limit:
@@ -143,7 +143,7 @@ class Elements:
         return "float64" if self.is_wide and dtypes.is_float(dtype) else dtype
 
     def of(self, expr: Expr, mask: Any = None) -> Any:
-        """Return the values of `expr`, of a shape that broadcasts to the block's.
+        """Return the values of `expr` as an array that broadcasts to the shape of the block.
 
         Where `mask` is false the values are not defined, and no tensor is read.
         """
@@ -273,7 +273,7 @@ class Elements:
 
 
 def both(mask: Any, condition: Any) -> Any:
-    """Return the conjunction of a mask and a condition; the mask None holds everywhere."""
+    """Return a mask combined with a condition by ``and``; the mask None is true everywhere."""
     return condition if mask is None else mask & condition
 
 

@@ -10,7 +10,7 @@ from dlcompiler.errors import ExpressionError, UserError
 
 
 def call_given(function: Callable[..., Any], args: Sequence[Any], where: str, expected: str) -> Any:
-    """Call a function that a user passes; turn Python's errors into errors with an explanation.
+    """Call a user's function; replace Python's errors by errors with an explanation.
 
     Parameters
     ----------

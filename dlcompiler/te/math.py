@@ -70,7 +70,7 @@ def _as_integer(name: str, value: Any, dtype: str | None) -> Expr:
 
 
 def _of_floats_only(name: str, x: Any, otherwise: Any = None) -> Any:
-    """Call a function of floats; for an integer, return the integer, or `otherwise`."""
+    """Apply a function of floats; for an integer, return the integer or `otherwise`."""
 
     def element(value: Any) -> Expr:
         expr = as_expr(value)

@@ -75,7 +75,7 @@ def requirements(op: ComputeOp, sizes: Collection[Var]) -> tuple[Requirement, ..
 def _conditions(
     index: Expr, extent: Extent, extents: Mapping[Var, Expr], analyzer: Analyzer
 ) -> Iterator[Expr]:
-    """Yield the conditions ``index >= 0`` and ``index < extent``, those that are not proved."""
+    """Yield those of ``index >= 0`` and ``index < extent`` that are not proved."""
     simple = analyzer.simplify(index)
     ends = index_ends(simple, extents) or index_ends(index, extents)
     if ends is None:

@@ -61,7 +61,7 @@ class Rounding:
         return _depth(expr, self._depths, self._memo)
 
     def lost(self, dtype: str) -> float:
-        """Return the magnitude whose relative error is as large as the loss by an underflow."""
+        """Return the magnitude whose rounding error is as large as the loss by an underflow."""
         return _ROUNDING[dtypes.element(dtype)][1] / self.unit
 
 
@@ -117,7 +117,7 @@ def _add_stage(op: Operation, depths: dict[TensorHandle, int]) -> None:
 
 
 def _add_scan(scan: ScanOp, depths: dict[TensorHandle, int]) -> None:
-    """Add the depths of a scan, by repeating its step until they no longer change, or it ends."""
+    """Add the depths of a scan: repeat its step until they no longer change or the scan ends."""
     now = [depths[init] for init in scan.inits]
     _add_step(scan, now, depths)  # tensors of the cell get depths even if there is no step
     for _ in range(scan.scan_axis.static_extent):
@@ -144,7 +144,7 @@ def _extern_depth(op: ExternOp, depths: Mapping[TensorHandle, int]) -> int:
 
 
 def coarsest_rounding(output: Tensor) -> tuple[float, float]:
-    """Return unit roundoff and smallest number of the least precise float that is rounded to."""
+    """Return the unit roundoff and the smallest number of the least precise float dtype in use."""
     computed = (op for op in post_order([output]) if isinstance(op, ComputeOp))
     bodies = [body for op in computed for body in (*op.bodies, *_combinations(op.body))]
     nodes = [node for body in bodies for node in walk(body) if isinstance(node, Expr)]

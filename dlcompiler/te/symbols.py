@@ -282,7 +282,7 @@ def _rebuilt(
 def _extern(
     op: ExternOp, resize: Resize, literals: Mapping[Var, Expr], known: Mapping[Tensor, Tensor]
 ) -> ExternOp:
-    """Return the operation on resized buffers; numbers written in its statements do not change."""
+    """Return an extern operation with resized buffers; constants in its statements stay."""
 
     def resized(buffer: Buffer) -> Buffer:
         shape = tuple(resize(extent, buffer.name) for extent in buffer.shape)

@@ -366,7 +366,7 @@ class ExternOp:
 
     @property
     def text(self) -> str:
-        """The statements as text."""
+        """The statements of `body`, as text."""
         params = (*self.in_buffers, *self.out_buffers)
         return str(PrimFunc(self.name, params, self.out_buffers, self.body))
 
@@ -450,7 +450,7 @@ def outside_cells(order: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def _cell(updates: Sequence[Tensor], states: Sequence[Tensor]) -> tuple[Operation, ...]:
-    """Return the operations of one step: all that depend on a state, and those of the updates."""
+    """Return the operations of one step: the updates, and all others that depend on a state."""
     made = set(states)
     last = {update.op for update in updates}
     cell: list[Operation] = []

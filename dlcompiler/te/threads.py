@@ -24,7 +24,7 @@ class ThreadAxis:
 
     @property
     def var(self) -> Var:
-        """The variable of the thread's number along it, for conditions such as ``tx.var == 0``."""
+        """The variable that holds the thread's number on this axis: ``tx.var == 0``."""
         return _variable(self.tag)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """Bound inference: the region that each stage computes, and the extents of its loops.
 
-A pure function of a state. For an attached stage the region is what its consumers read during one
-iteration of the loop it is attached to: the variables of the loops outside are constant, those of
-the loops inside vary.
+The bounds depend only on the state. The region of an attached stage is what its consumers read
+during one iteration of the loop that it is attached at: the variables of the loops outside are
+constant, those of the loops inside vary.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class _Inference:
         extents: Mapping[Axis, Extent],
         threads: Mapping[str, tuple[Var, Extent]],
     ) -> Iterator[Expr]:
-        """Yield guards: one thread of a block computes each element that its threads share."""
+        """Yield guards by which only one thread computes each element that threads share."""
         own = {stage.kind(leaf): leaf for leaf in stage.leaves}
         scope, is_row = scope_of(self.state, stage), is_update(self.state, stage)
         for tag, (var, extent) in threads.items():
@@ -166,9 +166,9 @@ class _Inference:
         return (*outer.enclosing, *(outer.loop_vars[leaf] for leaf in inside))
 
     def standing(self, stage: StageState, enclosing: tuple[Var, ...]) -> set[Var]:
-        """Return the variables that are constant while a stage is computed once.
+        """Return the enclosing loop variables that are constant while a stage is computed once.
 
-        What a block shares is computed once for all its threads.
+        Threads that share the stage compute it together, so their variables are left out.
         """
         scope = scope_of(self.state, stage)
         threads = self.threads(stage).items()
@@ -212,7 +212,7 @@ class _Inference:
         return tuple(map(_rounded, parts, map(stage.rounded.get, stage.op.axis)))
 
     def is_part(self, part: Extent, whole: Extent) -> bool:
-        """Tell whether computing a part is worth it: a formula for it may exceed the whole."""
+        """Tell whether an extent is certainly smaller than the whole; a formula may be larger."""
         if isinstance(part, int):
             return not isinstance(whole, int) or part < whole
         less = compare("lt", part, extent_expr(whole))
@@ -259,10 +259,10 @@ class _Inference:
         relative: Mapping[Axis, Expr],
         values: Mapping[Axis, Expr],
     ) -> tuple[Expr, ...]:
-        """Return the conditions that are not always true.
+        """Return the guards of a stage: conditions that are not true in all iterations.
 
-        A split that does not divide runs past its parent (and, below another split, would repeat
-        iterations); a region may reach outside its tensor.
+        If a factor does not divide, a split loop runs past its parent's extent, or repeats
+        iterations of another split around it. Also, a region may reach outside its tensor.
         """
         conditions: list[Expr] = []
         if is_launched(stage):
@@ -285,9 +285,9 @@ class _Inference:
         return tuple(unique.values())
 
     def checked_axes(self, stage: StageState) -> tuple[Axis, ...]:
-        """Return the axes whose region may reach outside its tensor: no step of a scan does.
+        """Return the axes whose values may be outside the tensor, so that they need a guard.
 
-        A step that all threads of a launch reach may lie behind the last one.
+        The time of a scan needs none, except in a launch: its threads may run past the last step.
         """
         if is_scan(stage):
             return ()
@@ -307,12 +307,12 @@ class _Inference:
 
 
 def _rounded(span: Span, factor: Extent | None) -> Span:
-    """Return a span whose extent, if it is known, is a multiple of a factor."""
+    """Return a span with its extent rounded up to a multiple of a factor; see `_multiple`."""
     return Span(span.first, _multiple(span.extent, factor))
 
 
 def _multiple(extent: Extent, factor: Extent | None) -> Extent:
-    """Return the next multiple of a factor, where the extent and the factor are numbers."""
+    """Round an extent up to a multiple of a factor; unchanged unless both are numbers."""
     if not (isinstance(factor, int) and isinstance(extent, int)):
         return extent
     return -(-extent // factor) * factor
@@ -330,7 +330,7 @@ def derived_extents(
     stage
         The stage.
     parts
-        Extents of the part, one for each dimension. [1]
+        Extents of the part, one for each dimension. [elements]
     simple
         Simplifies the extents that splits and fuses make.
     """
@@ -352,7 +352,7 @@ def derived_extents(
 
 
 def largest_extents(stage: StageState) -> dict[Axis, Extent]:
-    """Return the extents of all axes of a stage that computes its whole tensor, rounded up.
+    """Return the extents of a stage's axes when it computes its whole (rounded) tensor.
 
     Wherever the stage is attached, none of its loops has more iterations.
     """
@@ -371,14 +371,14 @@ def is_zero(extent: Extent) -> bool:
 
 
 def knobs_of(state: State) -> tuple[Var, ...]:
-    """Return the symbols that splits of a state take for a factor."""
+    """Return the symbols that splits use as `factor` or `nparts`."""
     relations = (relation for stage in state.stages for relation in stage.relations)
     splits = (relation for relation in relations if isinstance(relation, Split))
     return tuple(dict.fromkeys(knob for split in splits for knob in split.knobs))
 
 
 def size_symbols(state: State) -> Iterator[Var]:
-    """Yield the symbols that are extents of a tensor by themselves, and so are not negative."""
+    """Yield the symbols that are the extent of a dimension; these are not negative."""
     for stage in state.stages:
         for tensor in stage.tensors:
             yield from (extent for extent in tensor.shape if isinstance(extent, Var))
@@ -389,7 +389,7 @@ def split_extents(
 ) -> tuple[Extent, Extent]:
     """Return (outer, inner) extents of a split.
 
-    Where `is_clipped`, a factor beyond a known extent becomes that extent.
+    If `is_clipped`, a factor larger than a known extent is replaced by the extent.
     """
     parts = factor if factor is not None else nparts
     assert parts is not None

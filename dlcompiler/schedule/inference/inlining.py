@@ -18,7 +18,7 @@ Bodies: TypeAlias = tuple[Expr, ...]
 
 
 def bodies(state: State) -> dict[str, Bodies]:
-    """Return the bodies of every stage that is computed, by stage name; outside code has none."""
+    """Return the bodies of each computed stage by its name; extern stages have none."""
     cached = state.cache.get("bodies")
     if cached is None:
         cached = _inline_all(state)
@@ -64,12 +64,12 @@ def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bod
 
 
 def results_of(head: Reduce, count: int) -> Bodies:
-    """Return all results of a reduction, given its first."""
+    """Return all results of a reduction from its first one."""
     return tuple(replace(head, index=n) if n else head for n in range(count))
 
 
 def read_from(op: Operation, renamed: Mapping[Tensor, Tensor]) -> Operation:
-    """Return an operation in which some of the tensors read are replaced by others."""
+    """Return an operation that reads other tensors, as `renamed` says."""
     if isinstance(op, PlaceholderOp):
         return op
     if isinstance(op, ExternOp):

@@ -25,10 +25,10 @@ from dlcompiler.schedule.state import (
 def placed(state: State) -> State:
     """Return the state in which stages are attached where they will be computed.
 
-    An axis that was split stands for its inner half, and the inner one of two that were fused for
-    the fused one: the same iterations. A vectorized loop is left for the loop around it, and with
-    it what the loop would have been: all lanes share what is computed there. Attachments whose
-    loop has gone otherwise stay as they are: see `obligations.obligations`.
+    If the axis of an attachment was split, the stage is attached at the inner loop. If the axis was
+    the inner one of a fusion, the stage is attached at the fused loop. A stage attached at or
+    inside a vectorized loop moves to the loop around it, since all lanes share its values. Other
+    attachments whose loop is gone stay as they are: see `obligations.obligations`.
     """
     cached = state.cache.get("placed")
     if cached is None:
@@ -57,7 +57,7 @@ def _placed_stage(state: State, stage: StageState) -> StageState:
 
 
 def placement(state: State, at: AttachedAt) -> Attachment:
-    """Return where a stage that was attached at `at` is computed; `at` when that is unknown."""
+    """Return the loop at which a stage attached at `at` is computed; `at` if it is unknown."""
     parent = state.stage(at.stage)
     if parent.is_inlined:
         return at
@@ -76,7 +76,7 @@ def placement(state: State, at: AttachedAt) -> Attachment:
 
 
 def standing_for(stage: StageState, axis: Axis) -> Axis | None:
-    """Return the loop that an axis has become, None when there is none of the same iterations."""
+    """Return the loop that replaces an axis after splits and fusions; None if there is none."""
     for relation in stage.relations:
         match relation:
             case Split(parent, _, inner, _, _) if parent is axis:

@@ -1,8 +1,8 @@
-"""The stages of a recurrence: where they are computed and stored, and what may be done to them.
+"""The stages of a recurrence: where they are computed and stored, and what is legal on them.
 
-A scan has a stage whose loop is the time. What one step computes, the *cell*, runs inside it; the
-first rows are computed before it. Inits and updates are stored in the scan's own buffers, over all
-time, and so are the states, which read them.
+The stage of a scan has the loop over time. The *cell*, the stages of one step, runs inside this
+loop. The first rows are computed before it. Inits and updates write into the buffers of the scan,
+which hold the rows of all steps. The states read from the same buffers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OF_ONE_STEP = ("align_extent", "double_buffer", "rolling_buffer")
 
 
 def hosts(state: State) -> Mapping[str, StageState]:
-    """Return, for the name of each stage that runs at every step of a scan, the scan's stage."""
+    """Map the name of each stage that runs inside a scan's loop to the stage of the scan."""
     cached = state.cache.get("hosts")
     if cached is None:
         cached = state.cache["hosts"] = _hosts(state)
@@ -51,7 +51,7 @@ def _hosts(state: State) -> dict[str, StageState]:
 
 
 def storage_aliases(state: State) -> dict[Tensor, Tensor]:
-    """Return, for each init, update and state of a scan, the result whose buffer it aliases."""
+    """Map each init, update and state of a scan to the result whose buffer it aliases."""
     return {
         tensor: result
         for stage in state.stages
@@ -67,13 +67,13 @@ def scan_of(state: State, key: object) -> StageState | None:
 
 
 def is_init(state: State, stage: StageState) -> bool:
-    """Tell whether a stage computes first rows of a scan."""
+    """Tell whether a stage is an init of a scan: it computes the first rows."""
     scans = [item.op for item in state.stages if isinstance(item.op, ScanOp)]
     return any(tensor in scan.inits for scan in scans for tensor in stage.tensors)
 
 
 def is_update(state: State, stage: StageState) -> bool:
-    """Tell whether a stage computes rows of a scan at its steps."""
+    """Tell whether a stage is an update of a scan: it computes one row at each step."""
     host = hosts(state).get(stage.name)
     return host is not None and not set(stage.tensors).isdisjoint(_scan(host).updates)
 
@@ -84,12 +84,12 @@ def is_fixed(state: State, stage: StageState) -> bool:
 
 
 def time_of(scan: StageState, values: Mapping[Any, Expr]) -> Expr:
-    """Return the row that a step computes, from the values of the axes of the scan's stage."""
+    """Return the index of the row that a step computes: the value of the time axis."""
     return values[_scan(scan).scan_axis]
 
 
 def region_of_time(scan: StageState) -> tuple[Span, ...]:
-    """Return the rows that the steps compute."""
+    """Return the range of rows that the steps compute: all but the first rows."""
     op = _scan(scan)
     return (Span(Affine.of_constant(op.first), op.scan_axis.extent),)
 
@@ -122,7 +122,7 @@ def refusal(
 def _of_part(
     state: State, stage: StageState, primitive: str, args: Mapping[str, Any]
 ) -> Illegal | None:
-    """Refuse primitives that are illegal on first rows, on rows, or on other parts of a step."""
+    """Refuse primitives that are illegal on inits, on updates, or on other stages of a cell."""
     host = hosts(state).get(stage.name)
     is_stored = is_init(state, stage) or is_update(state, stage)
     if is_stored and primitive in ("compute_at", "compute_inline"):
@@ -147,7 +147,7 @@ def _of_part(
 
 
 def _of_copy(state: State, stage: StageState, names: Iterable[str]) -> Illegal | None:
-    """Refuse a copy that a scan itself would read."""
+    """Refuse `cache_read` if one of the readers is the stage of a scan."""
     for reader in (state.stage(name) for name in names if state.has_stage(name)):
         if is_scan(reader):
             return Illegal(
@@ -212,7 +212,7 @@ def _of_place(stage: StageState, when: str) -> Illegal:
 
 
 def refuse_state(state: State, key: object) -> None:
-    """Refuse a state of a scan as the key of a stage."""
+    """Refuse ``s[X]`` if X is a state of a scan, which has no stage."""
     if isinstance(key, Tensor) and (scan := scan_of(state, key)):
         raise ScheduleError(
             f"schedule[{key.name!r}]",
@@ -231,7 +231,7 @@ def early_reads(
     values: Mapping[Any, Expr],
     now: Expr,
 ) -> Iterator[Illegal]:
-    """Yield the elements of a recurrence that a stage of its cell would read at a wrong step.
+    """Yield reads, by a stage of a cell, of rows that are not available at its step.
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ def outward(
     values: Mapping[Axis, Expr],
     extents: Mapping[Axis, Extent] | None = None,
 ) -> dict[Axis, Expr]:
-    """Return `values`, of some leaves, with those of the axes that the leaves come from.
+    """Add to the values of leaves the values of the axes that they come from.
 
-    All axes count from 0, and have `extents`; by default those that they were created with.
+    All axes count from 0. Without `extents`, the axes have the extents of their creation.
     """
     result = dict(values)
     for relation in reversed(relations):
@@ -35,7 +35,7 @@ def outward(
 
 
 def inward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[Axis, Expr]:
-    """Return `values`, of some axes, with those of the leaves that come from them."""
+    """Add to the values of axes the values of the leaves that come from them."""
     result = dict(values)
     for relation in relations:
         match relation:
@@ -52,9 +52,10 @@ def inward(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> dict[A
 
 
 def guards(relations: Sequence[Relation], values: Mapping[Axis, Expr]) -> list[Expr]:
-    """Return the conditions that keep splits which do not divide inside their axes.
+    """Return the conditions that keep each split axis below its extent.
 
-    Under them each point of the axes is reached by exactly one point of the leaves.
+    They are needed where a factor does not divide the extent. With them, exactly one point of the
+    leaves reaches each point of the axes.
     """
     result = []
     for relation in relations:
@@ -90,7 +91,7 @@ def axes_of(relation: Relation) -> tuple[Axis, ...]:
 
 
 def ranged(extents: Mapping[Var, Extent], others: Mapping[Var, Interval] | None = None) -> Analyzer:
-    """Return an analyzer with the ranges of variables that run from 0 to below an extent.
+    """Return an analyzer for variables that run from 0 up to an extent, which is not included.
 
     `others` are the ranges of other variables.
     """

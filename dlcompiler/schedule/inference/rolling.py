@@ -29,14 +29,14 @@ def moving_window(state: State, stage: StageState) -> Window | Illegal | None:
     Parameters
     ----------
     state
-        A state with bounds, its attachments placed.
+        A state whose bounds are defined and whose attachments are placed.
     stage
         An attached stage with a rolling buffer.
 
     Returns
     -------
     Window or Illegal or None
-        None where no element is needed again: there is nothing to keep.
+        None if no iteration needs an element of the one before: there is nothing to keep.
     """
     at = stage.attachment
     assert isinstance(at, AttachedAt)
@@ -90,7 +90,7 @@ def _refusal(
 
 
 def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) -> Iterator[Illegal]:
-    """Yield the reasons why an iteration may not read what the one before it computed."""
+    """Yield the reasons why an iteration may not read elements of the iteration before it."""
     loop = host.label(axis)
     if is_concurrent(host.kind(axis)):
         because = f"the iterations of {loop} ({host.kind(axis)}) run in any order, or at once"
@@ -114,7 +114,7 @@ def _unordered(state: State, stage: StageState, host: StageState, axis: Axis) ->
 
 
 def _coefficient(form: Affine, var: Var) -> int | None:
-    """Return how far a sum moves when `var` grows by one; None when that is not constant."""
+    """Return the coefficient of `var` in a sum; None if the sum is not linear in `var`."""
     own = form.terms.get(atom_key(var))
     others = (term for term in form.terms.values() if term is not own)
     if any(var in free_vars(term.atom) for term in others):
@@ -123,14 +123,14 @@ def _coefficient(form: Affine, var: Var) -> int | None:
 
 
 def _is_around(guard: Expr, var: Var, host: StageState, axis: Axis, bounds: StageBounds) -> bool:
-    """Tell whether a guard that depends on `var` encloses the stages attached at its loop."""
+    """Tell whether a guard uses `var` but no variable of a loop inside the loop `axis`."""
     inside = {bounds.loop_vars[leaf] for leaf in host.leaves[host.position(axis) + 1 :]}
     used = free_vars(guard)
     return var in used and not used & inside
 
 
 def _lets_begin(guard: Expr, var: Var) -> bool:
-    """Tell whether a guard that does not hold holds for no later value of `var` either."""
+    """Tell whether a guard that is false for one value of `var` is false for all larger values."""
     if not isinstance(guard, Compare) or guard.op != "lt":
         return False
     analyzer = Analyzer({})

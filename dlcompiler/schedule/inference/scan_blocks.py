@@ -1,13 +1,13 @@
 """Scans in one launch: check that each block reads only elements that it computed itself.
 
-Blocks of one launch cannot synchronise, so that what one step wrote in another block may not be
-read in the next. Here: the loop of an update that is bound to the blocks comes from axes along
-which the recurrence is a *batch*. A step computes element ``(…, b, …)`` from elements of the same
-``b``, directly and through the other stages of the cell::
+Blocks of one launch cannot synchronise, so a block may not read what another block wrote in an
+earlier step. Therefore the loop of an update that is bound to blocks must come from *batch* axes of
+the recurrence. A step computes element ``(…, b, …)`` only from elements of the same ``b``, directly
+or through the other stages of the cell::
 
     S[t, b, i] = f(S[t-1, b, j], X[t, b, k])        b is a batch axis, i is not
 
-Which block has which ``b`` follows from the loops, and has to be the same for all states.
+The loops decide which block computes which ``b``. This must be the same for all states.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dlcompiler.te import ScanOp
 
 
 def blocks_of(scan: StageState) -> tuple[Axis, ...]:
-    """Return the loops of a scan's blocks, which run all its steps."""
+    """Return the loops of a scan that are bound to blocks; each block runs all steps."""
     kinds = ((leaf, scan.kind(leaf)) for leaf in scan.leaves)
     return tuple(leaf for leaf, kind in kinds if is_thread(kind) and not is_in_block(kind))
 
@@ -48,13 +48,13 @@ def updates_of(state: State, scan: StageState) -> list[StageState]:
 
 
 def _cell(state: State, scan: StageState) -> list[StageState]:
-    """Return the stages that run at each step, producers first."""
+    """Return the stages that run at each step, producers before consumers."""
     return [stage for stage in state.stages if hosts(state).get(stage.name) is scan]
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """A loop of an update that is bound to blocks: which block computes which part of a row."""
+    """A loop of an update bound to blocks: it decides which part of a row a block computes."""
 
     update: StageState
     leaf: Axis
@@ -95,7 +95,7 @@ def block_problems(state: State) -> Iterator[Illegal]:
 
 
 def _shares(state: State, scan: StageState, tag: str) -> Iterator[_Share]:
-    """Yield the loop of each update that is bound to an axis of blocks."""
+    """Yield, for each update, its loop that is bound to the block axis `tag`."""
     for update in updates_of(state, scan):
         for leaf in update.leaves:
             if update.kind(leaf) == tag:
@@ -104,7 +104,7 @@ def _shares(state: State, scan: StageState, tag: str) -> Iterator[_Share]:
 
 
 def _different_parts(shares: Sequence[_Share]) -> Iterator[Illegal]:
-    """Yield two states of which a block computes other elements of the batch."""
+    """Yield pairs of updates for which a block computes different elements of the batch."""
     first = shares[0]
     names = [Var(axis.name) for axis in first.batch]
     sizes = [axis.extent for axis in first.batch]
@@ -152,7 +152,7 @@ def _foreign_reads(
 
 
 def _reads_of_cell(state: State, scan: StageState) -> Iterator[tuple[StageState, TensorLoad]]:
-    """Yield what the stages of a step read of each other, and of earlier steps; readers first."""
+    """Yield each read of a tensor of the cell or of a state, with its reader; consumers first."""
     cell = _cell(state, scan)
     made = {tensor for stage in cell for tensor in stage.tensors}.union(scan.states)
     for stage in reversed(cell):
@@ -174,7 +174,7 @@ def _foreign(scan: StageState, share: _Share, stage: StageState, what: str) -> I
 
 
 def _dims_of(load: TensorLoad, variables: Sequence[Var]) -> tuple[int, ...] | None:
-    """Return the dimensions that are indexed by variables alone, one for each."""
+    """Return the dimension that each variable indexes alone; None if some variable has none."""
     found = [
         next((n for n, index in enumerate(load.indices) if index is var), None) for var in variables
     ]

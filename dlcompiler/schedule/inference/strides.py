@@ -13,7 +13,7 @@ from dlcompiler.te import Tensor
 
 
 def strides_of(state: State, tensor: Tensor) -> tuple[Extent, ...]:
-    """Return the strides of a tensor's buffer, unless it is passed by the caller; [elements]."""
+    """Return the strides [elements] of a tensor's buffer, which the caller does not pass."""
     stage = state.producer_of(tensor)
     shape: Sequence[Extent] = tensor.shape
     if isinstance(stage.attachment, AttachedAt) and not is_scan(stage):
@@ -22,7 +22,7 @@ def strides_of(state: State, tensor: Tensor) -> tuple[Extent, ...]:
 
 
 def begin_of(state: State, tensor: Tensor) -> tuple[Affine, ...]:
-    """Return the element of a tensor that its buffer begins with."""
+    """Return the indices of the first element that a tensor's buffer holds."""
     stage = state.producer_of(tensor)
     if not isinstance(stage.attachment, AttachedAt):
         return (Affine.of_constant(0),) * tensor.ndim
@@ -30,7 +30,7 @@ def begin_of(state: State, tensor: Tensor) -> tuple[Affine, ...]:
 
 
 def aligned_strides(stage: StageState, shape: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return the strides of a buffer of which some dimensions may be padded; [elements]."""
+    """Return the strides [elements] of a stage's buffer, with its padding (`storage_align`)."""
     if not stage.alignments:
         return compact_strides(tuple(shape))
     strides: list[Extent] = []

@@ -1,4 +1,4 @@
-"""The threads around a stage: the thread loops that enclose it, and which memory they share."""
+"""The thread loops that enclose a stage, and the memory that its values are in."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def uses_threads(state: State) -> bool:
 
 
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
-    """Return the loop of each thread axis that a stage is computed inside, with its stage.
+    """Map each thread axis around a stage to the loop bound to it, with that loop's stage.
 
-    A loop of an attached stage that is bound to one of these is run by the same threads. Virtual
-    threads are no axis of a launch: each of their loops is listed under a name of its own.
+    If a loop of the attached stage is bound to one of these axes, the same threads run it. Virtual
+    threads are not an axis of a launch, so each of their loops has its own key.
     """
     found: dict[str, tuple[StageState, Axis]] = {}
     for host, leaf in loops_around(state, stage) if uses_threads(state) else ():
@@ -34,7 +34,7 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
 
 
 def axis_of(name: str) -> str:
-    """Return the thread axis of a name that `threads_around` gives a loop."""
+    """Return the thread axis that a key of `threads_around` stands for."""
     return name.partition(" ")[0]
 
 
@@ -51,22 +51,22 @@ def loops_around(state: State, stage: StageState) -> list[tuple[StageState, Axis
 
 
 def threads_of_block(state: State, stage: StageState) -> bool:
-    """Tell whether a stage is computed inside loops of a block's threads."""
+    """Tell whether a stage is computed inside a loop that is bound to threads of a block."""
     return any(is_in_block(host.kind(leaf)) for host, leaf in threads_around(state, stage).values())
 
 
 def reduced_by_threads(stage: StageState) -> tuple[Axis, ...]:
-    """Return the reduction loops of a stage whose iterations are threads of a block."""
+    """Return the reduction loops of a stage that are bound to threads of a block."""
     return tuple(
         leaf for leaf in stage.leaves if leaf.kind == "reduce" and is_thread(stage.kind(leaf))
     )
 
 
 def axes_of_threads(stage: StageState) -> frozenset[Axis]:
-    """Return the axes that loops bound to threads derive from, and those loops.
+    """Return the loops that are bound to threads, and all axes that they come from.
 
-    A split of such an axis keeps its factor where the extent is smaller: schedules split to make
-    the thread counts of several stages agree.
+    A split of such an axis keeps its factor even if the extent is smaller: a schedule may split
+    so that several stages have the same number of threads.
 
     **Source:** TVM, ``PassUpThreadBinding`` in ``src/te/schedule/message_passing.cc``.
     """
@@ -88,7 +88,8 @@ def is_launched(stage: StageState) -> bool:
 def nest_order(stage: StageState) -> tuple[Axis, ...]:
     """Return the loops of a stage as lowering nests them, outermost first.
 
-    Threads that share a reduction stand outside its other loops, where each thread keeps its part.
+    Loops of threads that share a reduction are outside its other reduction loops: each thread
+    first reduces its own part.
     """
     shared = reduced_by_threads(stage)
     if not shared:
@@ -113,5 +114,5 @@ def scope_of(state: State, stage: StageState) -> str:
 
 
 def is_shared(state: State, stage: StageState) -> bool:
-    """Tell whether a stage's values are shared by threads of a block: all, or those of a warp."""
+    """Tell whether threads share a stage's values: those of a block, or those of a warp."""
     return scope_of(state, stage) in SHARED_SCOPES

@@ -1,11 +1,11 @@
 """Legality of double buffers: reasons why a stage cannot be computed one iteration ahead.
 
 `passes.inject_double_buffer` computes the values for the next iteration of the loop that the stage
-is attached at, while this iteration reads its own. That is right because
+is attached at, while this iteration reads its own values. This is correct if
 
 - the iterations run one after the other,
 - what the stage reads is not computed by these iterations,
-- where each thread has a buffer of its own, nothing computed inside it is shared by these threads.
+- when each thread has its own buffer, no stage computed inside it is shared by these threads.
 
 A loop that runs once has no next iteration: the buffer stays single there.
 """

@@ -1,4 +1,4 @@
-"""Legality of tensorized stages that holds in every state: loops, annotations, attachments."""
+"""Legality of tensorized stages, checked in every state: loops, annotations, attachments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def intrinsic_problems(state: State, stage: StageState, own: Tensorized) -> Iter
 
 
 def _kind_problems(stage: StageState, own: Tensorized) -> Iterator[Illegal]:
-    """Yield the annotated loops that a tensorized stage must not have."""
+    """Yield the loops whose annotations a tensorized stage must not have."""
     for leaf in stage.leaves:
         kind, is_inside = stage.kind(leaf), stage.position(leaf) >= stage.position(own.axis)
         is_noted = kind != "serial" or leaf in stage.pragmas

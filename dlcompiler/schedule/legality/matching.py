@@ -1,8 +1,8 @@
 """Match an expression of a schedule against the declaration of an intrinsic (unification).
 
-Each declared tensor stands for a part of a tensor of the schedule. Which part, and where it begins,
-is found while the two expressions are compared. Index arithmetic is compared as sums (`arith`), and
-operands of commutative operations in either order.
+Each declared tensor stands for a part of a tensor of the schedule. The comparison of the two
+expressions finds this part and where it begins. Indices are compared as sums (`arith`). Operands
+of commutative operations may be in either order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dlcompiler.te import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The part of a tensor that is an operand of an intrinsic."""
+    """An operand of an intrinsic: a part of a tensor of the schedule."""
 
     tensor: Tensor
     indices: tuple[Expr, ...]
@@ -29,12 +29,12 @@ class Operand:
 
 
 class Comparison:
-    """Compares an expression of a schedule with a declared one.
+    """Comparison of an expression of a schedule with the declaration of an intrinsic.
 
     Parameters
     ----------
     analyzer
-        Knows the ranges of all variables.
+        An analyzer with the ranges of all variables.
     running
         The variables of the loops that the intrinsic replaces; all others are constant.
     """
@@ -47,7 +47,7 @@ class Comparison:
         """The first difference between the two, in words."""
 
     def is_same(self, mine: Expr, declared: Expr) -> bool:
-        """Tell whether `mine` computes what is declared, for some operands."""
+        """Tell whether `mine` computes `declared` for some operands, and record these."""
         if mine.dtype != declared.dtype:
             return self._differ(f"{mine} is {mine.dtype}, {declared} {declared.dtype}")
         if isinstance(declared, TensorLoad) and isinstance(mine, TensorLoad):
@@ -68,7 +68,7 @@ class Comparison:
         return False
 
     def _are_same(self, mine: Sequence[Expr], declared: Sequence[Expr]) -> bool:
-        """Compare operands in order; operands bound on the way are forgotten if some differ."""
+        """Compare pairs of expressions in order; if one differs, restore the operands of before."""
         known, self.difference = dict(self.operands), ""
         if len(mine) == len(declared) and all(map(self.is_same, mine, declared)):
             return True
@@ -81,7 +81,7 @@ class Comparison:
         return self._differ(f"{mine} where {declared} is declared")
 
     def _is_bound(self, mine: TensorLoad, declared: TensorLoad) -> bool:
-        """Tell whether an element lies in the part that a declared tensor stands for."""
+        """Tell whether `mine` is the element `declared` of the operand for that tensor."""
         assert isinstance(mine.tensor, Tensor)
         assert isinstance(declared.tensor, Tensor)
         found = self._operand(mine.tensor, mine.indices, declared.indices)
@@ -100,9 +100,10 @@ class Comparison:
     def _operand(
         self, tensor: Tensor, indices: Sequence[Expr], declared: Sequence[Expr]
     ) -> Operand | None:
-        """Return the part of a tensor in which an element has the declared indices.
+        """Return the operand in which the element at `indices` has the indices `declared`.
 
-        The last dimensions first; those without a declared one must be constant.
+        Dimensions are assigned from the last to the first. Dimensions without a declared one must
+        have a constant index. None if this is impossible.
         """
         wanted = list(enumerate(declared))
         starts: list[Expr] = []
@@ -119,7 +120,7 @@ class Comparison:
         return Operand(tensor, tuple(reversed(starts)), tuple(dims[n] for n in range(len(dims))))
 
     def _start(self, index: Expr, declared: Expr) -> Expr | None:
-        """Return the difference of an index and a declared one; None unless it is constant."""
+        """Return an index minus the declared index; None if the replaced loops change it."""
         distance = self._distance(index, declared).to_expr()
         return None if self.running & free_vars(distance) else distance
 
@@ -145,9 +146,9 @@ def _data(expr: Expr) -> tuple[object, ...]:
 def aligned(
     mine: Sequence[int], declared: Sequence[int], matches: Callable[[int, int], bool] = int.__eq__
 ) -> tuple[int, ...] | None:
-    """Return the place of each declared extent among others, of which the rest must be 1.
+    """Return the position in `mine` of each declared extent; all other extents must be 1.
 
-    The last ones first. None where there is no such assignment.
+    Extents are assigned from the last to the first. None if there is no such assignment.
     """
     places: list[int] = []
     wanted = list(declared)

@@ -44,7 +44,7 @@ class Obligation:
 
 
 def obligations(state: State) -> tuple[Obligation, ...]:
-    """Return the pending obligations of a state, those that lowering fulfils included."""
+    """Return all pending obligations of a state, including those that lowering fulfils."""
     cached = state.cache.get("obligations")
     if cached is None:
         cached = tuple(_all_obligations(state))
@@ -59,12 +59,12 @@ def open_obligations(state: State) -> tuple[Obligation, ...]:
 
 
 def has_bounds(state: State) -> bool:
-    """Tell whether bounds are defined: every stage is computed where its readers find it."""
+    """Tell whether bounds are defined: every attachment has a loop, and no reader is outside it."""
     return not any(item.kind in ("place", "reader") for item in obligations(state))
 
 
 def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
-    """Return the extents of a stage's axes; those of its whole tensor if bounds are undefined."""
+    """Return the extents of a stage's axes; if bounds are undefined, for its whole tensor."""
     if not has_bounds(state):
         return largest_extents(stage)
     return infer_bounds(state).stages[stage.name].extents
@@ -81,7 +81,7 @@ def _all_obligations(state: State) -> Iterator[Obligation]:
 
 
 def _joins_threads(state: State, stage: StageState) -> bool:
-    """Tell whether threads of a loop further out run a loop of a stage."""
+    """Tell whether a loop of a stage uses a thread axis of a loop around the stage."""
     if not isinstance(stage.attachment, AttachedAt) or not stage.kinds:
         return False
     around = threads_around(state, stage)
@@ -89,7 +89,7 @@ def _joins_threads(state: State, stage: StageState) -> bool:
 
 
 def _count_obligations(state: State) -> Iterator[Obligation]:
-    """Yield the loops that have more iterations than there are threads to run them."""
+    """Yield the loops whose number of iterations does not fit the threads that run them."""
     joining = [stage for stage in state.stages if _joins_threads(state, stage)]
     bounds = infer_bounds(state).stages if joining else {}
     for stage in joining:
@@ -129,7 +129,7 @@ def _obligations_of_stages(state: State, final: State) -> Iterator[Obligation]:
 
 
 def _loop_obligations(stage: StageState) -> Iterator[Obligation]:
-    """Yield the obligations of a stage that needs a loop around it and has none."""
+    """Yield the obligations of a stage that needs a loop around it but has none."""
     for what, step in (
         ("double-buffered", stage.double_buffered_by),
         ("a rolling buffer", stage.rolled_by),
@@ -177,7 +177,7 @@ def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]
 
 
 def _block_obligations(state: State, scan: StageState) -> Iterator[Obligation]:
-    """Yield the rows of a scan that all blocks of its launch would compute."""
+    """Yield updates of a scan that no loop divides among the blocks of the launch."""
     for block, update in itertools.product(blocks_of(scan), updates_of(state, scan)):
         tag = scan.kind(block)
         if block.extent != 1 and tag not in update.kinds.values():

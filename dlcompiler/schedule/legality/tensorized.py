@@ -1,7 +1,7 @@
 """Compare what a tensorized loop computes with what its intrinsic declares.
 
-The loops from the tensorized one inwards run through a box of the stage's axes. What is computed
-there, by that box and by the expression of the stage, must be the declaration of the intrinsic.
+The tensorized loop and the loops inside it run through a box of the stage's axes. The expression of
+the stage on this box must be the computation that the intrinsic declares.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Match:
 
 
 class Mismatch(Exception):  # noqa: N818 - an answer, not a mistake
-    """Carries why an intrinsic does not compute what the loops do."""
+    """Exception with the reason why an intrinsic does not compute what the loops compute."""
 
     def __init__(self, verdict: Illegal) -> None:
         super().__init__(verdict.reason)
@@ -49,7 +49,7 @@ class Mismatch(Exception):  # noqa: N818 - an answer, not a mistake
 
 
 def matched(state: State, stage: StageState) -> Match:
-    """Return how a tensorized stage of a valid state is computed."""
+    """Return how the intrinsic of a tensorized stage replaces its loops, in a valid state."""
     known: dict[str, Match] = state.cache.setdefault("matches", {})
     if stage.name not in known:
         known[stage.name] = _Matcher(state, stage).match()
@@ -57,7 +57,7 @@ def matched(state: State, stage: StageState) -> Match:
 
 
 def mismatch(state: State, stage: StageState) -> Illegal | None:
-    """Return why the intrinsic of a tensorized stage does not compute what its loops do."""
+    """Return the reason why an intrinsic does not compute what its loops compute, or None."""
     try:
         matched(state, stage)
     except Mismatch as found:
@@ -66,9 +66,9 @@ def mismatch(state: State, stage: StageState) -> Illegal | None:
 
 
 def box_extents(state: State, stage: StageState, axis: Axis) -> tuple[list[int], list[int]] | None:
-    """Return the extents, beyond 1, of what the loops from `axis` inwards run through.
+    """Return the extents above 1 of the box that `axis` and the loops inside it run through.
 
-    Those of the data axes and of the reduced ones; None where they run through no box.
+    They are two lists: of the data axes, and of the reduction axes. None if there is no such box.
     """
     bounds = infer_bounds(state).stages[stage.name]
     box = _Box.of(state, stage, bounds, axis)
@@ -83,7 +83,7 @@ def box_extents(state: State, stage: StageState, axis: Axis) -> tuple[list[int],
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """For each axis of a stage: the begin and the extent of the box."""
+    """A box in the axes of a stage: the first value and the extent for each axis."""
 
     first: Mapping[Axis, Affine]
     extents: Mapping[Axis, int]
@@ -150,7 +150,7 @@ class _Matcher:
         return match
 
     def check_guards(self) -> None:
-        """Refuse loops that run past their ends: an intrinsic always computes all."""
+        """Refuse replaced loops that have guards: an intrinsic computes all iterations."""
         inner = self.stage.leaves[self.stage.position(self.axis) :]
         moving = {self.bounds.loop_vars[leaf] for leaf in inner}
         for guard in self.bounds.guards:
@@ -165,7 +165,7 @@ class _Matcher:
     def pairs(
         self, box: _Box, own: Sequence[Axis], declared: Sequence[Axis]
     ) -> dict[Axis, Axis] | None:
-        """Return the declared axis for each axis that has one, in order."""
+        """Map axes of the stage to the declared axes with the same extents; None if this fails."""
         wanted = [axis.static_extent for axis in declared]
         places = aligned([box.extents[axis] for axis in own], wanted)
         if places is None:
@@ -173,7 +173,7 @@ class _Matcher:
         return {own[place]: axis for place, axis in zip(places, declared, strict=True)}
 
     def operands(self, box: _Box, pairs: Mapping[Axis, Axis]) -> tuple[Operand, ...]:
-        """Return the tensors that stand for the declared inputs, or raise the difference."""
+        """Return the operand for each declared input, or raise `Mismatch` with the difference."""
         mine, declared = self.head, self.intrin.op.body
         if isinstance(mine, Reduce) != isinstance(declared, Reduce):
             raise self.different(box, "one is a reduction, the other is not")
@@ -251,7 +251,7 @@ class _Matcher:
         return bodies(self.state)[self.stage.name][0]
 
     def extents_differ(self, box: _Box) -> str:
-        """Return the extents that differ, in words."""
+        """Return a text with the extents that differ."""
         op, declared = self.stage.op, self.intrin.op
         for what, own, theirs in (
             ("data", op.axis, declared.axis),
@@ -266,7 +266,7 @@ class _Matcher:
         raise AssertionError(box)
 
     def different(self, box: _Box, difference: str) -> Mismatch:
-        """Return the refusal that shows both sides."""
+        """Return the `Mismatch` that shows what the loops compute and what is declared."""
         op, declared = self.stage.op, self.intrin.op
         mine = [(axis, box.extents[axis]) for axis in op.axis]
         own = [(axis, box.extents[axis]) for axis in op.reduce_axis]

@@ -67,7 +67,7 @@ def _parallel_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 
 
 def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:
-    """Yield the thread loops outside a block that would have to share the memory of the block."""
+    """Yield the thread loops outside the block loops, if the threads must share a stage."""
     own = [(stage, leaf) for leaf in stage.leaves] if reduced_by_threads(stage) else []
     if not own and not is_shared(state, stage):
         return
@@ -92,7 +92,7 @@ def _block_problems(state: State, stage: StageState) -> Iterator[Illegal]:
 def _cooperation_problems(
     state: State, stage: StageState, at: AttachedAt, bound: Sequence[Axis]
 ) -> Iterator[Illegal]:
-    """Yield the attached stages that threads would have to compute together and cannot."""
+    """Yield the attached stages that threads must compute together but cannot."""
     host = state.stage(at.stage)
     if not host.has_leaf(at.axis):
         return
@@ -136,7 +136,7 @@ def _cooperation_problems(
 
 
 def _warp_problems(state: State, stage: StageState, bound: Sequence[Axis]) -> Iterator[Illegal]:
-    """Yield stages in warp memory that threads of several warps would have to share."""
+    """Yield stages in warp memory that threads of several warps would share."""
     others = [(stage, leaf) for leaf in bound if stage.kind(leaf) != "threadIdx.x"]
     tags = [(host, leaf) for host, leaf in loops_around(state, stage) if is_thread(host.kind(leaf))]
     at = next((n for n, (host, leaf) in enumerate(tags) if host.kind(leaf) == "threadIdx.x"), 0)
@@ -177,7 +177,7 @@ def _order_problems(stage: StageState, shared: Sequence[Axis]) -> Iterator[Illeg
 def _other_thread_problems(
     state: State, stage: StageState, shared: Sequence[Axis]
 ) -> Iterator[Illegal]:
-    """Yield loops of threads that cannot be around a reduction that threads share."""
+    """Yield thread loops that are illegal on or around a reduction that threads share."""
     around = threads_around(state, stage)
     for leaf in shared:
         if stage.kind(leaf) in around:
@@ -201,7 +201,7 @@ def _other_thread_problems(
 
 
 def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
-    """Yield shared reductions whose number of threads is unknown, or that no thread stores."""
+    """Yield shared reductions with an unknown number of threads, or without the storing thread."""
     bounds = infer_bounds(state).stages
     own = [(stage, leaf) for leaf in stage.leaves]
     for host, leaf in (*threads_around(state, stage).values(), *own):

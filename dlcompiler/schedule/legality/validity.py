@@ -31,7 +31,7 @@ MAX_COPIES = 1024
 
 
 def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
-    """Yield the reasons why a state cannot mean what its expression says.
+    """Yield the reasons why a state does not compute its expression or exceeds a limit.
 
     `before` is the valid state that the step started from: stages that are the same in both are not
     checked again.
@@ -62,7 +62,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
 
 
 def _has_same_nest(stage: StageState, before: State) -> bool:
-    """Tell whether a step changed nothing of a stage that a check reads (see `NOTES`)."""
+    """Tell whether a step changed a stage only in fields that no check reads (see `NOTES`)."""
     return before.has_stage(stage.name) and differs_in_notes_only(stage, before.stage(stage.name))
 
 
@@ -118,7 +118,7 @@ def _extent_problems(stage: StageState) -> Iterator[Illegal]:
 
 
 def _size_problems(state: State, changed: Iterable[StageState]) -> Iterator[Illegal]:
-    """Yield stages, tensors and nests that exceed the limits: caches and padding make them grow."""
+    """Yield the limits that a state exceeds: the number of stages and the size of a tensor."""
     if len(state.stages) > MAX_STAGES:
         yield Illegal(
             "limit",
@@ -235,7 +235,7 @@ def _attachment_problems(state: State, stage: StageState, at: AttachedAt) -> Ite
 
 
 def _starts_outside(state: State, parent: StageState, axis: Axis, stage: StageState) -> bool:
-    """Tell whether `parent` is initialised from `stage`, outside the loop `axis`."""
+    """Tell whether `stage` is read for the start value of `parent`, outside the loop `axis`."""
     inside = parent.leaves[: parent.position(axis) + 1]
     head = next(iter(bodies(state)[parent.name]), None)
     if not isinstance(head, Reduce) or all(leaf.kind == "data" for leaf in inside):

@@ -47,14 +47,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A refused call and the place in the history where it was made."""
+    """A refused call, and the node of the history at which it was made."""
 
     node: Node
     call: Call
 
     @property
     def state(self) -> State:
-        """The state that the call was made in."""
+        """The state in which the call was made."""
         return self.node.state
 
     @property
@@ -64,7 +64,7 @@ class Refusal:
 
     @property
     def axis(self) -> Any:
-        """The loop that the call is about, or whatever was given as one."""
+        """The argument `axis` of the call; it need not be a loop."""
         return self.call.args.get("axis")
 
     @property
@@ -78,13 +78,13 @@ class Refusal:
         return [x for x in self.leaves if x.kind == "data" and self.stage.kind(x) == "serial"]
 
     def extent(self, axis: Axis) -> Extent:
-        """Return the iterations of a loop: for an attached stage, those that its reader needs."""
+        """Return the extent of a loop; for an attached stage, of the part that its reader needs."""
         if self.stage.is_placeholder or self.stage.is_inlined:  # these have no bounds
             return axis.extent
         return extents_of(self.state, self.stage).get(axis, axis.extent)
 
     def others(self, axis: Any) -> list[Axis]:
-        """Return the other loops of the stage, the nearest first."""
+        """Return the loops of the stage except `axis`, those nearest to it in the nest first."""
         others = [leaf for leaf in self.leaves if leaf is not axis]
         if not isinstance(axis, Axis) or not self.stage.has_leaf(axis):
             return others
@@ -92,10 +92,10 @@ class Refusal:
         return sorted(others, key=lambda leaf: abs(self.stage.position(leaf) - place))
 
     def factors(self, axis: Any, wanted: Any) -> list[int]:
-        """Return the factors to offer for a loop, the nearest to the wanted one first.
+        """Return the factors to offer for a loop, those nearest to the wanted one first.
 
-        Near `LANES` if no number is wanted. Neither 1 nor the extent is among them: such a split
-        changes nothing.
+        If `wanted` is not a number, `LANES` takes its place. The factors 1 and the extent are left
+        out, since such a split changes nothing.
         """
         if not isinstance(axis, Axis):
             return []
@@ -104,7 +104,7 @@ class Refusal:
         return sorted(factors_of(self.extent(axis)), key=lambda n: (abs(n - aim), n))
 
     def one(self, name: str, stage: str, **args: Any) -> Candidate:
-        """Return the candidate of a single call."""
+        """Return a candidate that consists of a single call."""
         return Candidate((Call(name, stage, args),))
 
     def but(self, **args: Any) -> Candidate:
@@ -117,7 +117,7 @@ Source: TypeAlias = Callable[[Refusal], Iterator[Candidate]]
 
 
 def source_by_primitive(functions: Mapping[str, Source]) -> Source:
-    """Return the source that calls the function of the refused primitive, if there is one."""
+    """Return a source that calls the function for the refused primitive, if there is one."""
 
     def source(refused: Refusal) -> Iterator[Candidate]:
         function = functions.get(refused.call.name)

@@ -1,7 +1,7 @@
-"""Moves for a target: its memories and thread axes, and the limits that it sets.
+"""Memories, thread axes and limits of a target, for the moves on a schedule.
 
-A schedule has no target of its own: what is refused here by a *limit* of one may be legal for
-another, and `Schedule.attempt` allows it.
+A schedule has no target. A step that a *limit* of one target refuses here may be legal for another
+target, and `Schedule.attempt` allows it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def scopes_of(target: Target | None) -> tuple[str, ...]:
-    """Return the memories to offer: those of a CPU without a target."""
+    """Return the memories to offer: those of the target, or of a CPU if there is none."""
     if target is None:
         return SCOPES
     return tuple(scope.name for scope in target.scopes)
 
 
 def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:
-    """Return the thread axes to offer."""
+    """Return the thread axes of the target; none without a target."""
     return tuple(tag for tag in THREADS if target is not None and tag in target.thread_axes)
 
 
@@ -62,7 +62,7 @@ def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any])
 
 
 def _too_many(target: Target, state: State, name: str, thread: str) -> Illegal | None:
-    """Return why a launch has too many iterations on a thread axis, or in a block."""
+    """Return the refusal if a thread axis, or a block, has too many iterations; None otherwise."""
     counts = _launch(state, state.stage(name))
     most = target.limits[_LIMITS[thread]]
     count = counts.get(thread, 1)
@@ -89,7 +89,7 @@ def _too_many(target: Target, state: State, name: str, thread: str) -> Illegal |
 def _too_wide(
     target: Target, state: State, stage: StageState, args: Mapping[str, Any]
 ) -> Illegal | None:
-    """Return why a vectorized loop stores more at once than a thread can."""
+    """Return the refusal if a vectorized loop stores too many bytes at once; None otherwise."""
     if not has_bounds(state):
         return None
     extent = infer_bounds(state).stages[stage.name].extents[args["axis"]]
@@ -114,9 +114,9 @@ _LIMITS = {
 
 
 def _launch(state: State, stage: StageState) -> dict[str, int]:
-    """Return the iterations on each thread axis round a stage, where they are known numbers.
+    """Return the extent of each thread axis of a stage and around it, if it is a number.
 
-    Virtual threads are those of all their loops.
+    The extents of all loops of virtual threads are multiplied.
     """
     if not has_bounds(state):
         return {}

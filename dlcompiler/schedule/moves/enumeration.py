@@ -33,7 +33,7 @@ SYMBOLIC_FACTORS = (4, 8, 16, 32)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that a parameter may take: `suggested` ones, of any integer ≥ 1."""
+    """The values of a parameter: any integer ≥ 1 is allowed, and `suggested` lists good ones."""
 
     parameter: str
     suggested: tuple[int, ...]
@@ -61,7 +61,7 @@ class Move:
 
 
 class Moves(tuple[Move, ...]):
-    """Moves, which a notebook shows as a table with their verdicts."""
+    """A tuple of moves, which a notebook shows as a table with their verdicts."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ Wanted: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
 def moves_of(
     schedule: Schedule, name: str, wanted: Wanted | None = None, target: Target | None = None
 ) -> Iterator[Move]:
-    """Yield every move on a stage, or those that are wanted: only these are checked.
+    """Yield every move on a stage with its verdict; with `wanted`, only the moves it accepts.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ def moves_of(
     name
         Name of the stage.
     wanted
-        Picks moves by primitive and arguments.
+        Tells from a primitive and its arguments whether to list the move.
     target
-        The machine to schedule for: its memories, and on a GPU, its thread axes. What it cannot
-        run is illegal by a *limit*. Without one, the moves are those of a CPU.
+        The target: it gives the memories and, for a GPU, the thread axes. Moves that it cannot run
+        are illegal by a *limit*. Without a target, the moves are those of a CPU.
     """
     state = schedule.state
     stage = state.stage(name)
@@ -128,7 +128,7 @@ def _candidates(state: State, stage: StageState, target: Target | None) -> Itera
 
 
 def _launch_candidates(stage: StageState, threads: Sequence[ThreadTag]) -> Iterator[_Candidate]:
-    """Yield launches around all steps of a scan: of a warp, of four, and of a block for a warp."""
+    """Yield launches of all steps of a scan: 32 threads, 128 threads, 4 blocks of 32 threads."""
     if not threads or not is_scan(stage) or is_launched(stage):
         return
     for launch in ("threadIdx.x=32", "threadIdx.x=128", "blockIdx.x=4 threadIdx.x=32"):
@@ -136,7 +136,7 @@ def _launch_candidates(stage: StageState, threads: Sequence[ThreadTag]) -> Itera
 
 
 def _group_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
-    """Yield the group of all producers of a stage, and the attachments of its own group."""
+    """Yield the call that groups a stage with its producers; for a group, its attachments."""
     group = stage.group
     if group is None:
         if any(not state.producer_of(tensor).is_placeholder for tensor in stage.op.input_tensors):
@@ -182,7 +182,7 @@ def _intrinsic_candidates(state: State, stage: StageState) -> Iterator[_Candidat
 
 
 def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]:
-    """Yield the shipped intrinsics of the sizes that a loop and those inside it run through."""
+    """Yield (loop, intrinsic) if the sizes of a loop, with the loops inside, fit the intrinsic."""
     if stage.tensorized is not None or len(stage.tensors) > 1 or not has_bounds(state):
         return
     read = dict.fromkeys(load.tensor for load in loads_of(bodies(state)[stage.name]))
@@ -195,7 +195,7 @@ def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]
 
 
 def layouts(stage: StageState) -> Iterator[str]:
-    """Yield two layouts: the last two dimensions swapped, and the last one in blocks of 4."""
+    """Yield two layouts as text: last two dimensions swapped, and the last one in blocks of 4."""
     names = variable_names([axis.name for axis in stage.op.axis])
     if not names:
         return
@@ -247,13 +247,13 @@ def _loop_candidates(
 
 
 def factors_of(extent: Extent) -> tuple[int, ...]:
-    """Return the factors to offer for a loop; of an unknown extent, powers of two."""
+    """Return the factors to offer for a loop: divisors; for a symbolic extent, powers of two."""
     return divisors(extent) if isinstance(extent, int) else SYMBOLIC_FACTORS
 
 
 @cache
 def divisors(extent: int) -> tuple[int, ...]:
-    """Return the divisors of `extent` but 1 and itself, ascending; small numbers when none.
+    """Return the divisors of `extent` except 1 and itself; if there are none, small numbers.
 
     For a huge extent, divisors are found by trial up to `MAX_DIVISOR` only.
     """

@@ -27,7 +27,7 @@ def _of_tile(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_reorder(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the orders that move one loop, those nearest to the wanted order first."""
+    """Yield the orders in which one loop is moved, those nearest to the wanted order first."""
     leaves, wanted = refused.leaves, _wanted_order(refused)
     orders: list[tuple[Axis, ...]] = []
     for leaf, place in itertools.product(leaves, range(len(leaves))):
@@ -41,7 +41,7 @@ def _of_reorder(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _wanted_order(refused: Refusal) -> tuple[Axis, ...]:
-    """Return the loops in the order asked for; what is no loop, or given twice, is left out."""
+    """Return all loops in the wanted order; ignore duplicates and arguments that are not loops."""
     given = refused.call.args.get("axes")
     axes: list[Axis] = []
     for axis in given if isinstance(given, tuple) else ():
@@ -62,14 +62,14 @@ def _inversions(order: Sequence[Axis], wanted: Sequence[Axis]) -> int:
 
 
 def _of_tensorize(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the shipped intrinsics that have the sizes of the wanted loop."""
+    """Yield calls with the shipped intrinsics whose sizes fit the wanted loop."""
     for leaf, name in fitting_intrinsics(refused):
         if leaf is refused.axis:
             yield refused.but(intrin=name)
 
 
 def fitting_intrinsics(refused: Refusal) -> Iterator[tuple[Axis, str]]:
-    """Yield the loops of the stage with the shipped intrinsics of their sizes."""
+    """Yield each loop of the stage with each shipped intrinsic whose sizes fit."""
     if not refused.stage.is_placeholder and not refused.stage.is_inlined:
         yield from intrinsics_of(refused.state, refused.stage)
 
@@ -90,7 +90,7 @@ def _of_cache_write(refused: Refusal) -> Iterator[Candidate]:
 
 
 def cache_scopes(refused: Refusal) -> list[str]:
-    """Return the memories to offer for a cache: the wanted one, unless no CPU has it."""
+    """Return the scopes to offer for a cache: the wanted one if a CPU has it, else all of a CPU."""
     wanted = refused.call.args.get("scope")
     return [wanted] if wanted in SCOPES else list(reversed(SCOPES))
 

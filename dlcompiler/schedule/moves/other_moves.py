@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _of_tile(refused: Refusal) -> Iterator[Candidate]:
-    """Yield a split of one of the two loops."""
+    """Yield a split of the first loop of the tile, then a split of the second."""
     args = refused.call.args
     for axis, wanted in ((args.get(name), args.get(f"{name}_factor")) for name in ("x", "y")):
         for number in refused.factors(axis, wanted)[:1]:
@@ -33,7 +33,7 @@ def _of_tile(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_lanes(refused: Refusal) -> Iterator[Candidate]:
-    """Yield a part of a reduction loop made a data loop, then the loop or a part unrolled."""
+    """Yield `rfactor` of a part of a reduction loop, then unrolling of the loop or of a part."""
     axis = refused.axis
     if not isinstance(axis, Axis):
         return
@@ -45,7 +45,7 @@ def _of_lanes(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _factored(refused: Refusal, axis: Axis) -> Iterator[Candidate]:
-    """Yield three steps: split the loop, `rfactor` a part of it, annotate the data loop made."""
+    """Yield three steps: split the loop, `rfactor` one part, annotate the new data loop."""
     call = refused.call
     part = 0 if call.name == "parallel" else 1
     for number in refused.factors(axis, LANES)[:2]:
@@ -61,7 +61,7 @@ def _factored(refused: Refusal, axis: Axis) -> Iterator[Candidate]:
 
 
 def _stage_of(made: Attempt) -> StageState:
-    """Return the stage that a step made."""
+    """Return the stage of the tensor that a step returned."""
     assert made.state is not None
     tensor = made.result[0] if isinstance(made.result, tuple) else made.result
     stage = made.state.find(tensor)
@@ -75,7 +75,7 @@ def _of_compute_at(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_compute_inline(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the innermost loops of the readers; then, to inline the stages that it reads."""
+    """Yield `compute_at` at loops of the readers, innermost first; then inline its producers."""
     stage = refused.stage
     for host in consumers(refused.state, stage):
         for leaf in reversed(host.leaves):
@@ -87,7 +87,7 @@ def _of_compute_inline(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_storage(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the same for a copy of the stage, which has memory of its own."""
+    """Yield the refused step on a copy of the stage, which has its own memory."""
     stage = refused.stage
     wanted = [refused.call]
     for candidate in other_arguments(refused):
@@ -97,7 +97,7 @@ def _of_storage(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _storage_first(refused: Refusal) -> Iterator[Call]:
-    """Yield the step that gives a stage, or a copy of it, memory of its own."""
+    """Yield the step after which a stage, or its copy, has its own memory; none if not needed."""
     stage = refused.stage
     if stage.is_inlined:
         yield Call("compute_root", stage.name, {})
@@ -109,7 +109,7 @@ def _storage_first(refused: Refusal) -> Iterator[Call]:
 
 
 def _in_copy(call: Call, stage: StageState, made: Attempt) -> Call:
-    """Return a call about a stage as one about the copy of it that a step made."""
+    """Return a call on a stage changed to a call on the copy that a step made of the stage."""
     if made.result is None:
         return call
     copy = _stage_of(made)
@@ -119,7 +119,7 @@ def _in_copy(call: Call, stage: StageState, made: Attempt) -> Call:
 
 
 def _dimension_like(axis: Axis, stage: StageState, copy: StageState) -> Axis:
-    """Return the dimension of a copy that stands for one of a stage, or its last one.
+    """Return the dimension of a copy that corresponds to `axis`, or the last dimension.
 
     A cache has a dimension for each loop of its stage, named after it.
     """

@@ -1,4 +1,4 @@
-"""Candidates for a suggestion: the refused step itself, behind another one or earlier."""
+"""Candidates for a suggestion: the refused step after another step, or at an earlier state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STORAGE = ("set_scope", "storage_align", "double_buffer", "rolling_buffer")
 def earlier_structure(refused: Refusal) -> Iterator[Candidate]:
     """Yield `split`, `tile` and `fuse` at earlier states.
 
-    They are mostly refused because of an annotation, which can follow them as well.
+    Most refusals of these come from an annotation, which can also be applied after the step.
     """
     if refused.call.name in STRUCTURE:
         yield from _earlier(refused)
@@ -59,14 +59,14 @@ def _earlier(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _undoes(later: Step, call: Call) -> bool:
-    """Tell whether a later step would leave nothing of what a call did."""
+    """Tell whether a later step would undo the effect of a call."""
     if later.stage != call.stage or later.primitive not in PLACES:
         return False
     return call.name in PLACES or (call.name in STORAGE and later.primitive == "compute_inline")
 
 
 def _replayed(step: Step) -> Later:
-    """Return the call that takes a step again in the state that the call before it leads to."""
+    """Return a function that repeats a step in the state after the call before it."""
 
     def call(made: Attempt) -> Call:
         assert made.state is not None
@@ -88,14 +88,14 @@ def _of_fuse(refused: Refusal) -> Iterator[Candidate]:
 
 
 def loops_to_fuse(refused: Refusal) -> tuple[Axis, ...]:
-    """Return those of the axes given that are loops, in the order of the nest."""
+    """Return the axes of the call that are loops of the stage, in the order of the nest."""
     given = refused.call.args.get("axes")
     axes = [a for a in given if isinstance(a, Axis)] if isinstance(given, tuple) else []
     return tuple(leaf for leaf in refused.leaves if any(leaf is axis for axis in axes))
 
 
 def gathered(refused: Refusal, axes: tuple[Axis, ...]) -> Candidate:
-    """Return the candidate that brings loops side by side, behind the outermost, and fuses."""
+    """Return the candidate that moves loops next to the outermost of them, then fuses them."""
     first, leaves = refused.stage.position(axes[0]), refused.leaves
     last = refused.stage.position(axes[-1])
     rest = (leaf for leaf in leaves[first : last + 1] if not any(leaf is axis for axis in axes))
@@ -112,7 +112,7 @@ def unrolled_parts(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_cache_write(refused: Refusal) -> Iterator[Candidate]:
-    """Yield `compute_root` of an inlined stage, then its cache."""
+    """Yield `compute_root` of an inlined stage, followed by the refused `cache_write`."""
     if refused.stage.is_inlined:
         for scope in cache_scopes(refused):
             first = Call("compute_root", refused.call.stage, {})

@@ -21,7 +21,7 @@ def _of_split(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_fuse(refused: Refusal) -> Iterator[Candidate]:
-    """Yield pairs of loops of one kind, each as it is and then brought side by side."""
+    """Yield fusions of pairs of loops of one kind: first as they are, then made adjacent."""
     for leaf in loops_to_fuse(refused):
         for other in refused.others(leaf):
             pair = tuple(x for x in refused.leaves if x is leaf or x is other)
@@ -31,7 +31,7 @@ def _of_fuse(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_lanes(refused: Refusal) -> Iterator[Candidate]:
-    """Yield data loops, the innermost first for vectors, the outermost first for cores."""
+    """Yield the call on other data loops: outermost first for `parallel`, else innermost first."""
     loops = refused.data_loops
     for leaf in loops if refused.call.name == "parallel" else reversed(loops):
         if leaf is not refused.axis:
@@ -39,7 +39,7 @@ def _of_lanes(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_bind(refused: Refusal) -> Iterator[Candidate]:
-    """Yield data loops, the outermost first, then other thread axes for the wanted loop."""
+    """Yield `bind` of other data loops, the outermost first, then with other thread axes."""
     for leaf in refused.data_loops:
         if leaf is not refused.axis:
             yield refused.but(axis=leaf)
@@ -67,7 +67,7 @@ def _of_rfactor(refused: Refusal) -> Iterator[Candidate]:
 
 
 def _of_compute_at(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the loops further out, then those further in, then those of other readers."""
+    """Yield `compute_at` at loops further out, then further in, then at loops of other readers."""
     stage, axis, parent = refused.stage, refused.axis, refused.call.args.get("parent")
     hosts = sorted(consumers(refused.state, stage), key=lambda host: host.name != parent)
     for host in hosts:
@@ -78,7 +78,7 @@ def _of_compute_at(refused: Refusal) -> Iterator[Candidate]:
 
 
 def attached(refused: Refusal, host: StageState, leaf: Axis) -> Iterator[Candidate]:
-    """Yield the stage attached at a loop of a reader, unless it is attached there already."""
+    """Yield `compute_at` at a loop of a reader, unless the stage is attached there already."""
     at = refused.stage.attachment
     is_there = isinstance(at, AttachedAt) and at.stage == host.name and at.axis is leaf
     if not is_there:
@@ -86,7 +86,7 @@ def attached(refused: Refusal, host: StageState, leaf: Axis) -> Iterator[Candida
 
 
 def _of_compute_group_at(refused: Refusal) -> Iterator[Candidate]:
-    """Yield the other loops of the same reader, the innermost first."""
+    """Yield `compute_group_at` at the other loops of the same reader, the innermost first."""
     parent = refused.call.args["parent"]
     leaves = refused.state.stage(parent).leaves if refused.state.has_stage(parent) else ()
     for leaf in reversed(leaves):

@@ -34,7 +34,7 @@ MAX_ATTEMPTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to do instead of a refused step: legal steps, to be taken one after another."""
+    """Legal steps to apply, one after another, instead of a refused step."""
 
     text: str
     """In words: ``use 4 instead of 0``, ``vectorize j instead``."""
@@ -48,8 +48,8 @@ def suggestion(
 ) -> Suggestion | None:
     """Return the legal change nearest to a refused step.
 
-    The candidates of all `SOURCES` are tried in the order of their rank, and inside a source the
-    nearest to the refused step first. The first one that is legal is the suggestion.
+    The `SOURCES` are tried in the order of their rank, and the candidates of each source in the
+    order of their distance from the refused step. The first one that is legal is the suggestion.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def suggestion(
 
 
 class Trials:
-    """Candidates tried on a schedule, with a limit on the calls in all."""
+    """Trials of candidates on a schedule; the total number of calls is limited."""
 
     def __init__(self, schedule: Schedule, limit: int) -> None:
         self._schedule = schedule
@@ -90,7 +90,7 @@ class Trials:
         return self._left <= 0
 
     def attempts(self, candidate: Candidate) -> list[Attempt] | None:
-        """Return what each call of a candidate leads to; None if one is refused, or at the limit.
+        """Return the attempt of each call; None if a call is refused or the limit is reached.
 
         No state is added to the history.
         """
@@ -125,7 +125,7 @@ def _suggestion(refused: Refusal, candidate: Candidate, attempts: Sequence[Attem
 
 
 def _text(refused: Refusal, steps: Sequence[Step]) -> str:
-    """Return the steps in words, seen from what was wanted."""
+    """Return the suggested steps as text, in relation to the refused call."""
     only, wanted = steps[0], refused.call
     if len(steps) > 1:
         return ", then ".join(_phrase(step, refused.stage) for step in steps)
@@ -139,12 +139,12 @@ def _text(refused: Refusal, steps: Sequence[Step]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return an argument as text; a text in quotes, so that '4' differs from 4."""
+    """Return an argument as text; strings are quoted, so that '4' differs from 4."""
     return repr(value) if isinstance(value, str) else shown_number(value)
 
 
 def _old(refused: Refusal, name: str) -> Any:
-    """Return what a refused argument looks like in a step."""
+    """Return an argument of the refused call as a step stores it: axes by name."""
     value = refused.call.args.get(name)
     paths = refused.stage.paths
     if isinstance(value, Axis):

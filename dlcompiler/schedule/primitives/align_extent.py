@@ -8,10 +8,10 @@
         for j in range(7):                  for j in range(7):
             C[i, j] = P[j] + …                  C[i, j] = P[j] + …
 
-A row that does not fill its vectors becomes whole vectors. What is stored grows with it; elements
-outside the tensor are guarded, so define it as wide as the rounded rows may get. It takes effect
-where the stage is computed for a part of its tensor, at a loop of its consumer. Legal for a
-dimension of a stage between inputs and outputs.
+The rounded extent can be computed in whole vectors. The buffer grows by the same number of
+elements. Elements outside the tensor are guarded, so define the tensor wide enough for the rounded
+rows. The step has an effect only if the stage is attached at a loop of its consumer, where it
+computes a part of its tensor. Legal for a dimension of a stage between inputs and outputs.
 In Halide ``align_extent``; TVM has none.
 """
 
@@ -39,7 +39,7 @@ MAX_FACTOR = 64
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor: Any) -> Verdict:
-    """Refuse inputs, outputs, what is no dimension, and factors out of range."""
+    """Refuse inputs, outputs, axes that are not dimensions, and factors out of range."""
     require_own_storage(stage)
     require_expression(stage)
     require_dimension(stage, axis)

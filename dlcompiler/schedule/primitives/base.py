@@ -79,7 +79,7 @@ class Primitive:
         )
 
     def missing(self, args: Mapping[str, Any]) -> list[str]:
-        """Return the arguments that a call must have and `args` lacks."""
+        """Return the names of required arguments that are missing in `args`."""
         return [
             name for name in _required(self.check) if name in self.parameters and name not in args
         ]
@@ -93,7 +93,7 @@ def _required(check: Callable[..., Verdict]) -> tuple[str, ...]:
 
 
 def require_leaf(state: State, stage: StageState, axis: object) -> None:
-    """Refuse what is not a loop of `stage`."""
+    """Refuse an axis that is not a loop of `stage`."""
     if not isinstance(axis, Axis):
         raise Refused(
             Illegal(
@@ -142,7 +142,7 @@ def leaf_names(stage: StageState) -> str:
 
 
 def require_group(stage: StageState) -> Group:
-    """Return the group of a stage; refuse a stage that is in none."""
+    """Return the group of a stage; refuse a stage without a group."""
     if stage.group is None:
         hint = "make one: s.create_group([outputs], [inputs])"
         raise Refused(Illegal("structural", f"{stage.name} is in no group", hint=hint))
@@ -232,7 +232,7 @@ def require_free(stage: StageState, axis: Axis) -> None:
 
 
 def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
-    """Refuse a loop that has another annotation than `kind`."""
+    """Refuse a loop that has an annotation other than `kind`."""
     require_free(stage, axis)
     if stage.kind(axis) not in ("serial", kind):
         raise Refused(
@@ -247,7 +247,7 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 
 
 def require_scope(scope: object) -> None:
-    """Refuse a memory that no target has."""
+    """Refuse a scope that no target has."""
     if not isinstance(scope, str) or scope not in known_scopes():
         raise Refused(
             Illegal(
@@ -260,7 +260,7 @@ def require_scope(scope: object) -> None:
 
 
 def require_own_storage(stage: StageState) -> None:
-    """Refuse a stage whose memory is the caller's, or that has none."""
+    """Refuse inputs and outputs, whose memory the caller gives, and inlined stages."""
     if stage.is_placeholder:
         raise Refused(
             Illegal("structural", f"{stage.name} is an input: its memory is the caller's")
@@ -279,7 +279,7 @@ def require_own_storage(stage: StageState) -> None:
 
 
 def require_compact(state: State, stage: StageState) -> None:
-    """Refuse to change the memory of a stage that code from outside reads."""
+    """Refuse to change the memory layout of a stage that extern code reads."""
     for reader in state.readers_of(stage):
         if reader.is_extern:
             raise Refused(
@@ -294,7 +294,7 @@ def require_compact(state: State, stage: StageState) -> None:
 
 
 def require_dimension(stage: StageState, axis: object) -> None:
-    """Refuse what is no dimension of the tensors of a stage."""
+    """Refuse an axis that is not a dimension of the tensors of a stage."""
     if any(axis is own for own in stage.op.axis):
         return
     names = ", ".join(stage.paths[own] for own in stage.op.axis) or "none"
@@ -309,7 +309,7 @@ def require_dimension(stage: StageState, axis: object) -> None:
 
 
 def require_output(stage: StageState, output: object, count: int) -> None:
-    """Refuse what is not the number of an output of a stage, which has `count`."""
+    """Refuse an output number that is not in [0, `count`)."""
     if output is None or (isinstance(output, int) and 0 <= output < count):
         return
     raise Refused(
@@ -323,14 +323,14 @@ def require_output(stage: StageState, output: object, count: int) -> None:
 
 
 def require_positive(value: Any, name: str) -> None:
-    """Refuse what is not an integral number of at least 1."""
+    """Refuse a value that is not an integer of at least 1."""
     _require_integer(value, name)
     if value < 1:
         raise Refused(Illegal("structural", f"{name} must be at least 1", got=shown_number(value)))
 
 
 def require_natural(value: Any, name: str) -> None:
-    """Refuse what is not an integral number of at least 0."""
+    """Refuse a value that is not an integer of at least 0."""
     _require_integer(value, name)
     if value < 0:
         raise Refused(
@@ -354,7 +354,7 @@ def _require_integer(value: Any, name: str) -> None:
 def replace_leaves(
     stage: StageState, old: tuple[Axis, ...], new: tuple[Axis, ...]
 ) -> tuple[Axis, ...]:
-    """Return the leaves with the adjacent axes `old` replaced by `new`."""
+    """Return the loops of a stage, with the adjacent loops `old` replaced by `new`."""
     at = stage.position(old[0])
     return (*stage.leaves[:at], *new, *stage.leaves[at + len(old) :])
 
@@ -362,7 +362,7 @@ def replace_leaves(
 def moved_attachments(
     stages: Iterable[StageState], old: str, new: str, moved: Mapping[Axis, Axis]
 ) -> list[StageState]:
-    """Return stages, with attachments at moved loops of `old` changed to their loops of `new`."""
+    """Return the stages with attachments at loops of `old` replaced by loops of `new`."""
     groups: dict[Group, Group] = {}
 
     def followed(at: Attachment) -> Attachment:
@@ -386,5 +386,5 @@ def moved_attachments(
 
 
 def set_kind(stage: StageState, axis: Axis, kind: LoopKind) -> StageState:
-    """Return the stage with `axis` annotated."""
+    """Return the stage with `axis` annotated as `kind`."""
     return replace(stage, kinds={**stage.kinds, axis: kind})

@@ -8,11 +8,11 @@
             C[…] = …                            C[…] = …
 
 Legal on a data loop, once for each axis in a nest: its iterations write different elements. A
-reduction loop may be bound to ``threadIdx``: each thread reduces a part, and then all combine their
-parts (`lowering.cross_thread`). A stage that is computed inside the threads of such a nest runs in
-one of them; one that is computed inside a block alone may have thread loops of its own, and what it
-computes is shared by the block. Splits that the loop comes from keep their factor then, also where
-the extent is smaller. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
+reduction loop may be bound to ``threadIdx``: each thread reduces a part, and then the threads
+combine their parts (`lowering.cross_thread`). A stage that is attached inside thread loops runs in
+one thread. A stage that is attached inside block loops only may have its own thread loops, and the
+block shares its values. Splits from which a bound loop comes keep their factor even if the extent
+is smaller. In TVM ``bind``, in Halide ``gpu_blocks`` and ``gpu_threads``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answer
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict:
-    """Refuse a reduction for blocks, a loop that is annotated, and an axis taken or unknown."""
+    """Refuse reductions on blocks, annotated loops, and thread axes that are unknown or in use."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     if thread not in THREADS:

@@ -1,4 +1,4 @@
-"""Copy a tensor into a buffer of its own, and let some readers read the copy.
+"""Copy a tensor into a new buffer, and let some readers read the copy.
 
 *Before*, then *after* ``AA = s.cache_read(A, "local", [C])``::
 
@@ -7,10 +7,10 @@
                                         for i in range(8):
                                             C[i] = A.local[i] * 2.0
 
-The copy is a stage of its own, ``A.local``, to be attached where it pays: then it holds just the
-part that is read there. Other readers go on reading the tensor itself. Legal at any time, for
-inlined readers too: what a stage reads has no part in its loops. Of a state of a scan, each step
-copies what it reads.
+The copy is a new stage, ``A.local``. If it is attached at a loop, it holds only the part that is
+read there. Other readers still read the tensor itself. Legal at any time, also for inlined readers,
+since the step does not change their loops. If A is a state of a scan, each step copies the rows
+that it reads.
 In TVM ``cache_read``, in Halide ``Func.in(consumer)``.
 """
 
@@ -48,7 +48,7 @@ def check(
 def require_readers(
     state: State, stage: StageState, tensor: Tensor, readers: tuple[str, ...]
 ) -> None:
-    """Refuse no reader, one given twice, and one that does not read the tensor."""
+    """Refuse an empty list of readers, duplicates, and readers that do not read the tensor."""
     known = [s.name for s in state.stages if tensor in s.op.input_tensors]
     hint = f"the readers are: {', '.join(known)}" if known else f"no stage reads {stage.name}"
     if not readers:
@@ -70,7 +70,7 @@ def apply(
     readers: tuple[str, ...],
     output: int | None = None,
 ) -> tuple[State, Tensor]:
-    """Return the next state and the tensor that the readers read now."""
+    """Return the next state and the copy that the readers read now."""
     tensor = stage.readable[output or 0]
     base = tensor.name if tensor in stage.states else buffer_name(stage, tensor)
     name = unique_name(f"{base}.{scope}", (s.name for s in state.stages))

@@ -1,4 +1,4 @@
-"""Compute a stage in a buffer of its own, and copy the result out.
+"""Compute a stage in a new buffer, and copy the result to the stage's own buffer.
 
 *Before*, then *after* ``CL = s.cache_write(C, "local")``::
 
@@ -9,8 +9,8 @@
                                             C[i] = C.local[i]
 
 The computation moves to the new stage ``C.local`` with fresh data axes and the same reduction
-loops; C becomes the copy, and has plain loops over its axes again. What was attached
-inside C's loops follows the computation.
+loops; C becomes the copy, and has plain loops over its axes again. Stages attached
+inside C's loops are then attached inside the loops of ``C.local``.
 
 The data loops are the dimensions of the new buffer. After splits, fuses and reorders the buffer
 has that layout, padded where a split does not divide; ``compute_inline`` of C then lets its
@@ -110,9 +110,9 @@ class _Layout:
     values: dict[Axis, Expr]
     """The stage's own data axes, in terms of the fresh ones."""
     condition: Expr | None
-    """Where a point of the cache is one of the stage; None when everywhere."""
+    """Condition under which a point of the cache is a point of the stage; None if always."""
     place: tuple[Expr, ...]
-    """Where the cache holds a point of the stage's own axes."""
+    """The indices in the cache of a point of the stage's own axes."""
 
     @staticmethod
     def of(stage: StageState, context: StepContext) -> _Layout:
@@ -136,7 +136,7 @@ class _Layout:
 
 
 def _cache_stage(stage: StageState, cached: ComputeOp, layout: _Layout, scope: str) -> StageState:
-    """Return the new stage: its loops stand in the old order, and reductions stay as they were."""
+    """Return the stage of the cache: its loops have the order and annotations of the old stage."""
     reduced = {axis: path for axis, path in stage.paths.items() if axis.kind == "reduce"}
     names: dict[Axis, str] = {}
     for axis in cached.axis:

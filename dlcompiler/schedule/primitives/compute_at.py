@@ -39,7 +39,7 @@ from dlcompiler.schedule.verdict import Illegal, Pending, Refused, Verdict, answ
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
-    """Refuse outputs, and a loop outside which the stage is read."""
+    """Refuse outputs, and a loop if some reader of the stage is outside it."""
     if stage.group is not None:
         _require_inside(state, stage, stage.group, parent, axis)
     return check_place(state, stage, parent, axis)
@@ -66,7 +66,7 @@ def _require_inside(
 
 
 def check_place(state: State, stage: StageState, parent: str, axis: Any) -> Verdict:
-    """Refuse outputs, and a loop outside which a stage is read; groups are not checked."""
+    """Refuse outputs, and a loop if some reader is outside it; groups are not checked."""
     host = state.stage(parent)
     if stage.is_placeholder:
         return Illegal("structural", f"{stage.name} is an input: it is not computed")

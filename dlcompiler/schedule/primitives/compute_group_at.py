@@ -1,8 +1,8 @@
-"""Compute the stages of a group inside a loop of what reads them.
+"""Compute the stages of a group inside a loop of their reader.
 
-``g.compute_at(s[C], i)`` of a group ``g`` is ``compute_at`` of all its stages that are not attached
-to others of it: `create_group` shows the loop nests. Legal where each of them may be attached
-there, at a loop of no stage of the group.
+``g.compute_at(s[C], i)`` applies ``compute_at`` to all stages of the group ``g`` that are not
+attached inside the group: `create_group` shows the loop nests. It is legal if each of these stages
+may be attached there, and C is not in the group.
 In TVM ``compute_at`` of the stage that ``create_group`` returns.
 """
 
@@ -20,7 +20,7 @@ from dlcompiler.schedule.verdict import Illegal, Pending, Verdict, answering
 
 @answering
 def check(state: State, stage: StageState, *, parent: str, axis: Any) -> Verdict:
-    """Refuse a loop of the group itself, and a loop at which one of its stages is illegal."""
+    """Refuse a loop of the group itself, and a loop that is illegal for one of its stages."""
     group = require_group(stage)
     host = state.stage(parent)
     if is_member(host, group):

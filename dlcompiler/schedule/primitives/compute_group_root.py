@@ -1,7 +1,7 @@
 """Compute the stages of a group in loop nests of their own: undo `compute_group_at`.
 
-``g.compute_root()`` of a group ``g`` is ``compute_root`` of all its stages that are not attached to
-others of it. Always legal.
+``g.compute_root()`` applies ``compute_root`` to all stages of the group ``g`` that are not attached
+inside the group. Always legal.
 In TVM ``compute_root`` of the stage that ``create_group`` returns.
 """
 
@@ -15,7 +15,7 @@ from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 @answering
 def check(state: State, stage: StageState) -> Verdict:
-    """Refuse stages that are in no group."""
+    """Refuse stages without a group."""
     require_group(stage)
     return LEGAL
 

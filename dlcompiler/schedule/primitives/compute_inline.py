@@ -62,7 +62,7 @@ def check(state: State, stage: StageState) -> Verdict:
 
 
 def require_small(state: State, stage: StageState) -> None:
-    """Refuse what would make a reader's expression too large to compile."""
+    """Refuse to inline a stage if a reader's expression would become too large."""
     if stage.is_inlined:
         return
     own = bodies(state)[stage.name]

@@ -9,9 +9,9 @@
     for i in range(8):
         C[i] = Q[i] * Q[i]
 
-The group changes nothing by itself. Its stages may be attached to each other; those that are not
-are computed where the group is, and so are copies that are made of them. Legal where no stage is in
-a group already, or attached at one outside.
+Making a group does not change the program. Its stages may be attached to each other. All other
+stages of the group, and caches that are made of them later, are computed where the group is
+attached. Legal if no stage is in a group already, or attached at a stage outside the group.
 In TVM ``create_group``; Halide moves stages one by one.
 """
 
@@ -35,7 +35,7 @@ def check(
     inputs: tuple[str, ...],
     include_inputs: Any = 0,
 ) -> Verdict:
-    """Refuse inputs that are not on the way, and stages that cannot be moved together."""
+    """Refuse inputs that the outputs do not depend on, and stages that cannot be grouped."""
     if not isinstance(include_inputs, int) or include_inputs not in (0, 1):
         return Illegal("structural", "include_inputs must be 0 or 1", got=repr(include_inputs))
     reached = {item.name for item in between(state, outputs, ())}

@@ -10,9 +10,9 @@ attached at ``i``::
                                                 P[(i + 1) % 2, …] = … of iteration i + 1
                                             C[i] = … P[i % 2, …] …
 
-Legal for a stage between inputs and outputs, at a serial loop that computes nothing of what the
-stage reads. A stage in shared memory needs one barrier in each iteration. The step is pending until
-the stage is computed inside a loop: outside there is no next iteration.
+Legal for a stage between inputs and outputs, at a serial loop that does not compute anything that
+the stage reads. A stage in shared memory needs one barrier in each iteration. The step is pending
+until the stage is computed inside a loop: without a loop there is no next iteration.
 In TVM ``double_buffer``; Halide has ``double_buffer`` beside ``async``.
 """
 

@@ -1,4 +1,4 @@
-"""Run all steps of a scan in one launch: its loop over time stands inside the threads.
+"""Run all steps of a scan in one launch: its loop over time is inside the thread loops.
 
 *Before*, then *after* ``env_threads([te.thread_axis((0, 4), "blockIdx.x"),
 te.thread_axis((0, 32), "threadIdx.x")])``, where loops of the update are bound to the two axes::
@@ -9,11 +9,11 @@ te.thread_axis((0, 32), "threadIdx.x")])``, where loops of the update are bound 
                 S[t + 1, …] = …                        S[t + 1, …] = …
                                                        barrier
 
-A launch for each step waits for all threads of the last one, and has nothing left in their memory.
-In one launch the threads of a block synchronise after each step, and may keep what all steps need:
-stages attached at the loops of the threads are computed once, before the first. Blocks cannot
-synchronise in a launch: legal only where the elements that a block computes depend on each other
-alone (`schedule.scan_blocks`).
+With one launch for each step, a launch waits for all threads of the launch before, whose shared and
+local memory is lost. In one launch, the threads of a block synchronise after each step and keep
+values that all steps need: stages attached at the thread loops are computed once, before the first
+step. Blocks cannot synchronise in a launch. So the step is legal only if each block reads only
+elements that it computed itself (`schedule.inference.scan_blocks`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXAMPLE = "blockIdx.x=4 threadIdx.x=32"
 
 @answering
 def check(state: State, stage: StageState, *, threads: Any) -> Verdict:
-    """Refuse other stages than scans, and threads that no launch has."""
+    """Refuse stages that are not scans, and invalid thread axes."""
     if not is_scan(stage):
         raise Refused(
             Illegal(
@@ -72,7 +72,7 @@ def _wrong(reason: str, threads: Any) -> Illegal:
 
 
 def axes_of(threads: Any) -> list[tuple[ThreadTag, int]]:
-    """Return the thread axes that a text names, with their numbers."""
+    """Return the thread axes in a text, each with its number of threads or blocks."""
     found = [_AXIS.fullmatch(part) for part in str(threads).split()]
     pairs = [(match[1], int(match[2])) for match in found if match]
     if not pairs or len(pairs) < len(found) or not all(t in THREADS and n for t, n in pairs):
@@ -81,7 +81,7 @@ def axes_of(threads: Any) -> list[tuple[ThreadTag, int]]:
 
 
 def text_of(threads: ThreadAxis | str | Iterable[ThreadAxis | str]) -> str:
-    """Return thread axes as the step keeps them: ``"blockIdx.x=4 threadIdx.x=32"``."""
+    """Return thread axes as the text in a step: ``"blockIdx.x=4 threadIdx.x=32"``."""
     if isinstance(threads, ThreadAxis | str):
         threads = [threads]
     return " ".join(
@@ -93,7 +93,7 @@ def text_of(threads: ThreadAxis | str | Iterable[ThreadAxis | str]) -> str:
 def apply(
     state: State, stage: StageState, context: StepContext, *, threads: str
 ) -> tuple[State, tuple[Axis, ...]]:
-    """Return the next state, and the loops of the threads."""
+    """Return the next state and the loops that are bound to the thread axes."""
     paths = dict(stage.paths)
     kinds = dict(stage.kinds)
     axes = []

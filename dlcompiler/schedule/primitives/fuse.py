@@ -6,9 +6,10 @@
         for j in range(4):                  C[i.j.fused // 4, i.j.fused % 4] = …
             C[i, j] = …
 
-Legal for adjacent loops that are all data loops or all reduction loops; they are fused in the
-order of the nest, however they are given. One loop is returned as it is, and no loop gives a new
-outermost one that runs once: code for any number of dimensions may call ``fuse(*axes)``.
+Legal for adjacent loops that are all data loops or all reduction loops. They are fused in the order
+of the nest, whatever the order of the arguments. A single loop is returned unchanged. Without
+arguments, the result is a new outermost loop that runs once. So code for any number of dimensions
+may call ``fuse(*axes)``.
 In TVM and Halide ``fuse``. Unlike classic TVM, a mixture of data and reduction loops is refused.
 """
 
@@ -37,7 +38,7 @@ MAX_NAME = 80
 
 @answering
 def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
-    """Refuse loops that are not neighbours, or not of one kind."""
+    """Refuse loops that are not adjacent, and data loops together with reduction loops."""
     require_loops(stage)
     for axis in axes:
         require_leaf(state, stage, axis)
@@ -67,7 +68,7 @@ def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
 
 
 def _between(stage: StageState, axes: tuple[Axis, ...]) -> tuple[str, ...]:
-    """Return the keys of the loops that stand between those of a call."""
+    """Return the keys of the other loops between the loops to fuse."""
     places = [stage.position(axis) for axis in axes]
     inside = stage.leaves[min(places) : max(places)]
     return tuple(stage.key(leaf) for leaf in inside if not any(leaf is axis for axis in axes))

@@ -5,9 +5,9 @@
     for i in range(8):                  for i in range(8) with auto_unroll_max_step=16:
         …                                   …
 
-``"unroll"`` and ``"vectorize"`` are the primitives of these names. A pragma changes no value:
-unknown ones are refused, and so are those of classic TVM that leave computations out or bring
-foreign code in. In TVM ``pragma``; Halide has none.
+``"unroll"`` and ``"vectorize"`` are the primitives of these names. A pragma must not
+change any value. Unknown pragmas are refused, and also those of classic TVM that leave out
+computations or insert foreign code. In TVM ``pragma``; Halide has none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REFUSED: Mapping[str, str] = {
 def check(
     state: State, stage: StageState, *, axis: Any, pragma_type: Any, pragma_value: Any = None
 ) -> Verdict:
-    """Refuse unknown pragmas, those that change results, and values that are no numbers."""
+    """Refuse unknown pragmas, pragmas that change results, and values that are not numbers."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     name = pragma_type if isinstance(pragma_type, str) else ""

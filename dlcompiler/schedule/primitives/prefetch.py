@@ -9,8 +9,9 @@
                                             for k in range(64):
                                                 C[i] += A[i, k]
 
-A hint changes no value, and is left out where what is read is not a box of known size. Legal on a
-loop of more than one iteration that runs them one after another, for a tensor that is read there.
+A prefetch does not change any value. It is left out if the elements that are read do not form a box
+of known size. Legal for a tensor that is read inside the loop. The loop must have more than one
+iteration, and run them one after another.
 In TVM and Halide ``prefetch``.
 """
 

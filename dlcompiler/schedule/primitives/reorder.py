@@ -6,10 +6,10 @@
         for k in range(16):                 for j in range(4):
             C[j] += A[j, k]                     C[j] += A[j, k]
 
-The loops given take each other's places; all others stay, and so does a single one. Legal for any
-loops of one stage: data iterations are independent, and reductions are commutative; a reducer of
-one's own for which that is found to be wrong keeps the order of its loops. In TVM and Halide
-``reorder``.
+The given loops are permuted among their positions; all other loops stay. A single loop stays where
+it is. Legal for any loops of one stage, since data iterations are independent and reductions are
+commutative. If a user's reducer is found not to be commutative, its loops keep their order.
+In TVM and Halide ``reorder``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 @answering
 def check(state: State, stage: StageState, *, axes: Any) -> Verdict:
-    """Refuse an axis that is not a loop, and one given twice."""
+    """Refuse axes that are not loops, and duplicates."""
     require_loops(stage)
     for axis in axes:
         require_leaf(state, stage, axis)
@@ -59,7 +59,7 @@ def apply(
 
 
 def reorder_stage(stage: StageState, axes: tuple[Axis, ...]) -> StageState:
-    """Return the stage with `axes` permuted among their own places."""
+    """Return the stage with `axes` permuted among their own positions."""
     queue = iter(axes)
     moving = set(axes)
     leaves = tuple(next(queue) if leaf in moving else leaf for leaf in stage.leaves)

@@ -10,17 +10,17 @@
                                         for k.inner.v in range(4):
                                             C += C.rf[k.inner.v]
 
-The loop becomes a data axis of the new stage ``C.rf``, at the place `factor_axis` among its
-dimensions, and may then be vectorized or run in parallel. The other reduction loops move to the
-new stage; C keeps its data loops and combines the partial results over ``k.inner.v``. Where a
-split does not divide, the missing iterations count as the reducer's identity; so do points where
-the condition of the reduction (``where=``) fails. What the reduction starts from (``init=``) stays
-in C, where it enters once.
+The loop becomes a data axis of the new stage ``C.rf``, namely its dimension number `factor_axis`,
+and may then be vectorized or run in parallel. The other reduction loops move to the
+new stage; C keeps its data loops and combines the partial results over ``k.inner.v``. If a
+split does not divide the extent, the missing iterations contribute the reducer's identity, and so
+do points where the condition of the reduction (``where=``) is false. The start value (``init=``)
+stays in C, where it is used once.
 
-The values are combined in another order: floats may be rounded otherwise, within the bounds that
-`verify` allows. Legal on a reduction loop without annotation, unless a reducer of one's own is
-found not to be associative or, where values change places, not commutative, or its identity to
-change what it is combined with (`te.reducer_laws`).
+The values are combined in another order, so floats may be rounded differently, within the bounds
+that `verify` allows. Legal on a reduction loop without annotation. A user's reducer is refused if
+it is found not to be associative, if its identity is found to be wrong, or if values change their
+order and it is found not to be commutative (`te.reducers.laws`).
 In TVM and Halide ``rfactor``.
 """
 
@@ -84,7 +84,7 @@ def check(state: State, stage: StageState, *, axis: Any, factor_axis: Any = 0) -
 
 
 def _require_same_threads(stage: StageState, axis: Axis) -> None:
-    """Refuse loops beside `axis` whose threads are more than the iterations that they become."""
+    """Refuse loops related to `axis` whose number of iterations would change."""
     extents, beside = largest_extents(stage), related(stage.relations, [axis])
     for leaf in stage.leaves:
         if leaf in beside and not is_same(extents[leaf], leaf.extent):
@@ -102,7 +102,7 @@ def _require_same_threads(stage: StageState, axis: Axis) -> None:
 
 
 def require_place(stage: StageState, factor_axis: object) -> None:
-    """Refuse what is not a dimension of the new stage."""
+    """Refuse a `factor_axis` that is not a dimension of the new stage."""
     count = len(stage.op.axis)
     is_number = isinstance(factor_axis, numbers.Integral) and not isinstance(factor_axis, bool)
     if is_number and -(count + 1) <= factor_axis <= count:  # type: ignore[operator]
@@ -178,11 +178,11 @@ class _Parts:
     factor: Axis
     """The data axis that the reduction loop becomes."""
     roots: tuple[Axis, ...]
-    """What is still reduced over: axes that the loop has no part in, and what is beside it."""
+    """The remaining reduction axes: those unrelated to the loop, and loops related to it."""
     reduced: tuple[Axis, ...]
-    """The loops of those, outermost first."""
+    """The loops of these axes, outermost first."""
     touched: frozenset[Axis]
-    """The axes that the loop comes from, and what else comes from those."""
+    """The axes that the loop comes from, and all other axes that come from these."""
     values: dict[Var, Expr]
     """The old axes, in terms of the new ones."""
     conditions: tuple[Expr, ...]
@@ -232,7 +232,7 @@ class _Parts:
         return tuple(IfThenElse(condition, value, identity) for value, identity in pairs)
 
     def stage(self, partial: ComputeOp) -> StageState:
-        """Return the new stage: what the loop has no part in keeps its loops."""
+        """Return the new stage: reduction axes unrelated to the factored loop keep their loops."""
         old = self.origin
         plain = joined(new_stage(partial, partial.name), old)
         kept = tuple(

@@ -6,7 +6,7 @@
     for i in range(8):                  for i in range(8):
         P[i] = …                            P[i] = …
 
-Legal for a stage between inputs and outputs: those are the caller's memory.
+Legal for a stage between inputs and outputs: inputs and outputs are in the caller's memory.
 In TVM ``set_scope``, in Halide ``store_in``.
 """
 

@@ -5,9 +5,9 @@
     if k.inner == 0:                    if k.inner == 3:
         B[i] = B.parts[0]                   B[i] = B.parts[0]
 
-All threads can read the result, and one stores it: the first one without this step. In classic TVM
-all of them store it, and ``s[B].set_store_predicate(tx.var.equal(0))`` requests
-what is the default here. Any other condition would leave elements out, and is refused.
+All threads can read the result, and one thread stores it: by default, the first one. In classic TVM
+all threads store it, and ``s[B].set_store_predicate(tx.var.equal(0))`` requests the default of
+dlcompiler. Conditions of any other form would leave out elements, and are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHOICE = re.compile(r"(threadIdx\.[xyz]) == (\d{1,9})")
 
 @answering
 def check(state: State, stage: StageState, *, predicate: Any) -> Verdict:
-    """Refuse conditions under which some element would not be stored."""
+    """Refuse conditions on threads that do not exist or do not share the reduction."""
     require_loops(stage)
     chosen = _chosen(predicate)
     shared = {stage.kind(leaf): leaf for leaf in reduced_by_threads(stage)}
@@ -73,7 +73,7 @@ def check(state: State, stage: StageState, *, predicate: Any) -> Verdict:
 
 
 def _chosen(predicate: Any) -> Mapping[str, int]:
-    """Return the thread that a condition chooses along each axis."""
+    """Return the thread number that a condition chooses on each thread axis."""
     parts = str(predicate).split(" and ")
     found = [_CHOICE.fullmatch(part) for part in parts]
     if not all(found) or len({match[1] for match in found if match}) < len(parts):
@@ -89,7 +89,7 @@ def _chosen(predicate: Any) -> Mapping[str, int]:
 
 
 def text_of(predicate: Any) -> str:
-    """Return a condition as the step keeps it: ``"threadIdx.x == 0"``; other values as they print.
+    """Return a condition as the text in a step: ``"threadIdx.x == 0"``.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@
                                                 if i.outer*32 + i.inner < 100:
                                                     C[i.outer*32 + i.inner] = …
 
-Always legal on a loop without annotation. A factor beyond the extent is clipped to it, unless a
-loop that derives from that half is bound to threads: several stages can have equal numbers of
-threads then, and a guard skips the iterations beyond the end. A symbol
-(`te.var`) as factor of a loop of known extent is a knob: one kernel for all factors, which each
-call gives, at least 1.
+Always legal on a loop without annotation. A factor above the extent is replaced by the
+extent, unless the new loop, or a loop that comes from it, is bound to threads. Then several stages
+can have the same number of threads, and a guard skips the iterations beyond the end. If the extent
+is known, the factor may be a symbol (`te.var`), called a knob: one kernel serves all factors, and
+each call gives the factor, at least 1.
 In TVM ``split``, in Halide ``split`` with the tail strategy ``GuardWithIf``.
 """
 
@@ -89,7 +89,7 @@ def split_stage(
     factor: Extent | None,
     nparts: Extent | None,
 ) -> tuple[StageState, tuple[Axis, Axis]]:
-    """Return the stage with `axis` split, and (outer, inner)."""
+    """Return the stage with `axis` split, and the pair of new axes (outer, inner)."""
     factor = factor if factor is None else size_of(factor)
     nparts = nparts if nparts is None else size_of(nparts)
     outer_extent, inner_extent = split_extents(axis.extent, factor, nparts)

@@ -5,9 +5,9 @@
     allocate P: float32[4, 6]           allocate P: float32[4, 6] strides [9, 1]
     … P[i, j] …                         … P[i, j] …
 
-The stride of the dimension grows to the next number that is `offset` more than a multiple of
-`factor`. Values and loops stay as they are. Legal for a dimension of a stage between inputs and
-outputs, whose layouts are the caller's.
+The stride of the dimension is increased to the next number of the form ``n*factor + offset``.
+Values and loops stay as they are. Legal for a dimension of a stage between inputs and outputs: the
+layouts of inputs and outputs are the caller's.
 In TVM ``storage_align``, in Halide ``align_storage``.
 """
 
@@ -36,7 +36,7 @@ MAX_ALIGNMENT = 65536
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, factor: Any, offset: Any = 0) -> Verdict:
-    """Refuse inputs, outputs, what is no dimension, and numbers out of range."""
+    """Refuse inputs, outputs, axes that are not dimensions, and numbers out of range."""
     require_own_storage(stage)
     require_expression(stage)
     require_compact(state, stage)

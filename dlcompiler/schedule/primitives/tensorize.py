@@ -8,11 +8,11 @@
                 for j.inner in range(8):
                     C[i, …] += A[i, k]*B[k, …]
 
-Legal where the loops run through a box of known size without conditions, and compute there what the
-intrinsic declares: the same extents, dtypes and expression, whatever the order of the loops. Where
-reduction loops stay outside, the intrinsic's reset takes the place of the initialisation and its
-update that of the loops. Nothing else may be asked of the loops inside: no other kind, no stage
-attached there. In TVM ``tensorize``; Halide has none.
+Legal if the loops run through a box of known size without conditions, and compute what the
+intrinsic declares: the same extents, dtypes and expression, in any order of the loops. If reduction
+loops stay outside, the intrinsic's reset replaces the initialisation, and its update replaces the
+loops. The replaced loops must have no annotations, and no stage may be attached at them.
+In TVM ``tensorize``; Halide has none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dlcompiler.te.intrinsics.library import tensor_intrin
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any, intrin: Any) -> Verdict:
-    """Refuse a second or an unknown intrinsic; the state that follows is checked for the rest."""
+    """Refuse a second or an unknown intrinsic; `tensorized` checks the match in the next state."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     if stage.tensorized is not None:

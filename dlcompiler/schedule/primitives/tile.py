@@ -8,8 +8,8 @@
                                                     for j.inner in range(16):
                                                         C[…] = …
 
-Legal when both splits are, and where loops of a reduction change places, as `reorder` is. In TVM
-and Halide ``tile``.
+Legal if both splits are legal. If reduction loops change their order, the conditions of `reorder`
+also apply. In TVM and Halide ``tile``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 def check(
     state: State, stage: StageState, *, x: Any, y: Any, x_factor: Any, y_factor: Any
 ) -> Verdict:
-    """Refuse what one of the two splits refuses."""
+    """Refuse loops or factors that one of the two splits refuses."""
     for axis in (x, y):
         verdict = split.check(state, stage, axis=axis, factor=1)
         if not verdict:
@@ -48,7 +48,7 @@ def check(
 
 
 def _moves_reduction(stage: StageState, x: Axis, y: Axis) -> bool:
-    """Tell whether the halves of reduction loops change their order."""
+    """Tell whether tiling changes the order of reduction loops."""
     halves = [(leaf, n) for leaf in stage.leaves for n in range(2 if leaf is x or leaf is y else 1)]
     tiled = iter([(x, 0), (y, 0), (x, 1), (y, 1)])
     after = [next(tiled) if leaf is x or leaf is y else (leaf, n) for leaf, n in halves]

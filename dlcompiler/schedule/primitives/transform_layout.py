@@ -11,12 +11,12 @@
             C[i, j] = P[i, j]               for j in range(8):
                                                 C[i, j] = P[j // 4, i, j % 4]
 
-The function says where the element at its indices is kept; each part of each index must be kept
-once. Where a quotient does not divide, the layout is padded. ``te.AXIS_SEPARATOR`` between two of
-them ends a dimension of the memory: flat memory has one, and it is noted at the buffer only,
-``float32[2 | 8, 4]``. The call returns the new axes. Legal for a stage between inputs and outputs,
-whose layouts are the caller's, before its loops are changed. The trace holds the function as text,
-which is read and never executed.
+The function maps the indices of an element to its indices in the new layout. Each part of each
+index must occur once. If a divisor does not divide the extent, the layout is padded.
+``te.AXIS_SEPARATOR`` between two axes separates dimensions of the memory. Flat memory has only one
+dimension, so the separator is only shown at the buffer: ``float32[2 | 8, 4]``. The call returns the
+new axes. Legal for a stage between inputs and outputs (their layouts are the caller's), before its
+loops are changed. The trace holds the function as text, which is parsed and never executed.
 In TVM ``transform_layout``; Halide has ``reorder_storage`` for permutations.
 """
 
@@ -56,7 +56,7 @@ _OF_LOOPS = tuple(item.name for item in fields(StageState) if item.name not in M
 
 @answering
 def check(state: State, stage: StageState, *, index_map: Any) -> Verdict:
-    """Refuse the caller's memory, changed loops, and a map that cannot be inverted."""
+    """Refuse inputs, outputs, stages with changed loops, and maps without an inverse."""
     require_own_storage(stage)
     require_expression(stage)
     require_compact(state, stage)
@@ -137,7 +137,7 @@ def _reading(renamed: dict[Tensor, Tensor], layout: IndexMap) -> Callable[[Node]
 
 
 def _rewritten(item: StageState, read: StageState, rule: Callable[[Node], Node]) -> StageState:
-    """Return a stage that finds its elements in the new layout."""
+    """Return a stage whose reads use the new layout."""
     if not set(read.tensors).intersection(item.op.input_tensors):
         return item
     assert isinstance(item.op, ComputeOp)

@@ -5,8 +5,8 @@
     for i in range(2):                  C[0] = A[0]
         C[i] = A[i]                     C[1] = A[1]
 
-Legal on any loop; the unrolled loops of one nest may repeat its body 1,024 times at most, counted
-where the stage is computed.
+Legal on any loop. The unrolled loops of one nest may repeat its body at most 1,024 times in all,
+with the extents at the place where the stage is computed.
 In TVM and Halide ``unroll``.
 """
 
@@ -29,7 +29,7 @@ from dlcompiler.schedule.verdict import LEGAL, Verdict, answering
 
 @answering
 def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
-    """Refuse a loop with another annotation; `validity` refuses too many copies."""
+    """Refuse a loop with another annotation; `validity` checks the number of copies."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     require_kind(stage, axis, "unrolled")

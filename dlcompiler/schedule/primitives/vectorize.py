@@ -5,7 +5,7 @@
     for j in range(8):                  for j in vectorized(8):
         C[j] = A[j] + B[j]                  C[j] = A[j] + B[j]
 
-Legal on a data loop, one in each nest, with nothing attached inside. On a reduction loop all
+Legal on one data loop of each nest, if no stage is attached inside it. On a reduction loop all
 lanes would update the same element. In TVM and Halide ``vectorize``.
 """
 
@@ -34,7 +34,7 @@ def check(state: State, stage: StageState, *, axis: Any) -> Verdict:
 
 
 def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKind) -> None:
-    """Refuse a loop whose iterations may not run at the same time: a reduction."""
+    """Refuse a reduction loop: its iterations must not run at the same time."""
     require_loops(stage)
     require_leaf(state, stage, axis)
     require_kind(stage, axis, kind)
@@ -66,7 +66,7 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
 
 
 def _alternative(stage: StageState, kind: LoopKind) -> str | None:
-    """Name the data loop that suits: the innermost for vectors, the outermost for threads."""
+    """Return a hint that names a suitable data loop: innermost for vectors, else outermost."""
     if kind in stage.kinds.values():
         return None  # there is such a loop already
     free = [x for x in stage.leaves if x.kind == "data" and stage.kind(x) == "serial"]

@@ -1,1 +1,1 @@
-"""Schedules written down: as JSON documents and as Python code."""
+"""Save schedules as JSON documents and as Python code."""

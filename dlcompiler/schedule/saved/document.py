@@ -1,7 +1,7 @@
-"""Save schedules as JSON or as links: the expression in notation, the states, the cursor.
+"""Save schedules as JSON or as links: expression (in notation), states and cursor.
 
-What is read back is parsed and checked, never evaluated: a text from anywhere can do no more than
-name primitives of this project, whose steps go through the same checks as a user's calls.
+The text is parsed and checked, never evaluated, so texts from unknown sources are safe to read.
+They can only name primitives, whose steps get the same checks as a user's calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Saved:
-    """A schedule with what is needed to show it again."""
+    """A schedule with its function's parameters, name and target, as a document stores them."""
 
     schedule: Schedule
     args: tuple[Tensor, ...]
@@ -62,8 +62,8 @@ def to_data(saved: Saved, *, is_whole: bool = True) -> Json:
     saved
         The schedule, at its state.
     is_whole
-        Whether all states of the history are included, with notes and what is known of each; else
-        only those on the way to the current one, with their names.
+        Whether to include all states of the history with their notes and results (times,
+        verifications); otherwise only the states from the start to the current one, with names.
 
     Returns
     -------
@@ -116,10 +116,10 @@ def to_json(saved: Saved) -> str:
 
 
 def to_link(saved: Saved) -> str:
-    """Return a schedule at its state as the fragment of a link: ``#s=…``.
+    """Return the current state of a schedule as the fragment of a link: ``#s=…``.
 
-    The fragment is the JSON of `to_data`, deflated (RFC 1951), and its CRC-32 in four bytes, the
-    most significant first, together in base64url without padding.
+    The fragment is base64url without padding. It contains the JSON of `to_data`, deflated
+    (RFC 1951), and then the CRC-32 of the JSON in four bytes, the most significant first.
     """
     text = json.dumps(to_data(saved, is_whole=False), separators=(",", ":")).encode()
     packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
@@ -136,7 +136,7 @@ def from_link(text: object) -> Saved:
     Raises
     ------
     DLCompilerError
-        If there is none in it, or it cannot be repeated here.
+        If the link contains no schedule, or a step cannot be repeated.
     """
     if not isinstance(text, str) or FRAGMENT not in text:
         _refuse("read a link", "it holds no schedule", expected=f"…{FRAGMENT}…")
@@ -165,12 +165,12 @@ def from_link(text: object) -> Saved:
 def from_json(text: object) -> Saved:
     """Read a schedule that `to_json` wrote.
 
-    What was known of its states (times, verifications) is not taken over: it was found elsewhere.
+    Times and verifications of its states are not read, because they may be of another machine.
 
     Raises
     ------
     DLCompilerError
-        If the text is none of this version, or a step does not apply.
+        If the text is not valid or of another version, or if a step is illegal.
     """
     if not isinstance(text, str) or len(text) > MAX_BYTES:
         _refuse("read a schedule", "not a text of at most 1 MB", got=type(text).__name__)
@@ -182,7 +182,7 @@ def from_json(text: object) -> Saved:
 
 
 def from_data(data: Any) -> Saved:
-    """Read a schedule from the data of `to_data`; raises a DLCompilerError if it is not such."""
+    """Read a schedule from the data of `to_data`; raise a DLCompilerError for other data."""
     match data:
         case {
             "format": str(FORMAT_), "version": int(version), "name": str(name),
@@ -219,7 +219,7 @@ def _program(data: Json) -> tuple[Schedule, tuple[Tensor, ...]]:
 
 
 def _declared(value: Any, depth: int = 0) -> Any:
-    """Return a declaration with tuples for lists; only numbers and texts may be in it."""
+    """Convert the lists in a declaration to tuples; refuse items that are not integers or texts."""
     if isinstance(value, list) and depth < MAX_DEPTH:
         return tuple(_declared(item, depth + 1) for item in value)
     if not isinstance(value, int | str) or isinstance(value, bool):

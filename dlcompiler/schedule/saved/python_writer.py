@@ -34,11 +34,11 @@ def write_python(
     Parameters
     ----------
     path
-        The first state and those that the steps led to.
+        The nodes from the first state to the last one.
     schedule
         The variable of the schedule.
     variables
-        Those of tensors, and of symbols; by default, tensors are in variables of their names.
+        The variables of tensors and of symbols; by default, tensors have variables of their names.
     """
     return "\n".join(line.text for line in python_lines(path, schedule, variables)) + "\n"
 
@@ -46,7 +46,7 @@ def write_python(
 def python_lines(
     path: Sequence[Node], schedule: str, variables: Mapping[Tensor | Var, str] | None = None
 ) -> list[PythonLine]:
-    """Return the lines of the code of `write_python`, and what each is about."""
+    """Return the lines of `write_python`, each with its step and the axes that it names."""
     return _Writer(path[0], schedule, variables or {}).write(path[1:])
 
 
@@ -70,7 +70,7 @@ class _Writer:
         self.mentioned: dict[Axis, None] = {}
 
     def add(self, text: str, node: Node | None = None) -> None:
-        """Write a line; the axes that were named since the last one stand in it."""
+        """Add a line, together with the axes that were named since the previous line."""
         self.lines.append(PythonLine(text, node, tuple(self.mentioned)))
         self.mentioned.clear()
 
@@ -93,7 +93,7 @@ class _Writer:
         return self.lines
 
     def find(self, stage: StageState, variable: str) -> str:
-        """Return the line that gives a tensor its variable."""
+        """Return the line that assigns the tensor of a stage to a variable."""
         for reader in self.root.readers_of(stage):
             place = reader.op.input_tensors.index(stage.tensor)
             return f"{variable} = {self.tensors[reader.tensor]}.op.input_tensors[{place}]"
@@ -108,7 +108,7 @@ class _Writer:
             self.stage_axes(node.state.stage(node.step.stage))
 
     def result(self, node: Node, call: str) -> None:
-        """Write a call, with variables for what it returns."""
+        """Write a call that assigns its results to variables."""
         assert node.step is not None
         match node.result:
             case None:
@@ -150,7 +150,7 @@ class _Writer:
         return f"{subject}.{method}({', '.join(parts)})"
 
     def grouping(self, state: State, step: Step) -> str:
-        """Return the call that makes a group."""
+        """Return the call of `create_group`."""
         ends = (
             ", ".join(self.handle(state.stage(name)) for name in step.args[end])
             for end in ("outputs", "inputs")
@@ -159,7 +159,7 @@ class _Writer:
         return f"{self.schedule}.create_group({', '.join(f'[{end}]' for end in ends)}{included})"
 
     def argument(self, state: State, step: Step, kind: ParameterKind, name: str) -> list[str]:
-        """Return an argument of a call, which may be several."""
+        """Return the texts of one argument of a call: several for a list of axes."""
         value = step.args[name]
         if name == "tensor":
             return [self.handle(state.stage(value), step.args.get("tensor_output", 0))]
@@ -184,7 +184,7 @@ class _Writer:
         return [f"{name}={value}" if step.primitive == "split" else f"{value}"]
 
     def dataflow(self, state: State, step: Step) -> str:
-        """Return the call of a method of the schedule, which takes a tensor."""
+        """Return the call of a method of the schedule that takes a tensor, such as `rfactor`."""
         if step.primitive == "rfactor":
             tensor = self.handle(state.stage(step.stage))
             place = f", {n}" if (n := step.args.get("factor_axis")) else ""
@@ -205,9 +205,9 @@ class _Writer:
         return f"{self.schedule}[{self.handle(stage)}]"
 
     def handle(self, stage: StageState, output: int = 0) -> str:
-        """Return the variable of a stage's tensor, or of one that it had in another layout.
+        """Return the variable of an output of a stage, perhaps from before a change of its layout.
 
-        The states of a scan count behind its tensors.
+        The states of a scan are numbered after its outputs.
         """
         if output >= len(stage.tensors):
             return self.tensors[stage.readable[output]]
@@ -221,7 +221,7 @@ class _Writer:
         return self.axes[found]
 
     def stage_axes(self, stage: StageState) -> None:
-        """Write the lines that name the axes of a stage; its reduction axes may have names."""
+        """Write the lines that assign the axes of a stage to variables, unless all have one."""
         for attribute, axes in (("axis", stage.op.axis), ("reduce_axis", stage.op.reduce_axis)):
             if all(axis in self.axes for axis in axes):
                 continue
@@ -229,13 +229,13 @@ class _Writer:
             self.add(f"{_targets(names)} = {self.at(stage)}.op.{attribute}")
 
     def bind(self, axis: Axis, stage: str, path: str | None = None) -> str:
-        """Return a new variable for an axis."""
+        """Make a variable for an axis, and return its name."""
         self.axes[axis] = self.variable(path or axis.name, stage)
         self.mentioned[axis] = None
         return self.axes[axis]
 
     def variable(self, name: str, prefix: str = "") -> str:
-        """Return a variable of a name that is not in use, with a prefix or a number if need be."""
+        """Return an unused variable name made from `name`, with a prefix or a number if needed."""
         plain = plain_name(name)
         if prefix and (plain in self.used or not is_free(plain)):
             return variable_name(f"{prefix}_{name}", self.used)
@@ -243,7 +243,7 @@ class _Writer:
 
 
 def _targets(names: Sequence[str]) -> str:
-    """Return variables to assign a tuple to."""
+    """Return the left side of an assignment from a tuple."""
     return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
 
 

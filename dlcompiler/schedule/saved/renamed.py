@@ -1,8 +1,8 @@
 """Rename the stages and axes of a schedule to names that are valid in notation and Python.
 
-A tensor may be called ``data.pad``, and two axes of different extents ``k``; the text of an
-expression has a name of its own for each. Here the expression is read back from its text, and the
-steps are repeated on it: stages and axes are found by their places instead of their names.
+A tensor may be called ``data.pad``, and two axes of different extents may both be called ``k``. The
+notation of the expression has a valid, unique name for each. Here the notation is read back, and
+the steps are repeated on the result. Stages and axes are found by position, not by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dlcompiler.te.notation.line import names_of
 def renamed(
     schedule: Schedule, args: Iterable[Tensor], *, is_whole: bool = False
 ) -> tuple[Schedule, list[Tensor]]:
-    """Return a schedule whose expression is read from the notation of another one's.
+    """Write the expression of a schedule as notation, read it back, and repeat the steps on it.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def renamed(
 
 
 def _read_back(outputs: list[Tensor]) -> dict[Tensor, Tensor]:
-    """Return the tensors that the notation of an expression defines, by those that it is of."""
+    """Write an expression as notation and read it back; map each old tensor to the new one."""
     names = names_of(outputs).tensors
     declarations = te.notation_arguments(*outputs)
     if any(callable(declared) for declared in declarations.values()):
@@ -81,7 +81,7 @@ def tensors_by_name(outputs: Iterable[Tensor]) -> dict[str, Tensor]:
 
 
 def _repeat(twin: Schedule, nodes: Iterable[Node], stages: dict[str, str]) -> dict[str, str]:
-    """Replay the steps to states; return the ids of the new states by those of the old."""
+    """Replay the steps on `twin`; map the ids of the old states to the ids of the new ones."""
     places: dict[str, str] = {}
     names: dict[str, dict[str, str]] = {}
     for node in nodes:
@@ -100,7 +100,7 @@ def _repeat(twin: Schedule, nodes: Iterable[Node], stages: dict[str, str]) -> di
 
 
 def _translated(step: Step, old: State, new: State, stages: Mapping[str, str]) -> Step:
-    """Return a step with the names that its stages and axes have in another schedule."""
+    """Return a step with the names of its stages and axes in the new schedule."""
 
     def path(stage: str, axis: str) -> str:
         place = list(old.stage(stage).paths.values()).index(axis)
@@ -127,7 +127,7 @@ def _translated(step: Step, old: State, new: State, stages: Mapping[str, str]) -
 def _new_stages(
     node: Node, known: Mapping[str, str], state: State, before: State
 ) -> dict[str, str]:
-    """Return the names of the stages that a step made, by those that they have in `node`."""
+    """Map the names in `node` of the stages that a step made to their names in `state`."""
     made = [stage.name for stage in node.state.stages if stage.name not in known]
     own = [stage.name for stage in state.stages if not before.has_stage(stage.name)]
     if len(made) != len(own):

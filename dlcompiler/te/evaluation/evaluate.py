@@ -237,7 +237,7 @@ def _tolerance(target: Tensor, values: Mapping[Any, Array], rounding: Rounding) 
 def _magnitudes(
     target: Tensor, values: Mapping[Any, Array], rounding: Rounding | None = None
 ) -> Array:
-    """Return the magnitudes of a tensor, from the values of all tensors that it depends on."""
+    """Return the magnitudes of a tensor's elements, given the values of all producers."""
     magnitudes: dict[Any, Array] = {}
 
     def domain_of(op: ComputeOp) -> Domain:
@@ -292,7 +292,7 @@ def _compute(
 
 
 def _used(op: Operation) -> frozenset[Tensor]:
-    """Return the tensors that an operation reads, and for a scan also those of its cell."""
+    """Return the tensors that an operation uses; for a scan, also the tensors of its cell."""
     if not isinstance(op, ScanOp):
         return frozenset(op.input_tensors)
     inside = {tensor for each in op.cell for tensor in (*each.outputs, *each.input_tensors)}
@@ -358,7 +358,7 @@ def _targets(outputs: Tensor | Sequence[Tensor], where: str) -> tuple[Tensor, ..
 
 
 def _static(targets: tuple[Tensor, ...], given: Given) -> tuple[tuple[Tensor, ...], Given]:
-    """Return the expression for the shapes given, and the arrays of its inputs."""
+    """Replace symbols by numbers from the shapes of arrays; return the targets and the arrays."""
     symbols = symbols_of(targets)
     if not symbols:
         return targets, given
@@ -378,7 +378,7 @@ def _static(targets: tuple[Tensor, ...], given: Given) -> tuple[tuple[Tensor, ..
 
 
 def _inputs(order: Sequence[Operation], given: Given, name: str) -> dict[Tensor, Array]:
-    """Return the array of each placeholder."""
+    """Return a checked array for each placeholder."""
     where = f"evaluate {name}"
     inputs = [op.output(0) for op in order if isinstance(op, PlaceholderOp)]
     needed = ", ".join(tensor.name for tensor in inputs) or "none"

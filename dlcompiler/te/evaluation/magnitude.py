@@ -123,7 +123,7 @@ class Magnitudes:
         return within_range(magnitude, expr.dtype, self.rounding.error(expr))
 
     def radius(self, expr: Expr, size: Any) -> Any:
-        """Return the bound of the rounding error of an expression with these magnitudes."""
+        """Return the bound of an expression's rounding error: relative error times magnitude."""
         return 0.0 if self.rounding is None else self.rounding.error(expr) * size
 
     def in_float64(self, expr: Expr, mask: Any) -> Any:
@@ -197,12 +197,12 @@ class Magnitudes:
 
 
 def _slopes(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the absolute slopes of a function, for each of its arguments."""
+    """Return the absolute derivative of a function with respect to each of its arguments."""
     return (_SLOPES[name](*values),) if len(values) == 1 else _SLOPES_OF_TWO[name](*values)
 
 
 def _stretched(size: Any, slopes: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """Add slope times magnitude, for each argument, to the absolute value of a function."""
+    """Add, for each argument, slope times magnitude to the absolute value of a function."""
     for slope, own in zip(slopes, sizes, strict=True):
         size = size + np.where(own == 0, 0.0, slope * own)  # a magnitude of 0 has no error
     return size
@@ -224,7 +224,7 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def combined_magnitudes(reducer: Reducer, a: list[Array], b: list[Array]) -> list[Array]:
-    """Return magnitudes of a user's combination, for any choice that it makes."""
+    """Return the magnitudes of a user's combination, whichever side its conditions choose."""
     known = dict(zip((*reducer.lhs, *reducer.rhs), (*a, *b), strict=True))
 
     def of(expr: Expr) -> Any:

@@ -1,4 +1,4 @@
-"""Shrinking of an expression to smaller shapes, for an oracle that is slow."""
+"""Shrinking of an expression to smaller shapes, because the oracle is slow."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _resized(outputs: Sequence[Tensor], change: Change) -> dict[Tensor, Tensor] 
 
 
 def _as_computed(order: Sequence[Operation]) -> Iterator[ComputeOp]:
-    """Yield the operations of `te.compute`; those of a scan's cell from the first step on."""
+    """Yield all compute operations; those of a scan's cell begin at the first step."""
     firsts = {op: scan.first for scan in order if isinstance(scan, ScanOp) for op in scan.cell}
     for op in order:
         if isinstance(op, ComputeOp):

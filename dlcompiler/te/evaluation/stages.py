@@ -32,7 +32,7 @@ Arrays: TypeAlias = list[Array]
 
 @dataclass(frozen=True)
 class Domain:
-    """The functions that compute elements: their values, or the magnitudes of their terms."""
+    """Functions that evaluate elements, as values or as magnitudes."""
 
     element: Callable[[Expr, Block], Any]
     """Values of an expression over a block of the iteration space."""
@@ -109,7 +109,7 @@ def _plain(box: Block, body: Expr, element: Callable[[Expr, Block], Any], domain
 
 
 def _reduction(box: Block, body: Reduce, domain: Domain) -> Array:
-    """Combine the elements block by block, over the reduction axes of each at once."""
+    """Reduce block by block, with one NumPy reduction over the reduction axes of each block."""
     ufunc, dtype = domain.ufunc(body.reducer), domain.storage(body.dtype)
     rank = len(box.axes)
     result = _plain(box, body.start[0], domain.start, domain)
@@ -194,7 +194,7 @@ def _counts(body: Reduce) -> Expr:
 
 
 def _counted_values(body: Reduce) -> tuple[Expr, ...]:
-    """Return the values to combine: the identity where the condition does not hold."""
+    """Return the values to combine, replaced by the identity where the condition is false."""
     if body.condition is None:
         return body.values
     identities = body.reducer.identity_of(body.values)
@@ -240,7 +240,7 @@ def _matrix_product(box: Block, body: Reduce, domain: Domain) -> Array | None:
 def _matrices(
     values: Any, block: Block, batch: list[int], rows: list[int], columns: list[int]
 ) -> Array:
-    """Return values over a block as a stack of matrices; the other dimensions have extent 1."""
+    """Reshape values over a block to a stack of matrices, shape ``(batch, rows, columns)``."""
     kept = [*batch, *rows, *columns]
     shape = [block.extents[n] if n in kept else 1 for n in range(len(block.axes))]
     rest = [n for n in range(len(block.axes)) if n not in kept]
@@ -259,7 +259,7 @@ def _unpack(product: Array, block: Block, order: list[int], rank: int) -> Array:
 
 
 def _multiply(left: Array, right: Array) -> Array | None:
-    """Multiply stacks of matrices; integers exactly, by float64, or None if this is impossible."""
+    """Multiply stacks of matrices; None if integers cannot be multiplied exactly by float64."""
     dtype = left.dtype
     if np.issubdtype(dtype, np.floating):
         product: Array = left @ right

@@ -29,10 +29,10 @@ Counts = Mapping[Var, int]
 
 
 def outside(body: Stmt) -> Iterator[str]:
-    """Yield a text for each access that is certainly outside its buffer.
+    """Yield a description of each access that is certainly outside its buffer.
 
     Only accesses that always happen and whose indices are linear in loop variables are examined:
-    such an index takes its smallest and its largest value. Other accesses are checked when the
+    such an index reaches its smallest and its largest value. Other accesses are checked when the
     program runs (`with_checks`).
 
     Parameters

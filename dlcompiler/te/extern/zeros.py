@@ -1,4 +1,4 @@
-"""Zero fill of buffers that a hybrid script, or loop IR by hand, may read or return unwritten.
+"""Zero fill of buffers with elements that may be read or returned before they are written.
 
 A fill is left out if the statements certainly write each element before they read it::
 
@@ -112,7 +112,7 @@ def _is_stored(buffer: Buffer, body: Stmt) -> bool:
 
 
 def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
-    """Return loops that write 0 to each element; `kind` is that of the outermost."""
+    """Return loops that write 0 to each element; the outermost loop has the kind `kind`."""
     places = [Var(f"d{n}") for n in range(len(buffer.shape))]
     made: Stmt = Store(buffer, tuple(places), const(0, buffer.dtype))
     loops = list(zip(places, buffer.shape, strict=True)) or [(Var("d0"), 1)]
@@ -126,14 +126,14 @@ def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
 
 
 def _first_written(buffer: Buffer, body: Stmt, loops: tuple[For, ...] = ()) -> Indices | None:
-    """Return the indices of the store that writes all of a buffer before anything else uses it.
+    """Return the indices of the store that writes a whole buffer before its first other use.
 
     Parameters
     ----------
     buffer
         The memory.
     body
-        Statements, of which the first to use `buffer` is looked at.
+        Statements; the first one that uses `buffer` is examined.
     loops
         The loops around them.
 

@@ -1,4 +1,4 @@
-"""The adjoint of a tensor, from the reads of its elements, by solving for the points that read."""
+"""The adjoint of a tensor: for each element, find the points that read it, and add them up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Equation = tuple[Expr, Expr]
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """A read of an element, and what it contributes to the adjoint of the tensor."""
+    """A read of an element, and its contribution to the adjoint of the tensor."""
 
     reader: ComputeOp
     load: TensorLoad
@@ -136,14 +136,14 @@ def _part(tensor: Tensor, use: Use, space: Space) -> _Part | None:
 
 
 def _summed(name: str, part: _Part, space: Space) -> Tensor:
-    """Return the stage of a part that is summed over axes."""
+    """Define the stage that sums a part over its reduction axes."""
     condition = all_of(*part.conditions) if part.conditions else None
     body = Reduce(SUM, (part.value,), part.reduced, condition)
     return define_tensors(name, part.axes, (body,), space.where)[0]
 
 
 def _term(name: str, part: _Part, axes: tuple[Axis, ...], space: Space) -> Expr:
-    """Return the contribution as an expression of `axes`; a sum becomes a stage that is read."""
+    """Return a contribution as an expression of `axes`; for a sum, a read of a new stage."""
     if part.reduced:
         return TensorLoad(_summed(name, part, space), tuple(axis.var for axis in axes))
     value = part.value
@@ -157,7 +157,7 @@ def _term(name: str, part: _Part, axes: tuple[Axis, ...], space: Space) -> Expr:
 
 
 def _axes(tensor: Tensor, uses: Sequence[Use], space: Space) -> tuple[Axis, ...]:
-    """Return new axes for an adjoint, named like those of the tensor, or of its first reader."""
+    """Return new axes for an adjoint: those of the prefix, then one for each dimension."""
     names: list[str] = []
     for n in range(tensor.ndim):
         names.append(_unique(_dimension_name(tensor, n, uses), names))
@@ -167,7 +167,7 @@ def _axes(tensor: Tensor, uses: Sequence[Use], space: Space) -> tuple[Axis, ...]
 
 
 def _reduction_axes(free: Mapping[Var, Extent], axes: Sequence[Axis]) -> dict[Var, Axis]:
-    """Return a reduction axis for each free variable, with its name if `axes` do not use it."""
+    """Return a reduction axis for each free variable, named like it unless the name is taken."""
     used = [axis.name for axis in axes]
     result: dict[Var, Axis] = {}
     for var, extent in free.items():

@@ -117,7 +117,7 @@ def adjoints(
 
 
 def _active_nodes(root: Expr, wanted: Collection[TensorHandle]) -> dict[int, Expr]:
-    """Return the nodes between `root` and elements of `wanted`, by id, operands first."""
+    """Return the nodes between `root` and elements of `wanted`, by id; operands come first."""
     active: dict[int, Expr] = {}
     seen: set[int] = set()
 
@@ -137,7 +137,7 @@ def _active_nodes(root: Expr, wanted: Collection[TensorHandle]) -> dict[int, Exp
 
 
 def _operands(node: Expr) -> tuple[Expr, ...]:
-    """Return the operands whose small changes change the value of a node."""
+    """Return the operands with respect to which a node can be differentiated."""
     match node:
         case Binary(_, a, b) | Select(_, a, b) | IfThenElse(_, a, b):
             return a, b
@@ -151,7 +151,7 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 def _parts(
     node: Expr, adjoint: Adjoint, result: Expr, where: str
 ) -> Iterator[tuple[Expr, Adjoint]]:
-    """Yield each operand of a node with its part of the node's adjoint."""
+    """Yield each operand of a node with its adjoint, computed from the node's adjoint."""
     match node:
         case Select(condition, a, b) | IfThenElse(condition, a, b):
             yield from _sides(condition, a, b, adjoint, is_lazy=isinstance(node, IfThenElse))
@@ -193,7 +193,7 @@ def _by_rules(
 
 
 def _sum(parts: Sequence[Adjoint]) -> Adjoint:
-    """Add adjoints of one value, under the conditions of any of them."""
+    """Add several adjoints of one value; the guard of the sum is that any of their guards holds."""
     sums = _grouped(parts)
     while (joined := _with_joined_sides(sums)) is not None:
         sums = _grouped(joined)

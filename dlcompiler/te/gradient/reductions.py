@@ -108,7 +108,7 @@ def _operation(body: Reduce, where: str) -> BinaryOp:
 
 
 def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
-    """Return the operation that a user's reducer amounts to, with the right identity; or None."""
+    """Return the operation that equals a user's reducer with its identity; None if none does."""
     (result,), (identity,) = reducer.results, reducer.identities
     op, *operands = _operands(result)
     if op not in _OPERATIONS or set(operands) != {*reducer.lhs, *reducer.rhs}:
@@ -117,7 +117,7 @@ def _operation_of(reducer: Reducer, dtype: str) -> BinaryOp | None:
 
 
 def _operands(result: Expr) -> tuple[BinaryOp, Expr, Expr] | tuple[None]:
-    """Return the operation of a combination and its operands; a choice may be a max or min."""
+    """Return the operation of a combination and its operands; recognise max and min as choices."""
     match result:
         case Binary(op, a, b):
             return op, a, b
@@ -153,7 +153,7 @@ def _element(stage: Tensor, tensor: Tensor) -> Expr:
 
 
 def _kept(reducer: Reducer) -> Expr | None:
-    """Return the condition under which a reducer takes its left value; None if it is no choice."""
+    """Return the condition under which a reducer keeps its left value; None if it has none."""
     match reducer.results:
         case (Select(condition, x, _) | IfThenElse(condition, x, _),):
             return condition if x is reducer.lhs[0] else Not(condition)
@@ -161,7 +161,7 @@ def _kept(reducer: Reducer) -> Expr | None:
 
 
 def _first(tensor: Tensor, body: Reduce, reducer: Reducer, where: str) -> Tensor:
-    """Return the number of the first point whose value is the maximum or minimum."""
+    """Define the tensor with the number of the first point that has the maximum or minimum."""
     axes, reduced, values = _copied(tensor, body)
     condition = None if body.condition is None else substitute(body.condition, values)
     value = substitute(body.value, values)
@@ -181,7 +181,7 @@ def _first_nan(tensor: Tensor, body: Reduce, where: str) -> Tensor:
 
 
 def _number(axes: Sequence[Axis]) -> Expr:
-    """Return the number of a point of several axes, in their order."""
+    """Return the number of a point when the points of all axes are counted in order."""
     result: Expr = axes[0].var
     for axis in axes[1:]:
         result = binary("add", binary("mul", result, extent_expr(axis.extent)), axis.var)
@@ -189,7 +189,7 @@ def _number(axes: Sequence[Axis]) -> Expr:
 
 
 def _others(tensor: Tensor, body: Reduce, where: str) -> Tensor:
-    """Return, for each value of a product, the product of the other values."""
+    """Define the tensor that holds, for each value of a product, the product of all others."""
     axes, reduced, values = _copied(tensor, body)
     points = [Axis(axis.name, axis.extent, "data") for axis in body.axes]
     is_other = any_of(*(compare("ne", a.var, b.var) for a, b in zip(reduced, points, strict=True)))

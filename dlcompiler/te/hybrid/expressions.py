@@ -81,7 +81,7 @@ class Expressions:
         self.look_up = look_up
 
     def value(self, node: ast.expr) -> Any:  # noqa: C901 - one case per node
-        """Return the value of an expression: a number, loop IR, a tuple (a shape), a text."""
+        """Return the value of an expression: a number, loop IR, a tuple or a text."""
         match node:
             case ast.Constant(value=bool() | int() | float() | str() as value):
                 return value
@@ -158,7 +158,7 @@ class Expressions:
         return value
 
     def whole(self, node: ast.expr) -> Any:
-        """Return the value of a name or of an item of a tuple, ``arrays[2]``; None for others.
+        """Return the value of a name, or of a tuple's item such as ``arrays[2]``; None otherwise.
 
         An item is chosen while the script is parsed, so its number must be known.
         """

@@ -110,7 +110,7 @@ def _unique(name: str, used: set[str], unfit: Iterable[str] = ()) -> str:
 
 
 def _word(body: Reduce) -> str | None:
-    """Return what the notation calls a reduction; None for one of the user's own."""
+    """Return the notation's word for a reduction; None for a user's own reducer."""
     if body.reducer.op is not None:
         return _OF_OPERATION.get(body.reducer.op)
     name = body.reducer.name
@@ -131,7 +131,7 @@ class Line:
     op
         The operation.
     names
-        Names of the whole text.
+        The names of all tensors, symbols and reducers of the text.
     domains
         The domains of the axis names in the text so far; those of this statement are added. An axis
         with another domain gets another name.
@@ -153,7 +153,7 @@ class Line:
         self.of_var: dict[Var, Axis] = {axis.var: axis for axis in self.axes}
 
     def text(self) -> str:
-        """Return the statement."""
+        """Return the text of the statement."""
         bodies = self.op.bodies
         if sum(map(tree_size, bodies)) > MAX_NODES * len(bodies):
             raise ExpressionError(
@@ -279,23 +279,23 @@ class Line:
         )
 
     def function(self, name: str, *args: str) -> tuple[str, int]:
-        """Return a call, and its precedence."""
+        """Return the text of a call, and its precedence."""
         return f"{name}({', '.join(args)})", PRECEDENCE["atom"]
 
     def pair(self, a: Expr, b: Expr, left: int = _CHOICE, right: int = _CHOICE) -> tuple[str, str]:
-        """Return two operands of one dtype; at most one is written as a bare number."""
+        """Return the texts of two operands of one dtype; at most one is a bare number."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self.operand(a, left), self.wrap(b, right, like=a.dtype)
         return self.wrap(a, left, like=b.dtype), self.wrap(b, right, like=a.dtype)
 
     def operand(self, expr: Expr, level: int = _CHOICE) -> str:
-        """Return an operand without a neighbour: a number is written with its dtype."""
+        """Return the text of a single operand; a number is written with its dtype."""
         if isinstance(expr, Const) and expr.dtype != "bool":
             return f"{expr.dtype}({format_number(expr.value)})"
         return self.wrap(expr, level)
 
     def literal(self, expr: Const, like: str | None) -> tuple[str, int]:
-        """Return a number, with its dtype if it would be read back as another beside `like`."""
+        """Return the text of a number, with its dtype if that does not follow from `like`."""
         text = format_number(expr.value)
         try:
             is_read_back = structural_equal(as_expr(expr.value, like), expr)
@@ -306,14 +306,14 @@ class Line:
         return text, PRECEDENCE["unary" if text.startswith("-") else "atom"]
 
     def index(self, expr: Expr) -> str:
-        """Return an index, without the conversion of an integer from a tensor: it is implicit."""
+        """Return the text of an index; the conversion of an integer to an index is left out."""
         match expr:
             case Cast(value, "index") if dtypes.is_int(value.dtype):
                 return self.operand(value)
         return self.value(expr, like="index")
 
     def variable(self, var: Var) -> tuple[str, int]:
-        """Return a symbol or an axis."""
+        """Return the name of a symbol or an axis."""
         if var.is_symbol:
             return self.names.symbols[var], PRECEDENCE["atom"]
         axis = self.of_var[var]

@@ -248,7 +248,7 @@ def _statement_code(line: Line, names: Names, variables: Names) -> str:
 
 
 def _tuple(names: Names, extents: tuple[Extent, ...]) -> str:
-    """Return extents as Python code."""
+    """Return Python code for a tuple of extents."""
     items = []
     for extent in extents:
         text = re.sub(r"\b(min|max)\(", r"te.\1imum(", str(names.extent(extent)))

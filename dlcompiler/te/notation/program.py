@@ -161,7 +161,7 @@ def _extent(lines: list[str], number: int, column: int, text: str) -> int | str:
 
 
 def _parts(text: str) -> list[str]:
-    """Split at commas that stand in no parentheses; a last comma is allowed."""
+    """Split a text at the commas outside parentheses; a comma at the end is allowed."""
     parts, depth = [""], 0
     for character in text:
         depth += {"(": 1, ")": -1}.get(character, 0)

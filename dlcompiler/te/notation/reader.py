@@ -288,7 +288,7 @@ def _domain(
 
 
 def _goes_beyond(domain: Domain, extent: Extent) -> bool:
-    """Tell whether a domain certainly reaches outside; with symbols, the call will check it."""
+    """Tell whether a domain certainly exceeds a dimension; symbols are checked at the call."""
     first, end = domain
     if first == end if isinstance(end, int) else False:
         return False

@@ -111,7 +111,7 @@ def identity_violation(head: Reduce, *, is_ordered: bool = False) -> Violation |
 
 
 def is_regroupable(head: Reduce, *, is_ordered: bool = False) -> bool:
-    """Tell whether values may be combined in groups, in their order; see `grouping_violation`."""
+    """Tell whether values may be combined in groups without a change of order."""
     return not (
         grouping_violation(head, is_ordered=is_ordered)
         or identity_violation(head, is_ordered=is_ordered)

@@ -313,13 +313,13 @@ def _reducer(
 
 
 def _strangers(expr: Expr, known: set[Var]) -> list[str]:
-    """Return the names, sorted, of an expression's tensors and of its variables not in `known`."""
+    """Return the sorted names of an expression's tensors, and of its variables not in `known`."""
     tensors = {node.tensor.name for node in walk(expr) if isinstance(node, TensorLoad)}
     return sorted(tensors | {var.name for var in free_vars(expr) - known})
 
 
 def _tuple(value: Any, dtypes_: tuple[str, ...], where: str) -> tuple[Expr, ...]:
-    """Return what a user's function returned as expressions of the values' dtypes."""
+    """Convert the result of a user's function to expressions of the values' dtypes."""
     items = tuple(value) if isinstance(value, list | tuple) else (value,)
     if len(items) != len(dtypes_):
         raise ExpressionError(
@@ -343,7 +343,7 @@ def _single(reducer: Reducer, expr: Any, axis: Any, where: Any, init: Any) -> Re
 
 
 def _values(exprs: Sequence[Any], name: str) -> tuple[Expr, ...]:
-    """Return the values to reduce as data; refuse conditions, which cannot be added."""
+    """Return the values to reduce, with indices as int32; refuse conditions."""
     values = tuple(map(_as_data, exprs))
     for value in values:
         if dtypes.is_bool(value.dtype):

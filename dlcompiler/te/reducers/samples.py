@@ -229,7 +229,7 @@ class _Points:
         return self.loads[tensor, key]
 
     def _part(self, op: ComputeOp, key: object) -> tuple[Var, ...]:
-        """Return a variable for each result of an earlier stage of the reducer, at one element."""
+        """Return variables for one element of an earlier reduction stage, one for each result."""
         if (op, key) not in self.earlier:
             head = op.bodies[0]
             assert isinstance(head, Reduce)
@@ -316,7 +316,7 @@ def _largest(arrays: Sequence[Array]) -> Array:
 
 
 def _same(left: Partial, right: Partial, slack: Array) -> Array:
-    """Tell for each sample whether all results agree within `slack`; NaN agrees with NaN."""
+    """Tell for each sample whether all results agree within `slack`; NaN equals NaN."""
     same = np.ones(ROWS, bool)
     for a, b in zip(left, right, strict=True):
         equal = np.asarray(a == b)
