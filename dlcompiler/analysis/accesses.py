@@ -55,7 +55,7 @@ Kind: TypeAlias = LoopKind | Literal["lanes"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A loop of the program, or the lanes of a vector statement, which count as one."""
+    """A loop of the program; the lanes of a vector statement also count as a loop."""
 
     var: Var
     extent: Expr
@@ -69,7 +69,7 @@ class Loop:
 
     @property
     def size(self) -> int | None:
-        """Number of iterations, where it is a number; [1]."""
+        """Number of iterations if it is constant, else None; [1]."""
         return int(self.extent.value) if isinstance(self.extent, Const) else None
 
 
@@ -92,7 +92,7 @@ class Access:
 
     @property
     def operation(self) -> str:
-        """What it does, as a verb."""
+        """What the access does, as a verb: "writes" or "reads"."""
         return "writes" if self.is_write else "reads"
 
 
@@ -170,7 +170,7 @@ class _Place:
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Split a conjunction: yield its parts."""
+    """Yield the parts of a conjunction."""
     match condition:
         case Logical("and", a, b) | Not(Logical("or", Not(a), Not(b))):
             yield from conjuncts(a)
@@ -284,7 +284,7 @@ class _Collector:
             self.add(store.buffer, store.indices, True, store, place)
 
     def argument(self, arg: Expr, call: ExternCall, place: _Place) -> None:
-        """Add what a call does with an argument: a region counts as loops over its box."""
+        """Add the accesses of a call argument; a region counts as loops over its box."""
         if not isinstance(arg, Region):
             self.reads(arg, call, place)
             return
@@ -325,7 +325,7 @@ class _Collector:
         )
 
     def reads(self, expr: Expr, statement: Stmt, place: _Place) -> None:
-        """Add the loads below an expression; a choice is a condition on what it guards."""
+        """Add the loads in an expression; those in a branch get its condition."""
         stack = [(expr, place)]
         seen: dict[tuple[int, int], _Place] = {}
         while stack:
@@ -370,7 +370,7 @@ def _operands(expr: Expr) -> Iterable[Expr]:
 
 
 def _in_lane(expr: Expr, place: _Place) -> Expr:
-    """Return the scalar value of a vector expression in one lane: the innermost loop."""
+    """Return the scalar value of a vector expression in the lane of the innermost loop."""
     if dtypes.lanes(expr.dtype) == 1:
         return expr
     lane = place.loops[-1].var

@@ -107,7 +107,7 @@ class EpochCounter:
 
     @contextmanager
     def in_branch(self, branch: If) -> Iterator[None]:
-        """Visit what runs under a condition."""
+        """Visit the statements of a branch."""
         if not self._has_no_barriers and self._inside[id(branch)] is None:
             self.epoch = None
         yield

@@ -44,7 +44,7 @@ class Sweep:
 def covered_box(
     store: Access, shared: Collection[Loop], holds: Collection[Expr], analyzer: Analyzer
 ) -> tuple[Sweep, ...] | None:
-    """Return the box that a store writes while its loops but the `shared` ones run.
+    """Return the box that a store writes while all its loops except the `shared` ones run.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class _Cover:
         return any(var in self.sweeping for p in term.parts for var in self.analyzer.vars_of(p))
 
     def count(self, atom: Expr) -> int | None:
-        """Return n if an atom takes 0 to n-1, whatever the atoms before it take."""
+        """Return n if an atom takes all values 0 to n-1 for any values of the earlier atoms."""
         value, low, high = _digit_of(atom)
         size = self.size(value)
         if size is None:
@@ -132,7 +132,7 @@ class _Cover:
         return high // low
 
     def size(self, value: Expr) -> int | None:
-        """Return n if a value takes 0 to n-1."""
+        """Return n if an expression takes all values from 0 to n-1, else None."""
         if isinstance(value, Var):
             return self.sweeping[value].size if value in self.sweeping else None
         key = atom_key(value)

@@ -172,7 +172,7 @@ def may_write(
 
 
 def _is_before(differences: Sequence[Linear], or_equal: bool) -> Formula:
-    """Return that the first of `differences` that is not 0 is negative, or all are 0."""
+    """Return the formula: the first nonzero difference is negative, or `or_equal` and all are 0."""
     result: Formula = TRUE if or_equal else FALSE
     for difference in reversed(differences):
         less = AtLeast(Linear({}, -1).plus(difference, -1))
@@ -274,7 +274,7 @@ class _DependenceSystem:
         return Witness(first, second, elements[0], {var: values[0][var] for var in self.symbols()})
 
     def is_one_epoch(self, values: Sequence[Mapping[Var, int]]) -> bool:
-        """Tell whether no barrier is between the accesses, for values of the variables."""
+        """Tell whether both accesses are in one barrier epoch for given values of the variables."""
         epochs = self.epochs()
         if epochs is None:
             return False
@@ -282,7 +282,7 @@ class _DependenceSystem:
         return first == second
 
     def at(self, var: Var, side: int, solution: list[int]) -> int:
-        """Return the value of a variable; 0 if no constraint has it."""
+        """Return the value of a variable in a solution; 0 if no constraint contains it."""
         known = self.variables.get((var, side if var in self.varying else FIRST))
         return known.bounds(solution, solution)[0] if known else 0
 
@@ -293,7 +293,7 @@ class _DependenceSystem:
     # -- variables -------------------------------------------------------------------------------
 
     def variable(self, var: Var, side: int) -> Linear:
-        """Return the value of a variable on one side."""
+        """Return the linear form of a variable for one of the two accesses."""
         if side == SECOND and var not in self.varying:
             side = FIRST
         known = self.variables.get((var, side))
@@ -330,7 +330,7 @@ class _DependenceSystem:
     # -- expressions -----------------------------------------------------------------------------
 
     def value(self, expr: Expr, side: int) -> Linear:
-        """Return an index expression on one side."""
+        """Return the linear form of an index expression for one of the two accesses."""
         return self.affine(self.analyzer.affine(expr), side)
 
     def affine(self, affine: Affine, side: int) -> Linear:
@@ -340,7 +340,7 @@ class _DependenceSystem:
         return result
 
     def product(self, parts: tuple[Expr, ...], side: int) -> Linear:
-        """Return the product of atoms."""
+        """Return the linear form of a product of atoms."""
         if len(parts) == 1:
             return self.atom(parts[0], side)
         return self.atom(reduce(lambda a, b: Binary("mul", a, b), parts), side)
@@ -397,7 +397,7 @@ class _DependenceSystem:
         return result
 
     def extremum(self, atom: Expr, sign: int, a: Expr, b: Expr, side: int) -> Linear:
-        """Return the lesser of two values; with `sign` -1 the greater."""
+        """Return the smaller of two values, or with `sign` -1 the greater."""
         result = self.unknown(atom)
         rests = [self.value(x, side).plus(result, -1) for x in (a, b)]
         for rest in rests:
@@ -425,7 +425,7 @@ class _DependenceSystem:
     # -- conditions ------------------------------------------------------------------------------
 
     def condition(self, expr: Expr, side: int, *, negated: bool = False) -> Formula:
-        """Return a condition on one side; one that depends on data counts as true."""
+        """Return a condition for one of the two accesses; a data-dependent one counts as true."""
         match expr:
             case Const(value, _):
                 return TRUE if bool(value) != negated else FALSE

@@ -33,7 +33,7 @@ class Dependence:
     kind: DependenceKind
     loop: Loop
     source: Access
-    """In the earlier iteration."""
+    """The access in the earlier iteration."""
     sink: Access
     distance: int | None
     """Iterations from the source to the sink, where it is always the same; [1]."""
@@ -43,7 +43,7 @@ class Dependence:
 
     @property
     def buffer(self) -> Buffer:
-        """The buffer that both touch."""
+        """The buffer that both accesses touch."""
         return self.source.buffer
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ def carried(
     group
         Accesses to one buffer that the iterations of the loop share.
     analyzer
-        Knows the range of each variable.
+        Holds the range of each variable.
     with_distance
         Also find out whether the distance is always the same.
     """
@@ -116,7 +116,7 @@ def carried(
 
 
 def _distinct(group: Sequence[Access], *, keep_reads: bool) -> list[Access]:
-    """Keep one access of those with equal indices and epoch, if possible a write."""
+    """Keep one of the accesses with equal loops, indices and epoch, a write if possible."""
     kept: dict[object, Access] = {}
     for access in sorted(group, key=lambda access: not access.is_write):
         place = (

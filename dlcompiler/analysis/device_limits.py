@@ -116,7 +116,7 @@ def check_memory(func: PrimFunc, target: Target) -> None:
 
 
 def _outside_threads(stmt: Stmt) -> Iterator[Store]:
-    """Yield what a statement stores outside all loops of threads."""
+    """Yield the stores in a statement that are outside all thread loops."""
     match stmt:
         case For() if is_thread(stmt.kind):
             return
@@ -234,7 +234,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def _most_memory(stmt: Stmt, scope: str) -> tuple[int, tuple[Buffer, ...]]:
-    """Return the largest memory of a scope that is live at one time, and its buffers."""
+    """Return the peak memory of a scope, and the buffers that are live then."""
     parts = [_most_memory(part, scope) for part in children(stmt) if isinstance(part, Stmt)]
     size, buffers = max(parts, default=(0, ()), key=lambda found: found[0])
     if isinstance(stmt, Allocate) and stmt.buffer.scope == scope:

@@ -34,7 +34,7 @@ def addresses(
     reference
         The access.
     shape
-        Of its buffer.
+        Shape of its buffer.
     free
         The variables of the loops that run.
     place
@@ -63,7 +63,7 @@ def addresses(
 def _evaluated(
     reference: Reference, values: Mapping[Var, np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the indices, and where the conditions hold."""
+    """Return the indices at all points, and for each condition a mask of where it holds."""
     if reference.is_affine and reference.is_known:
         indices = [_total(sum_, values) for sum_ in reference.indices if sum_ is not None]
         totals = [(bound, _total(bound.sum, values)) for bound in reference.bounds]

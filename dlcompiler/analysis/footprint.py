@@ -41,7 +41,7 @@ class Footprint:
 
     @property
     def bytes(self) -> int:
-        """Size of the elements; [byte]."""
+        """Size of the touched elements; [byte]."""
         return self.elements * dtypes.bytes_of(self.buffer.dtype)
 
 
@@ -145,19 +145,19 @@ class ProgramFootprint:
         return [nest for nest in self.root.walk() if nest.loop is not None]
 
     def one(self, nest: Nest) -> Footprints:
-        """Return what one iteration touches; of the root: what the program does."""
+        """Return the footprints of one iteration; for the root, those of the whole program."""
         return {buffer: self.one_of(nest, buffer) for buffer in nest.references}
 
     def whole(self, nest: Nest) -> Footprints:
-        """Return what all iterations together touch, each time the loop is run."""
+        """Return the footprints of all iterations together, for one run of the loop."""
         return {buffer: self.whole_of(nest, buffer) for buffer in nest.references}
 
     def one_of(self, nest: Nest, buffer: Buffer) -> Footprint:
-        """Return what one iteration touches of one buffer."""
+        """Return the footprint of one iteration in one buffer."""
         return self._known(nest, buffer, nest.depth)
 
     def whole_of(self, nest: Nest, buffer: Buffer) -> Footprint:
-        """Return what all iterations together touch of one buffer."""
+        """Return the footprint of all iterations together in one buffer."""
         return self._known(nest, buffer, max(nest.depth - 1, 0))
 
     def _known(self, nest: Nest, buffer: Buffer, depth: int) -> Footprint:
@@ -167,7 +167,7 @@ class ProgramFootprint:
         return self._counted[key]
 
     def touched(self, accesses: Mapping[Buffer, list[Reference]], depth: int) -> Footprints:
-        """Return what accesses touch while the loops from `depth` on run, the outer ones fixed."""
+        """Return the footprints of accesses in the loops from `depth` on; outer loops are fixed."""
         return {buffer: self._of_buffer(buffer, a, depth) for buffer, a in accesses.items()}
 
     def _of_buffer(self, buffer: Buffer, items: list[Reference], depth: int) -> Footprint:
@@ -184,7 +184,7 @@ class ProgramFootprint:
         )
 
     def _most(self, buffer: Buffer, items: list[Reference], depth: int) -> tuple[int, int, bool]:
-        """Return the number of elements and lines touched, and whether these are exact."""
+        """Return how many elements and lines are touched, and whether these numbers are exact."""
         shape, analyzer = buffer.static_shape, self.accesses.analyzer
         groups: dict[object, list[Region]] = {}
         for item in items:
@@ -224,13 +224,13 @@ class ProgramFootprint:
 
 
 def _points(item: Reference, depth: int) -> int:
-    """Return how often an access may be elsewhere while the loops from `depth` on run."""
+    """Return an upper bound on the elements that an access touches in the loops from `depth` on."""
     running = item.variables - set(item.fixed(depth))
     return math.prod(item.extents[var] for var in running)
 
 
 def _offsets(item: Reference, depth: int) -> object:
-    """Return how the outer loops move an access: regions that move equally keep their overlap."""
+    """Return the factors of outer loops in the indices; accesses with equal ones move together."""
     outside = item.fixed(depth)
     if not item.is_affine:
         return item
@@ -242,7 +242,7 @@ def _offsets(item: Reference, depth: int) -> object:
 
 
 def _varying(items: Iterable[Reference], groups: Mapping[object, object], depth: int) -> list[Var]:
-    """Return the outer loop variables on whose values the count may depend."""
+    """Return the outer loop variables whose values may change the count."""
     found: dict[Var, None] = {}
     for item in items:
         if len(groups) > 1 or not item.is_affine:
@@ -256,7 +256,7 @@ def _varying(items: Iterable[Reference], groups: Mapping[object, object], depth:
 def _places(
     varying: Sequence[Var], extents: Mapping[Var, int]
 ) -> tuple[Iterator[dict[Var, int]], bool]:
-    """Return points of the outer loops to try, and whether these are all points.
+    """Return iterations of the outer loops to try, and whether these are all iterations.
 
     Middle points come first: iterations at a border often touch less.
     """

@@ -35,7 +35,7 @@ UnfusedIndices = Mapping[Var, tuple[UnfusedIndex, ...]]
 def unfused_indices(
     accesses: Iterable[Access], analyzer: Analyzer
 ) -> dict[Var, tuple[UnfusedIndex, ...]]:
-    """Return the indices that loop variables were fused from, where accesses divide them."""
+    """Return, for each loop variable that accesses divide, the indices it was fused from."""
     extents: dict[Var, int | None] = {}
     weights: dict[Var, set[int]] = {}
     seen: set[int] = set()
@@ -70,7 +70,7 @@ def _add_weights(expr: Expr, analyzer: Analyzer, weights: dict[Var, set[int]]) -
 
 
 def _steps(form: Affine, analyzer: Analyzer) -> Iterator[tuple[Var, Fraction]]:
-    """Yield variables, and by how much each must grow for the form to grow by 1."""
+    """Yield each variable with the increase of it that makes the form grow by 1."""
     for term in form.terms.values():
         for part in term.parts:
             scale = Fraction(1, abs(term.factor))
@@ -86,7 +86,7 @@ def _steps(form: Affine, analyzer: Analyzer) -> Iterator[tuple[Var, Fraction]]:
 
 
 def _unfused(var: Var, weights: set[int], extent: int) -> tuple[UnfusedIndex, ...]:
-    """Return the indices between weights; none if one weight is no multiple of a smaller one."""
+    """Return the indices with these weights; none if a weight is no multiple of a smaller one."""
     inner = sorted(weight for weight in weights if weight != 1 and weight < extent)
     if not inner or inner[0] < 2 or any(b % a for a, b in pairwise(inner)):
         return ()

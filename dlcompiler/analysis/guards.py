@@ -11,7 +11,7 @@ from dlcompiler.ir import Compare, Expr
 
 
 class Guards:
-    """The sums that conditions bound: of ``i*4 + j < 10`` it is ``i*4 + j``."""
+    """The sums that conditions bound: ``i*4 + j < 10`` bounds ``i*4 + j``."""
 
     def __init__(self, conditions: Sequence[Expr], analyzer: Analyzer) -> None:
         self.conditions = conditions
@@ -19,7 +19,7 @@ class Guards:
 
     @cached_property
     def bounds(self) -> list[tuple[Affine, Interval]]:
-        """The sums, without their constants, and their ranges."""
+        """The bounded sums, without their constants, with their ranges."""
         return list(_bounds(self.conditions, self.analyzer))
 
     def narrow(self, part: Affine, plain: Interval) -> Interval:
@@ -44,7 +44,7 @@ class Guards:
 
 
 def _bounds(conditions: Iterable[Expr], analyzer: Analyzer) -> Iterator[tuple[Affine, Interval]]:
-    """Yield the sums that conditions bound, without their constants."""
+    """Yield each sum that a condition bounds, without its constant, with its range."""
     for condition in conditions:
         match condition:
             case Compare("lt" | "le" | "gt" | "ge" as op, a, b) if a.dtype == "index":

@@ -46,7 +46,7 @@ class IndexSet:
 
     @property
     def high(self) -> int:
-        """The largest member; of an empty set, below `low`."""
+        """The largest member; less than `low` if the set is empty."""
         last = self.count if self.bits is None else self.bits.bit_length()
         return self.low + self.step * (last - 1)
 
@@ -69,7 +69,7 @@ class IndexSet:
         return IndexSet(self.low + by, self.step, self.count, self.bits, self.is_exact)
 
     def scaled(self, by: int) -> IndexSet:
-        """Return the members times a number that is not zero."""
+        """Return the set with each member multiplied by a nonzero number."""
         if by < 0:
             return self.scaled(-by).mirrored()
         return IndexSet(self.low * by, self.step * by, self.count, self.bits, self.is_exact)
@@ -82,7 +82,7 @@ class IndexSet:
         return IndexSet(-self.high, self.step, self.count, bits, self.is_exact)
 
     def plus(self, factor: int, extent: int) -> IndexSet:
-        """Return all ``x + factor*n`` of members x and n in [0, extent)."""
+        """Return the set of all ``x + factor*n`` for members x and for n in [0, extent)."""
         if extent <= 0 or not self.count:
             return IndexSet(self.low, 1, 0, None, self.is_exact)
         if extent == 1 or factor == 0:
@@ -103,7 +103,7 @@ class IndexSet:
         return IndexSet(self.low, step, bits.bit_count(), bits, self.is_exact).normal()
 
     def _progression(self, factor: int, extent: int) -> IndexSet | None:
-        """Return the sums where they are a progression again."""
+        """Return the result of `plus` if it is an arithmetic progression, else None."""
         step, count = self.step, self.count
         if count == 1:
             return IndexSet(self.low, factor, extent, None, self.is_exact)
@@ -116,7 +116,7 @@ class IndexSet:
         return None
 
     def plus_set(self, other: IndexSet) -> IndexSet:
-        """Return all sums of a member of each."""
+        """Return the set of all sums of a member of this set and a member of the other."""
         for a, b in ((self, other), (other, self)):
             if b.bits is None:
                 sums = a.shifted(b.low).plus(b.step, b.count)
@@ -163,7 +163,7 @@ class IndexSet:
         return IndexSet(low, self.step, self.count, bits, self.is_exact)
 
     def union(self, other: IndexSet) -> IndexSet:
-        """Return the members of either."""
+        """Return the union of two sets."""
         if not self.count or not other.count:
             return self if self.count else other
         if self.contains(other) or other.contains(self):
@@ -181,7 +181,7 @@ class IndexSet:
         return IndexSet(low, step, bits.bit_count(), bits, exact).normal()
 
     def common(self, other: IndexSet) -> IndexSet:
-        """Return the members of both."""
+        """Return the intersection of two sets."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         a, b = self.clipped(low, high), other.clipped(low, high)
         if not a.count or not b.count:
@@ -208,7 +208,7 @@ class IndexSet:
         )
 
     def blocks(self, size: int) -> int:
-        """Return into how many of the ranges ``[size*n, size*n + size)`` the members fall."""
+        """Return how many of the ranges ``[size*n, size*n + size)`` contain a member."""
         if not self.count:
             return 0
         if self.bits is None:
@@ -225,7 +225,7 @@ class IndexSet:
         return (bits & IndexSet(0, size, number)._bits_by(1)).bit_count()
 
     def _bits_by(self, step: int) -> int:
-        """Return the members as bits, one for each multiple of `step` from the first on."""
+        """Return the members as bits: bit k stands for ``low + k*step``."""
         width = self.step // step
         if self.bits is None:
             bits, done = 1, 1
@@ -241,5 +241,5 @@ class IndexSet:
 
 
 def _spread(bits: int, width: int) -> int:
-    """Return the bits with `width` - 1 zeros between each and the next."""
+    """Return `bits` with `width` - 1 zeros inserted between neighbouring bits."""
     return int(("0" * (width - 1)).join(format(bits, "b")), 2)

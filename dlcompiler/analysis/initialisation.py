@@ -46,7 +46,7 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class BufferVerdict:
-    """Whether what a load reads is written before; without a load, whether an output is."""
+    """The verdict whether a load reads only written elements, or an output is fully written."""
 
     buffer: Buffer
     read: Access | None
@@ -71,7 +71,7 @@ class BufferVerdict:
 
 @dataclass(frozen=True, slots=True)
 class InitialisationReport:
-    """The verdicts on all outputs, and on all loads of what the program itself writes."""
+    """The verdicts on all outputs, and on all loads from buffers that the program writes."""
 
     name: str
     verdicts: tuple[BufferVerdict, ...]
@@ -83,7 +83,7 @@ class InitialisationReport:
 
     @property
     def violations(self) -> tuple[BufferVerdict, ...]:
-        """The loads and outputs of which an element is shown not to be written."""
+        """The loads and outputs with an element that is shown not to be written."""
         return tuple(v for v in self.verdicts if v.status == "violated")
 
     def __str__(self) -> str:
@@ -204,14 +204,14 @@ class _Checker:
         )
 
     def has_barrier(self, store: Access, read: Access) -> bool:
-        """Tell whether all threads pass a barrier between a store and a later load, each time."""
+        """Tell whether all threads always pass a barrier between a store and a later load."""
         if store.epoch is None or read.epoch is None:
             return False
         passed = self.analyzer.affine(read.epoch).plus(self.analyzer.affine(store.epoch), -1)
         return self.analyzer.bounds(passed).low > 0
 
     def points(self, read: Access) -> Iterator[dict[Loop, int]]:
-        """Yield points of the loops around a load: all of few, else corners."""
+        """Yield points of the loops around a load: all if there are few, else corners."""
         sizes = [loop.size for loop in read.loops]
         if any(size is None for size in sizes):
             return
@@ -227,7 +227,7 @@ def _is_outside(element: Sequence[int], buffer: Buffer) -> bool:
 
 
 def _corners(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the points of a small box; of a large one corners, and points beside them."""
+    """Yield all points of a small box, or some corners of a large box."""
     last, first = tuple(size - 1 for size in sizes), tuple(0 for _ in sizes)
     if math.prod(sizes) == 0:
         return

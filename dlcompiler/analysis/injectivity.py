@@ -69,7 +69,7 @@ Ends: TypeAlias = tuple[Affine, Affine]
 
 
 def _is_within(ends: Ends, width: Affine, analyzer: Analyzer) -> bool:
-    """Tell whether all values between `ends` differ by less than `width`."""
+    """Tell whether the two `ends` provably differ by less than `width`."""
     return analyzer.decide("lt", ends[1].plus(ends[0], -1).plus(width, -1)) is True
 
 
@@ -81,7 +81,7 @@ def _hull(a: Ends, b: Ends) -> Ends | None:
 
 
 def is_injective(loop: Loop, accesses: Sequence[Access], analyzer: Analyzer) -> bool:
-    """Tell whether each element is provably touched in one iteration of a loop only.
+    """Tell whether each element is provably touched in only one iteration of a loop.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class _Digit:
 
 
 class _Reader:
-    """The search for the inverses of one access, by its indices."""
+    """The search for inverses in the indices of one access."""
 
     def __init__(self, search: _InverseSearch, access: Access) -> None:
         self.search = search
@@ -177,14 +177,14 @@ class _Reader:
         self.guards = Guards(access.conditions, search.analyzer)
 
     def read(self) -> set[Inverse]:
-        """Return the ways to compute the iteration."""
+        """Return the inverses that the indices of the access provide."""
         for number, index in enumerate(self.access.indices):
             if self.search.loop.var in self.analyzer.vars_of(index):
                 self.number(self.analyzer.affine(index), ("index", number))
         return self.found
 
     def number(self, number: Affine, inverse: Inverse) -> None:
-        """Take apart a number whose value an inverse computes."""
+        """Find the digits of a number whose value an inverse computes."""
         invariant, varying = self.sorted_terms(number)
         base = (*inverse, invariant)
         analyzer = self.analyzer.where_running(number)
@@ -225,7 +225,7 @@ class _Reader:
         return frozenset(invariant), sorted(varying.values(), key=_Place.rank, reverse=True)
 
     def ends(self, part: Affine, below: Affine | None, analyzer: Analyzer) -> Ends | None:
-        """Return the ends of a sum, by the conditions of the access where they are needed."""
+        """Return the least and greatest value of a sum, using the access's conditions if needed."""
         if not part.terms:
             return (part, part)
         bounds = self.analyzer.bounds(part)
@@ -239,7 +239,7 @@ class _Reader:
         return None if least is None or most is None else (least, most)
 
     def known(self, atom: Expr, inverse: Inverse) -> None:
-        """Note that an atom can be computed, and what follows from that."""
+        """Record that an inverse computes an atom, and derive which numbers this determines."""
         if atom is self.search.loop.var:
             self.found.add(inverse)
             return
@@ -254,7 +254,7 @@ class _Reader:
                     self.number(self.analyzer.affine(whole), join)
 
     def scaled_digits(self, value: Expr) -> Iterator[_Digit]:
-        """Yield the digits of a value x that are those of a quotient of it.
+        """Yield the digits of a value x that follow from known digits of a quotient of x.
 
         With x = 16*o + i and i in [0, 16), the simplifier writes ``x // 90000`` as ``o // 5625``.
         """
@@ -279,7 +279,7 @@ class _Reader:
         return 0
 
     def invariant_part(self, value: Expr) -> tuple[int, Hashable] | None:
-        """Return an n and a loop-invariant ``value // n``; None if there is none."""
+        """Return n and a key of ``value // n`` if this is loop-invariant; None if no n is found."""
         form = self.analyzer.affine(value)
         terms = {k: t for k, t in form.terms.items() if all(map(self.search.is_invariant, t.parts))}
         if not terms:
@@ -290,14 +290,14 @@ class _Reader:
         return size, frozenset((key, term.factor) for key, term in terms.items())
 
     def is_rest(self, part: Affine, divisor: int) -> bool:
-        """Tell whether a sum lies in [0, divisor), by the conditions of the access if need be."""
+        """Tell whether a sum lies in [0, divisor), using the access's conditions if needed."""
         bounds = self.analyzer.bounds(part)
         if not 0 <= bounds.low <= bounds.high < divisor:
             bounds = self.guards.narrow(part, bounds)
         return 0 <= bounds.low <= bounds.high < divisor
 
     def join(self, value: Expr, digits: list[_Digit]) -> Inverse | None:
-        """Return the inverse of a value all of whose digits are known; None if one is missing."""
+        """Return the inverse that joins all digits of a value; None if a digit is missing."""
         by_low = {digit.low: digit for digit in digits}
         chain: list[_Digit] = []
         low = _key(ONE)
@@ -356,7 +356,7 @@ class _Place:
         return _Place(self.key, self.atom, self.weight.plus(weight), (*self.terms, item))
 
     def rank(self) -> tuple[int, int]:
-        """Return what orders weights: the degree, then the size."""
+        """Return the sort key of the weight: its degree, then its size."""
         sizes = (abs(term.factor) for term in self.weight.terms.values())
         return self.weight.degree, max(sizes, default=abs(self.weight.constant))
 
@@ -368,7 +368,7 @@ class _Place:
 
 
 def _divisor(modulus: Affine | None, weight: Affine) -> Affine:
-    """Return what divides all weights so far; 1 when nothing better is known."""
+    """Return a common divisor of all weights so far; 1 if no other is known."""
     if modulus is None:
         return weight if not weight.is_constant else Affine.of_constant(abs(weight.constant))
     if modulus.is_constant and weight.is_constant:
@@ -379,7 +379,7 @@ def _divisor(modulus: Affine | None, weight: Affine) -> Affine:
 
 
 def _key(affine: Affine | None) -> Hashable:
-    """Return a value that is equal for equal sums."""
+    """Return a hashable key; equal sums have equal keys."""
     if affine is None or affine.is_constant:
         return affine and affine.constant
     return frozenset((k, term.factor) for k, term in affine.terms.items()), affine.constant

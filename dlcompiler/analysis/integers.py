@@ -166,7 +166,7 @@ class System:
         return OutOfBudget()
 
     def _readers(self, rules: Sequence[_Rule]) -> list[list[int]]:
-        """Return for each variable which rules look at its bounds, by their number."""
+        """Return, for each variable, the numbers of the rules that read its bounds."""
         readers: list[list[int]] = [[] for _ in self.low]
         for number, rule in enumerate(rules):
             for variable in _read_by(rule):
@@ -174,7 +174,7 @@ class System:
         return readers
 
     def _consequences(self) -> Iterator[AtLeast | Zero]:
-        """Yield constraints without the variables of huge ranges that equations determine.
+        """Yield constraints in which equations eliminate variables of huge ranges.
 
         Bound propagation alone would converge too slowly: each round on ``x == n`` and ``x < n``
         moves a bound only by one.
@@ -211,7 +211,7 @@ class System:
 
 
 def _halves(low: list[int], high: list[int], variable: int) -> tuple[Box, Box]:
-    """Split a box; where a range is huge, its numbers near 0 from the others."""
+    """Split the range of a variable: in the middle, or near 0 if the range is huge."""
     least, most = low[variable], high[variable]
     middle = least + (most - least) // 2
     if most - least >= HUGE:
@@ -233,7 +233,7 @@ def _propagate(
     low: list[int],
     high: list[int],
 ) -> None:
-    """Narrow a box by its rules until none changes anything.
+    """Narrow a box by its rules until no rule changes a bound.
 
     Only rules that are `pending` are applied: a rule reads nothing but the bounds of its variables,
     so it changes nothing until one of these has changed. After `MAX_SWEEPS`, some may be left.
@@ -255,7 +255,7 @@ def _propagate(
 
 
 def _read_by(rule: _Rule) -> set[int]:
-    """Return the variables whose bounds a rule looks at."""
+    """Return the variables whose bounds a rule reads."""
     if isinstance(rule, Function):
         return {rule.result}.union(*(argument.terms for argument in rule.arguments))
     return set(rule.linear.terms)
@@ -280,7 +280,7 @@ def _tighten(constraint: AtLeast | Zero, low: list[int], high: list[int]) -> lis
 def _raise_bounds(
     linear: Linear, sign: int, most: int, low: list[int], high: list[int]
 ) -> list[int]:
-    """Use ``sign * linear >= 0``, of which `most` is the greatest value."""
+    """Narrow bounds by ``sign * linear >= 0``, whose left side is at most `most`."""
     changed = []
     for variable, own in linear.terms.items():
         factor = sign * own
@@ -308,7 +308,7 @@ def _check_divisor(linear: Linear, low: list[int], high: list[int]) -> None:
 
 
 def _apply(function: Function, low: list[int], high: list[int]) -> list[int]:
-    """Give the result of a function whose arguments are numbers; return it if that is new."""
+    """Evaluate a function whose arguments are numbers; return its result variable if it changed."""
     values = []
     for argument in function.arguments:
         least, most = argument.bounds(low, high)
@@ -324,7 +324,7 @@ def _apply(function: Function, low: list[int], high: list[int]) -> list[int]:
 
 
 def _truth(formula: Formula, low: list[int], high: list[int]) -> bool | None:
-    """Tell whether a formula holds in all of a box, in none of it, or (None) it depends."""
+    """Return True if a formula holds in a whole box, False if nowhere in it, None if undecided."""
     match formula:
         case AtLeast(linear):
             least, most = linear.bounds(low, high)

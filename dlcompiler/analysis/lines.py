@@ -24,7 +24,7 @@ def lines_of(region: Region, buffer: Buffer, moved_by: int, line_bytes: int = 64
     buffer
         The buffer; its first element begins a line.
     moved_by
-        The region may also lie any multiple of that many elements further on; 0: it stays.
+        The region may be shifted by any multiple of this many elements; 0: it is not shifted.
     line_bytes
         Size of a line; [byte].
 
@@ -53,7 +53,7 @@ def lines_of(region: Region, buffer: Buffer, moved_by: int, line_bytes: int = 64
 
 
 def lines_of_all(buffer: Buffer, line_bytes: int) -> int:
-    """Return the number of lines of a buffer whose first element begins a line."""
+    """Return the number of cache lines of a whole buffer whose first element begins a line."""
     at = zip(buffer.static_shape, buffer.static_strides, strict=True)
     last = sum(max(extent - 1, 0) * stride for extent, stride in at)
     return -(-(last + 1) * dtypes.bytes_of(buffer.dtype) // line_bytes)
@@ -62,7 +62,7 @@ def lines_of_all(buffer: Buffer, line_bytes: int) -> int:
 def _rows(
     sets: Sequence[IndexSet], shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[tuple[IndexSet, int]], IndexSet]:
-    """Return the outer sets with their strides, and the addresses of a contiguous piece."""
+    """Return the outer sets with their strides, and the addresses within a contiguous row."""
     inner, length = IndexSet.single(0), 1
     left = list(zip(sets, shape, strides, strict=True))
     while left:

@@ -79,7 +79,7 @@ def _count(footprint: ProgramFootprint, item: Reference) -> StoreCount:
 
 
 def _operations(value: Expr) -> dict[tuple[Expr, ...], int]:
-    """Return the number of operations of an expression, by the conditions under which they are."""
+    """Return the number of operations in an expression for each set of conditions around them."""
     found: dict[tuple[Expr, ...], int] = {(): 0}
     seen: set[tuple[int, tuple[Expr, ...]]] = set()
     stack: list[tuple[Expr, tuple[Expr, ...]]] = [(value, ())]
@@ -104,7 +104,7 @@ def _is_data(expr: Expr) -> bool:
 
 
 def solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int, bool]:
-    """Return how many iterations are within bounds, and whether that is exact."""
+    """Return how many iterations satisfy all bounds, and whether this number is exact."""
     if 0 in extents.values():
         return 0, True
     total, exact = 1, True
@@ -121,7 +121,7 @@ def solutions(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> tuple[int,
 
 
 def _tied(bounds: Sequence[Bound]) -> list[list[Bound]]:
-    """Return bounds in groups that share no variable."""
+    """Group bounds so that different groups share no variable."""
     groups: list[list[Bound]] = []
     for bound in bounds:
         mine = [g for g in groups if any(b.sum.factors.keys() & bound.sum.factors for b in g)]
@@ -152,7 +152,7 @@ def _of_group(bounds: Sequence[Bound], extents: Mapping[Var, int]) -> int | None
 
 
 def _distributed(bound: Bound, extents: Mapping[Var, int]) -> int:
-    """Count the solutions of ``low <= sum <= high`` by how many ways lead to each sum."""
+    """Count the solutions of ``low <= sum <= high`` from the number of ways to get each sum."""
     many = math.prod(extents.values()) >= LARGEST
     ways, low = np.ones(1, object if many else np.int64), 0
     for var, factor in bound.sum.factors.items():

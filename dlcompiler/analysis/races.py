@@ -88,7 +88,7 @@ class RaceReport:
 
     @property
     def violations(self) -> tuple[LoopVerdict, ...]:
-        """The loops of which two iterations are shown to conflict."""
+        """The loops with two iterations that are shown to conflict."""
         return tuple(v for v in self.verdicts if v.status == "violated")
 
     @property

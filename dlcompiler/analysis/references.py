@@ -22,7 +22,7 @@ class Sum:
     constant: int
 
     def at(self, values: Mapping[Var, int]) -> int:
-        """Return the constant and what the variables that have a value add to it."""
+        """Return the constant plus the terms of the variables in `values`."""
         return self.constant + sum(
             factor * values[var] for var, factor in self.factors.items() if var in values
         )
@@ -30,7 +30,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A condition as bounds: `sum` without its constant stays between two ends."""
+    """A condition as bounds: `sum` without its constant is between `low` and `high`."""
 
     sum: Sum
     low: float
@@ -43,7 +43,7 @@ class Reference:
 
     access: Access
     extents: Mapping[Var, int]
-    """Of the loops around it; of a fused loop, of the indices that it was fused from."""
+    """Extents of the loops around it; for a fused loop, those of the indices it was fused from."""
     unfused: UnfusedIndices
     """The indices of the fused loops."""
     indices: tuple[Sum | None, ...]
@@ -56,7 +56,7 @@ class Reference:
 
     @property
     def place(self) -> Hashable:
-        """What is equal for accesses with the same indices of one buffer."""
+        """A key that is equal for accesses to one buffer with the same indices."""
         return self.access.buffer, tuple(
             structural_key(index) if sum_ is None else (*sum_.factors.items(), sum_.constant)
             for sum_, index in zip(self.indices, self.access.indices, strict=True)
@@ -64,7 +64,7 @@ class Reference:
 
     @property
     def signature(self) -> Hashable:
-        """What is equal only for accesses of the same elements at the same time."""
+        """A key that is equal only for accesses to the same elements under the same conditions."""
         conditions = () if self.is_known else tuple(map(structural_key, self.access.conditions))
         bounds = ((*bound.sum.factors.items(), bound.low, bound.high) for bound in self.bounds)
         return self.place, conditions, *bounds
@@ -82,7 +82,7 @@ class Reference:
         ]  # fmt: skip
 
     def innermost(self, var: Var) -> Var:
-        """Return the innermost index that a loop variable was fused from; else the variable."""
+        """Return the innermost index that a variable was fused from, or the variable itself."""
         return self.unfused[var][0].var if var in self.unfused else var
 
 
@@ -107,7 +107,7 @@ class Reader:
         return found & self.unfused.keys()
 
     def read(self, access: Access) -> Reference | None:
-        """Return an access as sums, or None if a loop around it has no number of iterations."""
+        """Return an access as sums, or None if a loop around it has an unbounded extent."""
         extents: dict[Var, int] = {}
         bounds: list[Bound] = []
         is_known = True
@@ -142,7 +142,7 @@ class Reader:
         )  # fmt: skip
 
     def sum(self, form: Affine, extents: Mapping[Var, int]) -> Sum | None:
-        """Return an affine form as a sum of the variables that have an extent, if it is one."""
+        """Return an affine form as a sum of variables with extents; None if it is not one."""
         factors: dict[Var, int] = {}
         constant = form.constant
         for term in form.terms.values():
@@ -192,9 +192,9 @@ def _comparisons(condition: Expr) -> Iterator[tuple[str, Expr, Expr]]:
 
 
 def _bound(op: str, sum_: Sum) -> Bound:
-    """Return what ``sum op 0`` says of the sum divided by the common factor of its terms.
+    """Return ``sum op 0`` as bounds on the sum divided by the common factor of its terms.
 
-    Its first factor is positive, so that equal sums are found equal.
+    The first factor is made positive, so that equal sums compare equal.
     """
     edge: float = -sum_.constant
     low, high = {
@@ -212,7 +212,7 @@ def _bound(op: str, sum_: Sum) -> Bound:
 
 
 def _divided(op: str, sum_: Sum, divisor: int, extents: Mapping[Var, int]) -> Sum | None:
-    """Return a quotient or a remainder where the terms are multiples of it, or fit below it."""
+    """Return a quotient or a remainder of a sum as a sum; None if it is not one."""
     whole = {var: factor for var, factor in sum_.factors.items() if factor % divisor == 0}
     rest = {var: factor for var, factor in sum_.factors.items() if factor % divisor}
     constant = sum_.constant % divisor
@@ -228,7 +228,7 @@ def _divided(op: str, sum_: Sum, divisor: int, extents: Mapping[Var, int]) -> Su
 
 
 def merged(bounds: Iterable[Bound]) -> list[Bound]:
-    """Return bounds, those on equal sums as one."""
+    """Return bounds after combining those on equal sums into one."""
     found: dict[tuple[tuple[Var, int], ...], Bound] = {}
     for bound in bounds:
         key = tuple(bound.sum.factors.items())

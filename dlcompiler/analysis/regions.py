@@ -21,11 +21,11 @@ MOST_INCLUDED = 8
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A product of sets, one for each dimension; or one set of addresses in the whole buffer."""
+    """Elements of a buffer: a product of index sets, one per dimension, or one set of addresses."""
 
     sets: tuple[IndexSet, ...]
     is_flat: bool = False
-    """Whether the one set is of row-major addresses."""
+    """Whether `sets` is one set of row-major addresses."""
     is_exact: bool = True
 
     @property
@@ -50,7 +50,7 @@ EMPTY = Region((IndexSet(0, 1, 0),), True)
 
 
 def flattened(sets: Iterable[IndexSet], strides: Iterable[int]) -> IndexSet:
-    """Return the addresses of a product of sets; [element]."""
+    """Return the set of row-major addresses [element] of a product of index sets."""
     whole = IndexSet.single(0)
     # The innermost first: contiguous rows stay progressions.
     for item, stride in reversed(list(zip(sets, strides, strict=True))):
@@ -66,7 +66,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 
 def region(reference: Reference, depth: int, values: Values | None, analyzer: Analyzer) -> Region:
-    """Return what an access touches while the loops from `depth` on run.
+    """Return the region that an access touches while the loops from `depth` on run.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _box(reference: Reference, shape: Sequence[int], analyzer: Analyzer) -> Regi
 
 
 def _inside(bound: Bound, free: Set[Var], reference: Reference, place: Values | None) -> Bound:
-    """Return a bound on the sum of the free variables."""
+    """Return a bound on the free variables alone, from a bound on free and fixed variables."""
     inner = {var: factor for var, factor in bound.sum.factors.items() if var in free}
     low = high = 0
     for var, factor in bound.sum.factors.items():
@@ -133,16 +133,16 @@ def _free(index: Sum, free: Set[Var], place: Values) -> Sum:
 def product(
     sums: Sequence[Sum], bounds: Sequence[Bound], extents: Mapping[Var, int]
 ) -> tuple[IndexSet, ...] | None:
-    """Return the values of each index where they are independent of each other, else None.
+    """Return the set of values of each index, or None if the indices depend on each other.
 
     Parameters
     ----------
     sums
         The indices, of free variables only.
     bounds
-        What the free variables stay in.
+        Bounds on the free variables.
     extents
-        Of the loops.
+        Extents of the loops.
     """
     owner: dict[Var, int] = {}
     for number, sum_ in enumerate(sums):
@@ -171,8 +171,8 @@ def _without_hidden(
 ) -> tuple[dict[Var, int], float, float] | None:
     """Return the bounds that a condition puts on the variables of an index.
 
-    The others are free to take any value: some of them has to fit. None where the values of these
-    have gaps, or where two bounds are about one of them.
+    The other variables may take any value that satisfies the condition. None if their values
+    have gaps, or if two bounds contain the same one of them.
     """
     own = {var: factor for var, factor in bound.sum.factors.items() if var in owner}
     others = {var: factor for var, factor in bound.sum.factors.items() if var not in owner}
@@ -198,9 +198,9 @@ def _sum_of(factors: Mapping[Var, int], extents: Mapping[Var, int]) -> IndexSet:
 def _values(
     index: Sum, limits: Iterable[tuple[dict[Var, int], float, float]], extents: Mapping[Var, int]
 ) -> IndexSet | None:
-    """Return the values of an index, parts of which are bounded.
+    """Return the set of values of an index, given bounds on parts of it.
 
-    Exact where of two bounded parts one is in the other, or they share no variable. Else None.
+    None unless any two bounded parts share no variable, or one contains the other.
     """
     groups: list[tuple[frozenset[Var], IndexSet]] = []
     for factors, low, high in sorted(limits, key=lambda limit: len(limit[0])):
@@ -222,7 +222,7 @@ def _values(
 
 
 def _scale(index: Sum, factors: Mapping[Var, int]) -> int | None:
-    """Return the number that `factors` times it are those of the index, if there is one."""
+    """Return n if the factors of the index are n times `factors`; None if there is no such n."""
     first = next(iter(factors))
     scale, remainder = divmod(index.factors[first], factors[first])
     if remainder or any(index.factors[var] != scale * factors[var] for var in factors):
@@ -250,7 +250,7 @@ def _joined(
 
 
 def union(regions: Iterable[Region], shape: Sequence[int]) -> tuple[list[Region], int, bool]:
-    """Return regions that together hold the same, how many elements that is, and if it is exact."""
+    """Return regions with the same union, its number of elements, and whether that is exact."""
     parts = [item for item in regions if item.count]
     if any(item.is_flat for item in parts):
         parts = [item.flat(shape) for item in parts]
@@ -269,7 +269,7 @@ def union(regions: Iterable[Region], shape: Sequence[int]) -> tuple[list[Region]
 
 
 def _merged(regions: list[Region]) -> list[Region]:
-    """Return fewer regions: those that differ in one dimension become one."""
+    """Merge regions that differ in only one dimension."""
     parts: list[Region] = []
     for item in regions:
         while True:
@@ -287,14 +287,14 @@ def _merged(regions: list[Region]) -> list[Region]:
 
 
 def _differing(a: Region, b: Region) -> int:
-    """Return in how many dimensions two regions differ: 0 where one holds the other."""
+    """Return in how many dimensions two regions differ; 0 if one contains the other."""
     if a.contains(b) or b.contains(a):
         return 0
     return sum(x != y for x, y in zip(a.sets, b.sets, strict=True))
 
 
 def _included(parts: Sequence[Region], exact: bool) -> tuple[int, bool]:
-    """Count a union by inclusion and exclusion."""
+    """Count a union by inclusion and exclusion; return the number, and whether it is exact."""
     total = 0
     terms: list[tuple[int, tuple[IndexSet, ...]]] = []
     for part in parts:

@@ -93,7 +93,7 @@ _NO_CACHE = CacheLevel("none", 0, line=64, shared_by=1)
 
 
 def share_bytes(level: CacheLevel, at_once: int, target: Target) -> int:
-    """Return the share of a level for each of the iterations that run at the same time; [byte]."""
+    """Return the part of a cache level for each iteration that runs at the same time; [byte]."""
     return level.bytes // max(min(level.shared_by, at_once, target.cores), 1)
 
 

@@ -27,7 +27,7 @@ class DataDependent(Exception):  # noqa: N818 - a property of the program, not a
 
 
 def evaluate(expr: Expr, values: Mapping[Var, int]) -> int:
-    """Return what an index expression or a condition is where the variables have `values`.
+    """Return the value of an index expression or a condition for given values of its variables.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class Work:
 
 
 def work_of(outputs: Iterable[Tensor]) -> Work | None:
-    """Count the operations that the definitions of `outputs` and their producers write down.
+    """Count the operations in the definitions of `outputs` and of their producers.
 
     Only the elements of a producer that the outputs need are counted. The work is the same for a
     kernel that recomputes elements, or uses a better algorithm. None if outside code computes
@@ -64,7 +64,7 @@ def work_of(outputs: Iterable[Tensor]) -> Work | None:
 
 
 def _joint_region(regions: list[Region]) -> Region:
-    """Return the region that is computed of an operation's outputs, which are computed together."""
+    """Return the smallest region that contains the needed regions of an operation's outputs."""
     joint = regions[0]
     for region in regions[1:]:
         joint = [*map(_union, joint, region)]
@@ -76,7 +76,7 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def _add_needs(op: ComputeOp, region: Region, needed: dict[Tensor, Region]) -> None:
-    """Widen the regions of what `op` reads by what it reads to compute a region of its own."""
+    """Add to `needed` the regions of the tensors that `op` reads to compute `region`."""
     ranges = {
         axis.var: Interval(first, end - 1)
         for axis, (first, end) in zip(op.axis, region, strict=True)

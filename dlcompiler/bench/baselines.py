@@ -48,7 +48,7 @@ def _memcpy(job: Job) -> list[Offer]:
 
 
 def _stream(job: Job) -> list[Offer]:
-    """Return streams with the work's reads and writes; they compute less than it does."""
+    """Return streams with the reads and writes of the work, but with less arithmetic."""
     size = job.arrays["data"].size
     if size % granularity():
         raise Absent(f"the number of elements is no multiple of {granularity()}")

@@ -54,7 +54,7 @@ def run_benchmarks(names: Iterable[str]) -> Iterator[BenchmarkResult]:
 
 
 def matmul() -> BenchmarkResult:
-    """Measure the quickstart's hand-scheduled product beside NumPy's, one thread each."""
+    """Measure the quickstart's hand-scheduled product and NumPy's, on one thread each."""
     schedule, args = register_tile(SIZE)
     pair, verified = _beside_numpy(schedule, args, ROUNDS)
     peak = fma_peak_gflops(1)
@@ -147,7 +147,7 @@ def slope() -> BenchmarkResult:
 
 
 def step() -> BenchmarkResult:
-    """Measure one split with its legality, and listing all moves of its stage."""
+    """Measure the time of one checked split and of listing all moves of its stage."""
     median = step_cost()
     text = f"{format_seconds(median)} (target ≤ 5 ms)"
     return BenchmarkResult("a split and all moves", text, {"median_s": median})
@@ -172,7 +172,7 @@ def call_cost() -> BenchmarkResult:
 
 
 def symbolic_call_cost() -> BenchmarkResult:
-    """Measure the same call where the shapes tell the extent."""
+    """Measure the same call with a symbolic extent, which is inferred from the shapes."""
     seconds = _call_seconds(var("n"))
     text = f"{format_seconds(seconds)} in all (target ≤ 15 µs)"
     return BenchmarkResult("  with symbolic shapes", text, {"median_s": seconds})
@@ -187,7 +187,7 @@ def _call_seconds(extent: Extent) -> float:
 
 
 def dispatching() -> BenchmarkResult:
-    """Measure the start of a parallel loop, all threads idle before."""
+    """Measure the start of a parallel loop while all threads are idle."""
     found = dispatch()
     text = (
         f"{format_seconds(found.spinning_s)} while helpers spin (target ≤ 10 µs), "
@@ -198,7 +198,7 @@ def dispatching() -> BenchmarkResult:
 
 
 def alternating() -> BenchmarkResult:
-    """Measure parallel products in turn with NumPy's: each beside itself alone."""
+    """Measure parallel products that alternate with NumPy's, relative to each one alone."""
     found, brief = alternation(), alternation(timeout=BRIEF_TIMEOUT)
     text = (
         f"ours takes {found.own:.2f} ×, np.matmul {found.numpy:.2f} × its time alone (target "

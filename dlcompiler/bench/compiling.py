@@ -26,9 +26,9 @@ def default_gemm() -> Program:
 
 
 def time_build(make: Callable[[], Program], rounds: int = ROUNDS) -> tuple[float, float]:
-    """Build a program repeatedly: return the median compiled, and the median found compiled; [s].
+    """Return the median times to build a program without and with the object cache; [s].
 
-    The second is of a cache that holds the code already; the same if there is no cache.
+    The cache already holds the code. If there is no cache, both times are without it.
     """
     before = object_cache.current()
     object_cache.use(None)

@@ -1,4 +1,4 @@
-"""Measure works beside peers: each row is built here, and verified and timed in a worker."""
+"""Measure works and peers: each row is built here, then verified and timed in a worker."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Bench:
         return Result(work, row, threads, True, "", contest, {**self._absent, **absent})
 
     def _measured(self, work: Work, row: Row) -> tuple[Contest, dict[str, str]]:
-        """Return what was measured, and which peers did not take part."""
+        """Return the measurements, and for peers that did not take part the reasons."""
         implementation = self._implementation(work, row, self.settings.threads)
         present = tuple(name for name in self._names if name not in self._absent)
         try:
@@ -194,7 +194,7 @@ class Bench:
 def _arrays(
     implementation: Implementation, reference: Reference
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the arrays of a contest by name, and which of them plays which role."""
+    """Return the arrays of a contest by name, and the name of the array for each role."""
     arrays = {
         **{INPUT + name: array for name, array in reference.inputs.items()},
         **{EXPECTED + name: array for name, array in reference.expected.items()},

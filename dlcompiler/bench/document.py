@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 def measure_works(works: Iterable[Work], settings: Settings, say: Say) -> dict[str, Any]:
-    """Measure works; returns the document."""
+    """Measure works; return the document."""
     say(heading())
     bandwidth = memory_bandwidth()
     with Bench(settings) as bench:
@@ -40,7 +40,7 @@ def measure_works(works: Iterable[Work], settings: Settings, say: Say) -> dict[s
 
 
 def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dict[str, Any]:
-    """Measure tables and judge them; returns the document."""
+    """Measure tables and judge them; return the document."""
     rows: list[dict[str, Any]] = []
     judged = []
     bandwidth = memory_bandwidth()
@@ -76,7 +76,7 @@ def _row(result: Result, bandwidth: float) -> dict[str, Any]:
 def check_mergeable(
     old: Mapping[str, Any], tables: Sequence[Table], peers: Sequence[str], cpu: str
 ) -> None:
-    """Refuse to measure tables for a document whose others stay and would not belong to them.
+    """Refuse to add tables to a document whose remaining tables would not be comparable.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_document(path: Path, operation: str = "bench --page") -> dict[str, Any]
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the tables of another one that it does not have itself."""
+    """Return the document `new` with the tables of `old` that it lacks."""
     names = {table["name"] for table in new["tables"]}
     tables = [*(t for t in old["tables"] if t["name"] not in names), *new["tables"]]
     order = [table.name for table in tables_of("paper")]

@@ -71,7 +71,7 @@ class WorstRatio:
 
 @dataclass(frozen=True, slots=True)
 class PeakFraction:
-    """The fraction of the FMA peak that one work reaches, or that of the best peer if lower."""
+    """The goal that one work reaches a fraction of the FMA peak, or the rate of the best peer."""
 
     at_least: float
     label: str
@@ -89,7 +89,7 @@ class PeakFraction:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """The geometric mean of the speed-up over one thread, as a fraction of the FMA peak's own."""
+    """The geometric mean of speed-ups over one thread, relative to the FMA peak's speed-up."""
 
     at_least: float
 
@@ -128,7 +128,7 @@ def _worst(text: str, at_least: float, ratios: Mapping[str, float | None]) -> Ve
 
 
 def _lost(values: Mapping[str, float | None]) -> str:
-    """Return which rows have no number, since a mean of the others is not comparable."""
+    """Return which rows have no number; a mean of the other rows would not be comparable."""
     lost = [label for label, value in values.items() if value is None]
     if not lost:
         return ""

@@ -25,7 +25,7 @@ def heldout_works(family: str, seed: int, count: int) -> tuple[Work, ...]:
     seed : int
         Equal seeds give equal works.
     count : int
-        How many.
+        Number of works.
 
     Examples
     --------

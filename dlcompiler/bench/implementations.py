@@ -50,7 +50,7 @@ class Implementation:
         return self.operator.default_config(self.workload, target)
 
     def reference(self) -> Reference:
-        """Return inputs, right outputs and bounds."""
+        """Return inputs, expected outputs and error bounds."""
         return self.operator.reference(self.workload, SEED)
 
 

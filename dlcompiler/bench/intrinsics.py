@@ -36,7 +36,7 @@ class Variants:
 
     @staticmethod
     def of(tiled: Schedule, args: list[Tensor], at: Axis, intrinsic: str) -> Variants:
-        """Return the variants of a tiled schedule, of which the loops from `at` inwards are one."""
+        """Return the variants of a tiled schedule; the intrinsic replaces `at` and inner loops."""
         C = args[-1]
         nest, vectors = tiled.fork("nest"), tiled.fork("vectorized")
         tensorized = tiled.fork("intrinsic")
@@ -122,9 +122,9 @@ def run_suite(
     *,
     rounds: int = ROUNDS,
 ) -> dict[str, Any]:
-    """Measure products with their intrinsic and without, saying each row; return the document.
+    """Measure products with and without their intrinsics; return the document.
 
-    One that fails is entered under ``failed`` with its reason, and the others are measured.
+    A product that fails is listed under ``failed`` with its reason; the others are measured.
 
     Parameters
     ----------

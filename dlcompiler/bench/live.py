@@ -37,7 +37,7 @@ class LiveRun:
     """The result of a run, and the ratio of its best config to other libraries."""
 
     name: str
-    """Of the work: a key of `dlcompiler.bench.tables.WORKS`."""
+    """Name of the work: a key of `dlcompiler.bench.tables.WORKS`."""
     tuner: str
     seed: int
     trials: int
@@ -100,11 +100,11 @@ def live_run(
     name : str
         A key of `dlcompiler.bench.tables.WORKS`, or a work.
     trials : int
-        Of the run.
+        Number of trials of the run.
     tuner : str
         A key of `dlcompiler.autotune.tuners.TUNERS`.
     seed : int
-        Of the run.
+        Seed of the run.
     peers : sequence of str
         Libraries to compare with; those that are not installed are left out.
     best_s : float, optional
@@ -210,7 +210,7 @@ def _family(name: str) -> str:
 
 
 def _all(text: str, values: Mapping[str, float | None], holds: Callable[[float], bool]) -> Verdict:
-    """Judge the worst of some values, of which the larger is the better."""
+    """Judge the smallest of some values; larger values are better."""
     if not values or None in values.values():
         return Verdict(text, None, False, "not measured")
     known = {name: value for name, value in values.items() if value is not None}

@@ -51,7 +51,7 @@ def lowering_slope(stages: Sequence[int] = (10, 20, 40, 80, 160), rounds: int = 
 
 
 def step_cost(rounds: int = ROUNDS) -> float:
-    """Return the median of one split with its legality and all moves of its stage after it; [s]."""
+    """Return the median time of one checked split and of listing all moves after it; [s]."""
     seconds = []
     for _ in range(rounds):
         schedule, args = six_step_gemm()

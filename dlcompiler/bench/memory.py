@@ -20,7 +20,7 @@ PLAIN = "plain:"
 
 
 def aligned(shape: Sequence[int], dtype: Any = np.float32) -> npt.NDArray[Any]:
-    """Return an array that begins at a cache line; all of its bytes are 0xFF, in floats a NaN."""
+    """Return an array that begins at a cache line, filled with bytes 0xFF (NaN for floats)."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.full(size + ALIGNMENT, 0xFF, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

@@ -38,7 +38,7 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _fraction(row: Mapping[str, Any]) -> str:
-    """Return how close to the machine's limit a row is."""
+    """Return a row's memory rate, or its fraction of the FMA peak, as text."""
     if row["bound_by"] == "memory":
         return f"{row['gigabytes_per_second']:.1f} GB/s"
     return f"{row['of_fma_peak']:.2f}"

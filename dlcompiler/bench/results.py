@@ -83,7 +83,7 @@ class Result:
         return self.ratio_to(None)
 
     def ratio_to(self, names: tuple[str, ...] | None) -> Ratio | None:
-        """Return the ratio to the fastest of some peers, by default of all."""
+        """Return the ratio to the fastest of the given peers, by default of all peers."""
         if self.contest is None:
             return None
         peers = {

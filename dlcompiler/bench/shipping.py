@@ -37,7 +37,7 @@ class Found:
     work: Work
     workload: Workload
     values: Mapping[str, Any]
-    """Of the knobs that one core may choose."""
+    """Values of the knobs that one core may choose."""
     ratio: float
     """Time with the config used so far, divided by that with these values: measured in pairs."""
 
@@ -126,7 +126,7 @@ def _ratio(implementation: Implementation, used: Config, best: Config) -> float:
 
 
 def known_configs(path: Path) -> tuned.Tuned:
-    """Return the configs of a file of tuned ones, none of a file that is not there.
+    """Return the configs in a file of tuned configs; none if the file does not exist.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def known_configs(path: Path) -> tuned.Tuned:
 
 
 def keep(path: Path, found: Found) -> None:
-    """Write a config into a file of tuned ones, beside those that it has.
+    """Add a config to a file of tuned configs.
 
     Raises
     ------

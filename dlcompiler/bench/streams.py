@@ -1,4 +1,4 @@
-"""Kernels that only move memory: upper limits of elementwise functions and reductions.
+"""Kernels that only move memory: speed limits for elementwise functions and reductions.
 
 Each kernel reads its inputs, from end to end or at several places at once, eight vectors in an
 iteration. It does one addition for each vector read, and writes the arrays of its mix, with stores
@@ -28,11 +28,11 @@ def stream(mix: str, elements: int, *, past_caches: bool = False, places: int = 
     mix : str
         A key of `MIXES`. Without writes, the output is one vector of sums.
     elements : int
-        Of each array, a multiple of `granularity`.
+        Number of elements of each array, a multiple of `granularity`.
     past_caches : bool
         Whether stores are non-temporal; the output must then be aligned to a vector.
     places : int
-        How many pieces of each array are gone through at once: 1, 2, 4 or 8.
+        Number of pieces of each array that are processed interleaved: 1, 2, 4 or 8.
     """
     target = resolve("cpu")
     reads, writes = MIXES[mix]
@@ -44,7 +44,7 @@ def stream(mix: str, elements: int, *, past_caches: bool = False, places: int = 
 
 
 def granularity() -> int:
-    """Return what the number of elements must be a multiple of."""
+    """Return the number that must divide the number of elements."""
     return UNROLLED * resolve("cpu").lanes("float32")
 
 

@@ -86,7 +86,7 @@ class Subject:
 
 @dataclass
 class _Journal:
-    """The results by rounds, which a store keeps."""
+    """The results of a measurement by rounds, kept in a store."""
 
     subject: Subject
     store: RecordStore
@@ -105,12 +105,12 @@ class _Journal:
                 results.setdefault(subject.space.index_of(record.config), record.result)
 
     def of(self, run: str) -> dict[int, Result]:
-        """Return the results of ``points`` or of ``round N``."""
+        """Return the results of a run, which is ``points`` or ``round N``."""
         kind, _, number = run.partition(" ")
         return self.rounds.setdefault(int(number), {}) if kind == "round" else self.first
 
     def measure(self, points: Iterable[int], run: str) -> None:
-        """Measure those points that this run of the journal does not have yet, in order."""
+        """Measure, in order, the points for which this run has no result yet."""
         known = self.of(run)
         rest = [point for point in dict.fromkeys(points) if point not in known]
         start = said = time.perf_counter()
@@ -243,7 +243,7 @@ def path_of(folder: str | Path, name: str) -> Path:
 
 
 def _worth_again(journal: _Journal) -> list[int]:
-    """Return the points near the best, in ascending order, so that going on finds the same."""
+    """Return the points near the best, sorted so that a resumed measurement uses the same order."""
     limit = (journal.best_s or 0.0) / NEAR_BEST
     near = [p for p in journal.fastest() if (journal.first[p].seconds or 0.0) <= limit]
     return sorted(near[:MOST_AGAIN])

@@ -108,7 +108,7 @@ def _launch(body: str) -> Callable[[], float]:
 
 
 def _after(pause_s: float, launch: Callable[[], float], rounds: int) -> list[float]:
-    """Return the times of launches, each so long after the one before."""
+    """Return the times of launches, with a pause of `pause_s` before each."""
     samples = []
     for _ in range(rounds):
         end = time.perf_counter() + pause_s
@@ -122,7 +122,7 @@ def _after(pause_s: float, launch: Callable[[], float], rounds: int) -> list[flo
 
 @dataclass(frozen=True)
 class Alternation:
-    """Two parallel products in turn, each beside itself alone: medians of a call [s]."""
+    """Median call times of two parallel products, alternating and each alone [s]."""
 
     own_alone_s: float
     own_in_turn_s: float
@@ -131,17 +131,17 @@ class Alternation:
 
     @property
     def own(self) -> float:
-        """Time of our call in turn with NumPy's, divided by its time alone."""
+        """Time of our call when alternating with NumPy's, divided by its time alone."""
         return self.own_in_turn_s / self.own_alone_s
 
     @property
     def numpy(self) -> float:
-        """Time of NumPy's call in turn with ours, divided by its time alone."""
+        """Time of NumPy's call when alternating with ours, divided by its time alone."""
         return self.numpy_in_turn_s / self.numpy_alone_s
 
 
 def alternation(timeout: int | None = None) -> Alternation:
-    """Measure a product of 1024³ in turn with ``np.matmul``, on all cores, in a process of its own.
+    """Measure a product of 1024³ alternating with ``np.matmul``, on all cores, in a new process.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def alternation(timeout: int | None = None) -> Alternation:
 
 
 def _alternation(size: int = 1024, groups: int = 4, calls: int = 12) -> Alternation:
-    """Measure in this process: groups of calls of each alone, and of both in turn."""
+    """Measure in this process: groups of calls of each product alone, and of both alternating."""
     schedule, args = register_tile(size)
     product = schedule[args[2]]
     product.parallel(product.leaf_iter_vars[0])
@@ -178,7 +178,7 @@ def _alternation(size: int = 1024, groups: int = 4, calls: int = 12) -> Alternat
 
 
 def _settled(calls: list[Callable[[], object]], count: int) -> list[list[float]]:
-    """Return the times of calls in turn [s], once all threads have slept and woken again."""
+    """Return the times of alternating calls [s], after all threads have slept and woken again."""
     time.sleep(0.3)
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(count):

@@ -54,7 +54,7 @@ class Replayed:
 
     table: str
     tuner: str
-    """Its name; ``xgb after C2, C6``: with the records of a run on each of these."""
+    """Name of the tuner; ``xgb after C2, C6`` starts with records of runs on C2 and C6."""
     trials: tuple[int, ...]
     """Number of the first hit, for each seed."""
     seconds_per_trial: float
@@ -277,7 +277,7 @@ def _replayed(
 def _with_experience(
     tables: Mapping[str, ReplayTable], sources: Mapping[str, FeatureSource], seeds: Iterable[int]
 ) -> Replayed:
-    """Replay the model-guided tuner after runs on other shapes, of the same seed."""
+    """Replay the model-guided tuner after runs on other shapes with the same seed."""
 
     def experience(seed: int) -> Experience:
         shapes = []

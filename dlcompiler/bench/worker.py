@@ -115,7 +115,7 @@ class _Entrant:
     def of_kernels(
         packing: Function | None, main: Function, arrays: Mapping[str, Array]
     ) -> _Entrant:
-        """Return a kernel as an entrant, perhaps after one that packs an input of it."""
+        """Return a kernel as an entrant; `packing`, if given, first packs one of its inputs."""
         outputs = {p.name: aligned(p.static_shape) for p in main.params if p.is_output}
         inputs = {p.name: arrays[INPUT + p.name] for p in main.params if not p.is_output}
         if packing is None:
@@ -176,7 +176,7 @@ def _peers(
 
 
 def _fastest(offers: Sequence[Offer], arrays: Mapping[str, Array], count: int) -> _Entrant:
-    """Return the fastest way of a peer, of those whose result is that of the job."""
+    """Return the fastest offer of a peer, among those with a right result."""
     (output,) = [name.removeprefix(EXPECTED) for name in arrays if name.startswith(EXPECTED)]
     right, refused = [], ""
     for offer in offers:
@@ -210,7 +210,7 @@ def _job(params: Mapping[str, Any], arrays: Mapping[str, Array]) -> Job:
 
 
 def _difference(name: str, got: Array, expected: Array, bound: Array) -> float:
-    """Return the largest difference as a fraction of the bound; refuse one above it."""
+    """Return the largest difference as a fraction of the bound; refuse a wrong result."""
     if got.shape != expected.shape:
         raise MeasurementError(
             f"verify {name}", "another shape", got=got.shape, expected=expected.shape

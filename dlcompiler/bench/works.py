@@ -46,7 +46,7 @@ class Family:
     has_weights: bool = False
     """Whether an operand is known before the call, and may be packed ahead."""
     judged: Row = "plain"
-    """The row that decides the goals."""
+    """The row that goals are judged by."""
     bound_by: Literal["compute", "memory"] = "compute"
     """What limits a good implementation."""
 
@@ -116,7 +116,7 @@ class Work:
 
     @property
     def judged(self) -> Row:
-        """The row that decides the goals."""
+        """The row that goals are judged by."""
         return GRAMMAR[self.family].judged
 
     @property
@@ -126,12 +126,12 @@ class Work:
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions of the product or convolution in it; else 0."""
+        """Multiplications and additions of a product or convolution; 0 for other works."""
         return _flops(self)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that must be read and written at least [byte]."""
+        """Least number of bytes that must be read and written [byte]."""
         return 4 * sum(math.prod(shape) for shape in self.shapes.values())
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ def parse_work(text: str) -> Work:
 
 
 def form(family: str) -> str:
-    """Return how works of a family are written.
+    """Return the notation for works of a family.
 
     Examples
     --------

@@ -102,7 +102,7 @@ of 0 and -0 is the larger.
 
 
 def workload(*, function: str, shapes: Sequence[Any] | str, dtype: str = "float32") -> Workload:
-    """Return the workload of a function of tensors whose shapes are aligned as in NumPy.
+    """Return the workload of a function of tensors whose shapes broadcast as in NumPy.
 
     Parameters
     ----------

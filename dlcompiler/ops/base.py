@@ -161,7 +161,7 @@ class Operator:
         target : Target
             The machine; its kind of device chooses the schedule.
         cfg : Config
-            Of `space`.
+            A config of `space`.
         make : callable
             Starts the schedule of the outputs: `create_schedule`, or `symbolic_schedule` to
             trace it.
@@ -248,4 +248,4 @@ class Selection:
     workload: Workload
     """The computation, with the operator's own parameters."""
     config: Config
-    """Of the operator's space."""
+    """A config of the operator's space."""

@@ -47,7 +47,7 @@ def resized(extents: Sequence[Any], layout: Layout, height: int, width: int) -> 
 def framed_beside(
     data: Tensor, layout: Layout, rows: Window, columns: Window, value: Any, name: str
 ) -> Tensor:
-    """Define images padded by a value and converted to its dtype, no larger than they are read."""
+    """Define the padded images, in the dtype of `value`, no larger than the windows read."""
 
     def element(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
@@ -93,7 +93,7 @@ def channels_space(workload: Workload, of: Sliding, target: Target) -> Space:
 
 
 def _side(workload: Workload, of: Sliding) -> int:
-    """Return how many channels lie side by side."""
+    """Return how many channels are contiguous in memory."""
     return Layout(workload["layout"]).channels or of.channels
 
 
@@ -121,7 +121,7 @@ def schedule_channels(s: Schedule, result: Tensor, cfg: Config, target: Target) 
     result : Tensor
         Reads ``….sums``, which reads ``….padded``.
     cfg : Config
-        Of `channels_space`.
+        A config of `channels_space`.
     target : Target
         A CPU.
     """

@@ -70,7 +70,7 @@ class Epilogue:
 
     @staticmethod
     def check(text: str, dtype: str, where: str) -> None:
-        """Check an epilogue for a dtype: its steps must be known, and may need floats.
+        """Check that all steps of an epilogue are known and support a dtype.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Epilogue:
     ) -> Any:
         """Apply the steps to a sum, and return the element at `indices` of the output.
 
-        In layouts of blocks, where no single index is the channel, `channel` gives it.
+        In blocked layouts no single index is the channel, so the caller passes `channel`.
         """
         channel = indices[self.channel] if channel is None else channel
         for step in self.steps:

@@ -22,7 +22,7 @@ COMM_REDUCE_IDX = "comm_reduce_idx"
 
 
 def tensor(shape: Any, element: Callable[..., Any], name: str, tag: str = "") -> te.Tensor:
-    """Define a tensor by its element."""
+    """Define a tensor by a function that returns one element."""
     made: te.Tensor = te.compute(tuple(shape), element, name=name, tag=tag)
     return made
 
@@ -60,7 +60,7 @@ def without(items: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def reduced(result: te.Tensor) -> tuple[te.Tensor, tuple[int, ...]]:
-    """Return the operand of a reduction, and the dimensions of it that are reduced, in order."""
+    """Return the operand of a reduction, and its reduced dimensions in ascending order."""
     op = result.op
     assert isinstance(op, te.ComputeOp)
     gone = {id(axis.var) for axis in op.reduce_axis}

@@ -98,7 +98,7 @@ def _loads(s: Schedule, out: Tensor) -> list[TensorLoad]:
 
 
 def _side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axis]:
-    """Return the last dimensions that are contiguous in all operands."""
+    """Return the longest run of last axes that is contiguous in all operands."""
     joined = [axes[-1]]
     for axis in reversed(axes[:-1]):
         if not all(_joins(axis, joined[0], load) for load in loads):
@@ -108,7 +108,7 @@ def _side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axi
 
 
 def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
-    """Tell whether two axes are contiguous in a load, or are both absent from it."""
+    """Tell whether two axes are contiguous in a load, or the load uses neither."""
     uses = [n for n, i in enumerate(load.indices) if free_vars(i) & {outer.var, inner.var}]
     if not uses:
         return True
@@ -120,7 +120,7 @@ def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
 
 
 def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
-    """Return the axis that is contiguous in a transposed operand; None if there is none."""
+    """Return the axis along which a transposed operand is contiguous; None if there is none."""
     for load in loads:
         *others, last = load.indices or (None,)
         side = next((axis for axis in axes[:-1] if axis.var is last), None)
@@ -132,7 +132,7 @@ def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
 def _schedule_blocks(
     s: Schedule, out: Tensor, across: Axis, cfg: Mapping[str, Any], lanes: int
 ) -> None:
-    """Schedule blocks of vectors, and rectangles of such blocks that fit the caches."""
+    """Schedule a transposing result: blocks of vectors, in rectangles that fit the caches."""
     stage, last = s[out], out.op.axis[-1]
     rest = [axis for axis in out.op.axis if axis is not across and axis is not last]
     rows, row = stage.split(across, cfg["row_vectors"] * lanes)
@@ -163,9 +163,9 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     Parameters
     ----------
     workload : Workload
-        Whose space.
+        The workload of the operator.
     out : Tensor
-        Its result.
+        The result of the operator.
     target : Target
         A CPU.
 
@@ -213,7 +213,7 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
 
 
 def default_injective(workload: Workload, out: Tensor, target: Target) -> Config:
-    """Return four vectors in an iteration, and several cores for a result of many elements."""
+    """Return the config with four vectors per iteration, on several cores for a large result."""
     s = create_schedule(out)
     inline_injective(s)
     is_parallel = is_worth_sharing(_CYCLES * math.prod(out.static_shape), target)
@@ -240,7 +240,7 @@ def _is_across(s: Schedule, out: Tensor) -> bool:
 
 
 def _extent(s: Schedule, out: Tensor) -> int:
-    """Return the number of contiguous results in all operands."""
+    """Return how many consecutive results are contiguous in all operands."""
     axes = s[out].op.axis
     joined = _side_by_side(axes, _loads(s, out)) if axes else []
     return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))

@@ -106,7 +106,7 @@ def reduce_in_lanes(
 def schedule_reduction(
     s: Schedule, out: Tensor, cfg: Mapping[str, Any], lanes: int, parts: int
 ) -> None:
-    """Schedule a reduction, or what is made of its result element by element.
+    """Schedule a reduction, or an elementwise function of its result.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ def schedule_reduction(
     out : Tensor
         A reduction, or a tensor that reads one at its own indices.
     cfg : mapping
-        Of ``reduction.space``.
+        A config of ``reduction.space``.
     lanes : int
-        Of a vector.
+        Lanes of a vector.
     parts : int
-        1, or on how many cores to run.
+        Number of cores to run on.
     """
     *before, sums = _reductions(s)
     if sums.op is out.op:
@@ -133,13 +133,13 @@ def schedule_reduction(
 
 
 def _reductions(s: Schedule) -> list[Tensor]:
-    """Return the reductions of a schedule, producers first; of a joint one, its first output."""
+    """Return the reductions of a schedule, producers first; for a joint one, its first output."""
     ops = [stage.op for stage in s.stages]
     return [op.output(0) for op in ops if isinstance(op, ComputeOp) and op.reduce_axis]
 
 
 def _is_plain(sums: Tensor) -> bool:
-    """Tell whether a reduction combines values by one operation, not by a function of the user."""
+    """Tell whether a reduction combines values by one built-in operation, not a user's function."""
     assert isinstance(sums.op, ComputeOp)
     head = sums.op.bodies[0]
     return isinstance(head, Reduce) and head.reducer.op is not None
@@ -205,7 +205,7 @@ def _reduce_all(
 
 
 def _rows_at_once(shape: Sequence[int], row: int, most: int, parts: int) -> tuple[int, int]:
-    """Return the dimension in which neighbouring rows differ, and how many rows to read in turns.
+    """Return the last dimension longer than 1, and how many of its rows to read alternately.
 
     A row has `row` bits, and each stream of rows at least a page.
     """
@@ -237,7 +237,7 @@ def _unroll_rows(stage: Stage, dimension: int, steps: int) -> None:
 
 
 def _attach(s: Schedule, partial: list[Tensor], host: Tensor) -> None:
-    """Compute partial results inside the only data loop of a stage, if it has one."""
+    """Compute partial results inside the first data loop of a stage, if it has one."""
     for loop in s[host].op.axis[:1]:
         for tensor in partial:
             s[tensor].compute_at(s[host], loop)
@@ -251,7 +251,7 @@ def _reduce_columns(
     lanes: int,
     parts: int,
 ) -> None:
-    """Schedule reductions whose contiguous elements belong to different results."""
+    """Schedule reductions in which contiguous elements belong to different results."""
     operand, gone = reduced(reductions[0])
     stage, axes, strip = s[out], s[out].op.axis, cfg["strip"]
     count = _joined(operand.static_shape, _trailing(operand, lambda n: n not in gone), strip)
@@ -276,7 +276,7 @@ def _reduce_columns(
 
 
 def _add_rows(partial: Stage, count: int, lanes: int, at_once: int) -> None:
-    """Add a few rows at once to neighbouring results, of which `count` dimensions are one."""
+    """Add `at_once` rows per step to vectors of results, after fusing `count` last dimensions."""
     *around, last = partial.op.reduce_axis
     row = partial.fuse(*partial.op.axis[-count:])
     vectors, vector = partial.split(row, lanes)
@@ -293,12 +293,12 @@ def _trailing(operand: Tensor, is_counted: Callable[[int], bool]) -> int:
 
 
 def _joined(shape: Sequence[int], most: int, strip: int) -> int:
-    """Return how many of the last dimensions are short enough to be one, at least 1."""
+    """Return how many last dimensions to fuse: as many as fit in a strip, but at least 1."""
     return max((n for n in range(1, most + 1) if math.prod(shape[-n:]) <= strip), default=1)
 
 
 def _first(made: Tensor | Sequence[Tensor]) -> Tensor:
-    """Return a tensor, or the first of those that are computed together: they share a stage."""
+    """Return a tensor, or the first of several tensors that share a stage."""
     return made if isinstance(made, Tensor) else made[0]
 
 

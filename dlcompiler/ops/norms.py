@@ -94,7 +94,7 @@ def _inverse_root(mean: Any, epsilon: float) -> Any:
 
 
 def workload(name: str, *, shape: Sequence[int] | str, dtype: str = "float32") -> Workload:
-    """Return the workload of `layer_norm` or `rms_norm`; a row is what the last dimension holds."""
+    """Return the workload of `layer_norm` or `rms_norm`; rows lie along the last dimension."""
     text = shape_text(shape, name)
     if not shape_of(text):
         text = "1"
@@ -102,7 +102,7 @@ def workload(name: str, *, shape: Sequence[int] | str, dtype: str = "float32") -
 
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
-    """Return ``data``, ``scale``, of a layer norm ``shift``, and the result."""
+    """Return ``data``, ``scale``, ``shift`` (for a layer norm only), and the result."""
     shape, dtype = shape_of(workload["shape"]), workload["dtype"]
     data = te.placeholder(shape, dtype, "data")
     scale = te.placeholder(shape[-1:], dtype, "scale")
@@ -187,7 +187,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return eight vectors of partial sums, which hide the latency of an addition."""
+    """Return the config with eight vectors of partial sums, which hide the addition latency."""
     shape = shape_of(workload["shape"])
     elements, lanes = int(np.prod(shape)), target.lanes(workload["dtype"])
     rows = elements // max(shape[-1], 1)

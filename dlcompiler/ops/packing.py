@@ -20,18 +20,18 @@ GIVEN = "_given"
 def panels(
     weight: tuple[int, ...], groups: int, width: int, dtype: str, target: Target
 ) -> tuple[Schedule, tuple[Tensor, Tensor]]:
-    """Return a kernel that lays the rows of weights side by side, some of them in a panel.
+    """Return a kernel that packs weights into panels of `width` rows stored side by side.
 
     Parameters
     ----------
     weight : tuple of int
         Shape of the weights, ``(o, …)``, of which the first dimension is to be innermost.
     groups : int
-        Divides ``o``; a panel holds rows of one group.
+        Number of groups, which divides ``o``; a panel holds rows of one group.
     width : int
         Rows in a panel; the last one of a group is filled up with 0.
     dtype : str
-        Of the weights.
+        Dtype of the weights.
     target : Target
         A CPU.
 

@@ -57,7 +57,7 @@ class Pooling:
     columns: Window
     """The window along the width."""
     layout: str = "NCHW"
-    """Of the images and the result."""
+    """Layout of the images and the result."""
     counts_padding: bool = True
     """Whether a mean counts the zeros of the padding."""
 
@@ -69,7 +69,7 @@ class Pooling:
 
 
 def window_of(window: Window, ceil_mode: bool) -> Window:
-    """Return the window along a dimension; with `ceil_mode` the last one may reach over the edge.
+    """Return the window; with `ceil_mode`, the last one may extend beyond the padded image.
 
     The last window then begins in the image or in the padding before it, as in PyTorch.
     """
@@ -142,7 +142,7 @@ def pool2d(
 
 
 def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str) -> Any:
-    """Return how many elements a mean counts along a dimension, as a function of the position."""
+    """Return a function from a position to the number of elements that a mean counts there."""
     counts = _counts(of, given, window)
     if len(set(counts)) <= 1:
         count = te.const(counts[0] if counts else 1, dtype)
@@ -244,7 +244,7 @@ def workload(
 
 
 def _pooling(workload: Workload) -> tuple[Pooling, tuple[Window, Window]]:
-    """Return the pooling of a workload, and its windows without ``ceil_mode``."""
+    """Return the pooling of a workload, and its windows before ``ceil_mode`` extends them."""
     p: Mapping[str, Any] = workload.as_dict()
     numbers = [
         (p["h"], p["kernel_h"], p["stride_h"], p["pad_top"], p["pad_bottom"], p["dilation_h"]),
@@ -313,7 +313,7 @@ def _grid(y: Array, x: Array) -> tuple[Any, ...]:
 
 
 def _hit(window: Window, tap: int) -> tuple[Array, Array]:
-    """Return the elements that a tap reads along a dimension, and the positions that read them."""
+    """Return the image indices that a tap reads, and the result indices that read them."""
     places = np.arange(window.out)
     read = places * window.stride - window.before + tap * window.dilation
     is_inside = (read >= 0) & (read < window.size)

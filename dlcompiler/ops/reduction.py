@@ -41,7 +41,7 @@ class Function:
     define: Callable[..., Tensor]
     """Defines it on tensors: operand, dimensions, whether to keep them."""
     reference: Callable[..., Array]
-    """In NumPy."""
+    """The same function on NumPy arrays."""
     dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
     is_sum: bool = False
     """Whether it rounds."""
@@ -121,7 +121,7 @@ def _axes_of(axes: Sequence[int] | str | int, ndim: int) -> tuple[int, ...]:
 
 
 def _axis(workload: Workload) -> tuple[int, ...] | int | None:
-    """Return the dimensions as the functions here and NumPy's take them."""
+    """Return the dimensions in the form that NumPy and this module's functions accept."""
     ndim = len(shape_of(workload["shape"]))
     chosen = _axes_of(workload["axes"], ndim)
     if workload["function"].startswith("arg"):
@@ -142,7 +142,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs, the result, and its bound: ``n·u`` of the sum of sizes, or 0."""
+    """Return inputs, the result, and its bound: ``n·u·Σ|x|`` for sums of floats, else 0."""
     kind, dtype = FUNCTIONS[workload["function"]], workload["dtype"]
     data = _values(workload, np.random.default_rng(seed))
     axis, keepdims = _axis(workload), bool(workload["keepdims"])
@@ -231,7 +231,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def _form(workload: Workload) -> str:
-    """Return the form: ``"rows"`` of contiguous elements, ``"columns"``, or nothing."""
+    """Return the form: ``"rows"``, ``"columns"``, or ``"nothing"`` if no dimension is reduced."""
     ndim = len(shape_of(workload["shape"]))
     gone = _axes_of(workload["axes"], ndim)
     if not gone:

@@ -22,7 +22,7 @@ from dlcompiler.te import Tensor
 def _reduced(
     data: Tensor, axis: Any, keepdims: bool, reduce: Callable[..., Any], tag: str, suffix: str
 ) -> Any:
-    """Define a reduction; `reduce` gets an element, the axes, and their dimensions."""
+    """Define a reduction; `reduce` receives an element and the reduction axes."""
     gone = dimensions(axis, len(data.shape), "reduction")
     axes = [over(data.shape[n], name=f"k{n}") for n in gone]
     kept = [n for n in range(len(data.shape)) if n not in gone]
@@ -46,7 +46,7 @@ def reduction(
     convert: Callable[[Any], Any] = lambda x: x,
     suffix: str = "red",
 ) -> Callable[..., Any]:
-    """Return a reduction over dimensions, by a reducer of te."""
+    """Return an operator that reduces dimensions by a te reducer such as `te.max`."""
 
     def apply(data: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
         def over_axes(value: Any, axes: Sequence[Any]) -> Any:
@@ -117,7 +117,7 @@ def argmin(
 
 
 def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool) -> Tensor:
-    """Define the position of the best element by two reductions of one operation each."""
+    """Define the position of the extreme element: reduce to its value, then to its position."""
     if not data.shape:  # the position is 0, whatever is read
         zero = te.const(0, "int32")
         return tensor(
@@ -157,6 +157,6 @@ def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool)
 
 
 def _kept(indices: Sequence[Any], axes: Sequence[Any], keepdims: bool) -> tuple[Any, ...]:
-    """Return the indices of the result for an element of the operand."""
+    """Return the indices of the result to which an element of the operand contributes."""
     gone = [id(axis.var) for axis in axes]
     return tuple(0 if id(i) in gone else i for i in indices if keepdims or id(i) not in gone)

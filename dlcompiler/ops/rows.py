@@ -34,7 +34,7 @@ _VECTORS = (1, 2, 4, 8)
 
 
 def row_knobs(shape: Sequence[int]) -> tuple[Knob, Knob]:
-    """Return the knobs of blocks of rows: ``rows``, how many, and whether to ``interleave`` them.
+    """Return two knobs: ``rows``, the rows in a block, and whether to ``interleave`` them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def width_knob(name: str, extent: int, lanes: int, vectors: Sequence[int] = _VEC
 
 
 def split_rows(s: Schedule, out: Tensor, rows: Any, *, is_parallel: bool) -> Axis | None:
-    """Make the loop over blocks of rows of a stage; None where there is only one row.
+    """Split the rows of a stage into blocks; return the block loop, or None for a single row.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def split_rows(s: Schedule, out: Tensor, rows: Any, *, is_parallel: bool) -> Axi
     out : Tensor
         Its rows are all dimensions but the last.
     rows : int
-        In a block.
+        Rows in a block.
     is_parallel : bool
         Run blocks on several cores.
     """

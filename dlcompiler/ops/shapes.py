@@ -15,7 +15,7 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 
 
 def shape_text(shape: Sequence[int] | str, where: str) -> str:
-    """Convert a shape to its text; a text is only checked.
+    """Convert a shape to text; a shape that is already a text is only checked.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def checked_dtype(dtype: object, allowed: Sequence[str], where: str) -> str:
 
 
 def checked_dimension(axis: int, ndim: int, where: str) -> int:
-    """Convert a dimension, which may count from the end, to one from the start."""
+    """Convert a dimension that may be negative, counting from the end, to a nonnegative one."""
     if type(axis) is not int or not -ndim <= axis < ndim:
         raise TuningError(
             where, "no such dimension", got=repr(axis),

@@ -35,5 +35,5 @@ def is_worth_sharing(cycles: float, target: Target) -> bool:
 
 
 def product_cycles(flops: float, dtype: str, target: Target) -> float:
-    """Return how long multiply-adds take on one core, at two FMAs in a cycle [cycle]."""
+    """Return the time of multiply-adds on one core at two FMAs per cycle [cycle]."""
     return flops / (4 * target.lanes(dtype))

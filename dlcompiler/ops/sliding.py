@@ -56,7 +56,7 @@ class Sliding:
     columns: Window
     """The window along the width."""
     dtype: str
-    """Of the sums."""
+    """Dtype of the sums."""
 
     @property
     def taps(self) -> int:
@@ -65,7 +65,7 @@ class Sliding:
 
 
 def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
-    """Define images padded by a value and converted to its dtype, for the widest tile."""
+    """Define the padded images, in the dtype of `value`, large enough for the widest tile."""
 
     def element(n: Any, c: Any, y: Any, x: Any) -> Any:
         row, column = y - rows.before, x - columns.before
@@ -78,7 +78,7 @@ def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -
 
 
 def reach(window: Window, places: int) -> int:
-    """Return the extent that a number of windows reads."""
+    """Return the extent that `places` neighbouring windows read."""
     return (max(places, 1) - 1) * window.stride + window.reach
 
 
@@ -203,7 +203,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
 
 
 def _cycles(of: Sliding, rows: int) -> float:
-    """Return how long a column of tiles takes, one vector wide [cycle]."""
+    """Return the time of a column of tiles that is one vector wide [cycle]."""
     tiles = -(-of.rows.out // rows)
     loads = reach(of.rows, rows) * of.columns.kernel
     products = rows * of.taps
@@ -237,7 +237,7 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     result : Tensor
         Reads ``….sums``, which reads ``….padded``.
     cfg : Config
-        Of `sliding_space`.
+        A config of `sliding_space`.
     target : Target
         A CPU.
     """
@@ -255,7 +255,7 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
 
 
 def _schedule_result(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, Any, list[Loop]]:
-    """Split the result into tiles; returns the loops over strips of rows and over tiles."""
+    """Split the result into tiles; return the loops over strips of rows and over tiles."""
     n, o, y, x = result.op.axis
     y, row = s[result].split(y, cfg["rows"])
     x, columns = s[result].split(x, cfg["vectors"] * cfg["lanes"])
@@ -283,7 +283,7 @@ def _schedule_sums(s: Schedule, tile: Tensor, cfg: Config) -> list[Loop]:
 
 
 def _schedule_copy(s: Schedule, padded: Tensor, cfg: Config) -> list[Loop]:
-    """Copy rows by vectors, those at the edges apart, and those at the ends under masks."""
+    """Copy rows in vectors; edge rows get separate loops, and the last vector of a row a mask."""
     _, _, y, x = padded.op.axis
     s[padded].align_extent(x, cfg["copy_lanes"])
     vectors, lane = s[padded].split(x, cfg["copy_lanes"])

@@ -65,7 +65,7 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tensor]:
-    """Return the dimension, the maximum along it, the powers, and their sum.
+    """Return the dimension, the maximum along it, the exponentials, and their sum.
 
     The difference from the maximum is at most 0. Stating this in the expression allows a faster
     exponential; the difference of two infinities is still NaN.

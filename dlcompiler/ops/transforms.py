@@ -44,7 +44,7 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
 
 
 def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
-    """Convert the indices of an element in one shape to those in another."""
+    """Convert the indices of an element in `shape` to those of the same element in `old`."""
     flat: Any = 0
     for index, extent in zip(indices, shape, strict=True):
         flat = flat * extent + index

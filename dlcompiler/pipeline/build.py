@@ -1,4 +1,4 @@
-"""From a schedule to a kernel that runs: lower, generate code, load."""
+"""Build a kernel from a schedule: lower it, generate code, and load the code."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def default_args(schedule: Schedule) -> list[Tensor]:
 def check_program(
     func: PrimFunc, schedule: Schedule, after: str, *, is_repeated: bool = False
 ) -> None:
-    """Refuse a program with a race, or one that uses what it has not written.
+    """Refuse a program with a race, or one that uses elements before it writes them.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _wrong(
 
 
 def _is_of_extern(verdict: BufferVerdict, func: PrimFunc, schedule: Schedule) -> bool:
-    """Tell whether the user's own statements write a buffer, or use it."""
+    """Tell whether statements of an extern stage write the buffer of a verdict, or read it."""
     used: set[Expr | Stmt] = {verdict.read.statement} if verdict.read else set()
     for node in walk(func.body):
         written = {node.buffer} if isinstance(node, Store) else set()
@@ -170,7 +170,7 @@ def _to_be_serial(verdict: LoopVerdict, func: PrimFunc, problem: str) -> Schedul
 
 
 def _replay(schedule: Schedule) -> str | None:
-    """Return the line that makes the schedule again from a fresh one."""
+    """Return the line of Python that replays the schedule; None if its trace has no text form."""
     try:
         text = schedule.trace.to_json()
     except ScheduleError:

@@ -35,7 +35,7 @@ class HostDevice(HostMemory):
         return Kernel(module, source, target)
 
     def times(self, target: Target) -> Provenance:
-        """Return that times are measured, and on which processor."""
+        """Return the provenance of times: measured, on this processor."""
         return measured_here()
 
 
@@ -51,7 +51,7 @@ class CDevice(HostMemory):
         return CKernel(source, target)
 
     def times(self, target: Target) -> Provenance:
-        """Return that times are measured, and on which processor."""
+        """Return the provenance of times: measured, on this processor."""
         return measured_here()
 
 
@@ -63,7 +63,7 @@ class SimulatedDevice(HostMemory):
         return SimulatedKernel(source, target)
 
     def times(self, target: Target) -> Provenance:
-        """Return that times are simulated, and for which target."""
+        """Return the provenance of times: simulated, for this target."""
         return Provenance("simulated", target.name)
 
 

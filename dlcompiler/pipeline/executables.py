@@ -124,17 +124,17 @@ class LoadedSource:
 
     @property
     def func(self) -> PrimFunc:
-        """The loop IR of the whole."""
+        """The loop IR of the whole program."""
         return self.program.func
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the program."""
         return self.func.name
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of its texts."""
+        """Names of the texts that `source` returns."""
         return tuple(self.generated.texts)
 
     def source(self, name: str | None = None) -> str:
@@ -150,7 +150,7 @@ class SimulatedKernel(LoadedSource):
     """
 
     def __call__(self, *arguments: Any) -> None:
-        """Run it in the simulator.
+        """Run the kernel in the simulator.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class SimulatedKernel(LoadedSource):
     def simulate(
         self, *arguments: Any, order: int | None = None, max_steps: int = MAX_STEPS
     ) -> Report:
-        """Run it and return the counters; `order` and `max_steps` as in `interpret`."""
+        """Run the kernel and return the counters; `order` and `max_steps` are as in `interpret`."""
         return interpret(self.func, arguments, order=order, max_steps=max_steps)
 
     def __repr__(self) -> str:

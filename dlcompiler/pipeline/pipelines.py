@@ -37,12 +37,12 @@ def accept(_func: PrimFunc, _target: Target) -> None:
 
 
 def emits(what: str) -> Callable[[Target], bool]:
-    """Return whether code for a target may contain something: see `Target.emits`."""
+    """Return a predicate: code for a target may contain `what` (see `Target.emits`)."""
     return lambda target: what in target.emits
 
 
 def lacks(what: str) -> Callable[[Target], bool]:
-    """Return whether code for a target cannot contain something."""
+    """Return a predicate: code for a target cannot contain `what`."""
     return lambda target: what not in target.emits
 
 

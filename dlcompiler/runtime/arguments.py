@@ -59,12 +59,12 @@ class Param:
 
     @property
     def nbytes(self) -> int:
-        """Size, of a known shape [byte]."""
+        """Size of an array of this static shape [byte]."""
         return math.prod(self.static_shape) * dtypes.bytes_of(self.dtype)
 
     @property
     def kind(self) -> str:
-        """Dtype and shape, as notation: ``float32[4, 8]``."""
+        """Dtype and shape as text, such as ``float32[4, 8]``."""
         if self.is_number:
             return self.dtype
         return f"{self.dtype}[{', '.join(text(extent) for extent in self.shape)}]"
@@ -191,7 +191,7 @@ def _as_checked_float(operation: str, dtype: str, argument: Any) -> float:
 
 
 def check_rank(operation: str, param: Param, array: Array) -> None:
-    """Refuse an array of another number of dimensions."""
+    """Refuse an array with a different number of dimensions."""
     if array.ndim != len(param.shape):
         raise CallError(
             operation,

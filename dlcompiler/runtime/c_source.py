@@ -1,4 +1,4 @@
-"""Compile C source by the C compiler of this machine, and load the machine code.
+"""Compile C source with the C compiler of this machine, and load the machine code.
 
 The compiler is started without a shell. It writes into a folder that only this user may use, and
 the library is loaded from there.
@@ -48,7 +48,7 @@ class CCode:
     texts : mapping
         Its texts by name: the source, complete, and the header.
     name : str
-        Of the function, in messages.
+        Name of the function in messages.
     returns_number : bool
         Whether a call stores the returned number at the address in its last operand.
     reports_values : bool
@@ -74,12 +74,12 @@ class CCode:
 
     @property
     def text(self) -> str:
-        """The source."""
+        """The C source."""
         return self.source()
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of its texts."""
+        """Names of the texts that `source` returns."""
         return tuple(self._texts)
 
     def source(self, name: str | None = None) -> str:
@@ -109,7 +109,7 @@ class CCode:
         )
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
-        """Return a function of operands of these types; its first call compiles the source."""
+        """Return a callable for operands of these types; its first call compiles the source."""
 
         def call(*operands: Any) -> object:
             function = getattr(self._loaded(), symbol)
@@ -129,7 +129,7 @@ class CCode:
         return call
 
     def address(self, symbol: str) -> int:
-        """Return the address of a function, which returns the number of its message."""
+        """Return the address of a function that returns the number of its error message."""
         value = ctypes.cast(getattr(self._loaded(), symbol), ctypes.c_void_p).value
         assert value is not None
         return value

@@ -42,7 +42,7 @@ class CrossCode:
 
 
 def compile_elsewhere(text: str, options: Options, name: str = "a module") -> CrossCode:
-    """Generate code for any machine that LLVM knows, in a child process.
+    """Generate code for any machine that LLVM supports, in a child process.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Assembler:
         self._worker = Worker(COMMAND)
 
     def assembly(self, text: str, options: Options, name: str = "a module") -> str:
-        """Return the assembly text that LLVM IR becomes, for any machine that LLVM knows.
+        """Return the assembly text of LLVM IR, for any machine that LLVM supports.
 
         Raises
         ------

@@ -24,14 +24,14 @@ class Executable(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the program."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of its texts, the generated one first."""
+        """Names of the program's texts, the generated one first."""
 
     def source(self, name: str | None = None) -> str:
-        """Return one of its texts; without a name, the one that was generated.
+        """Return one of the program's texts; without a name, the generated one.
 
         Raises
         ------
@@ -68,17 +68,17 @@ class Device(Protocol):
         """Start a program on arrays and numbers; it may still run when this returns."""
 
     def synchronise(self) -> None:
-        """Wait until all that was started has ended."""
+        """Wait until all started programs have ended."""
 
     def times(self, target: Target) -> Provenance | None:
-        """Return what a time of a program for this target is; None: the device has no times."""
+        """Return the provenance of a program's times; None if the device has no times."""
 
 
 class HostMemory:
-    """The part of a `Device` that all devices with NumPy arrays and synchronous calls share."""
+    """The common part of all devices with NumPy arrays and synchronous calls."""
 
     def why_unavailable(self) -> str | None:
-        """Return None: this process is always there."""
+        """Return None: this process is always available."""
         return None
 
     def allocate(self, shape: Sequence[int], dtype: str) -> Array:

@@ -78,7 +78,7 @@ INTRINSICS: frozenset[str] = frozenset(
 
 
 def is_known_intrinsic(name: str) -> bool:
-    """Tell whether ``name`` is an intrinsic of `INTRINSICS`, whatever types end it.
+    """Tell whether ``name`` is an intrinsic of `INTRINSICS`, with any type suffix.
 
     Examples
     --------

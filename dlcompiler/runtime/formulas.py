@@ -40,7 +40,7 @@ SYMBOLS = {
 
 
 def compiled(formula: Formula) -> Value:
-    """Return the function of the symbols' values, by name, that a formula stands for."""
+    """Return a function that computes a formula from the symbols' values by name."""
     if isinstance(formula, int):
         number = formula
         return lambda values: number

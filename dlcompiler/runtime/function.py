@@ -75,7 +75,7 @@ _READS_DATA_POINTER = _reads_data_pointer()
 
 
 def _expectation(param: Param) -> tuple[tuple[int, ...], np.dtype[np.generic], int]:
-    """Return shape, dtype and flags of an array that the fast path accepts."""
+    """Return the shape, dtype and flags that the fast path requires of an array."""
     flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if param.is_output else 0)
     if not _READS_DATA_POINTER:
         flags = _NO_FLAGS
@@ -83,7 +83,7 @@ def _expectation(param: Param) -> tuple[tuple[int, ...], np.dtype[np.generic], i
 
 
 def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield ``(output, other, bytes of output, bytes of other)``; empty arrays overlap nothing."""
+    """Yield ``(output, other, output bytes, other bytes)`` of arrays that must not overlap."""
     for output, written in enumerate(params):
         for other, param in enumerate(params):
             is_new = other < output or not param.is_output
@@ -94,7 +94,7 @@ def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, in
 
 
 def _new_status() -> tuple[Any, int]:
-    """Return a status without an error, and its address."""
+    """Return a new status that holds no error, and its address."""
     status = _Status()
     return status, _address_of(status)
 
@@ -108,7 +108,7 @@ class Code(Protocol):
 
     @property
     def options(self) -> Options:
-        """How it was compiled."""
+        """Options that the code was compiled with."""
 
     @property
     def imports(self) -> frozenset[str]:
@@ -116,7 +116,7 @@ class Code(Protocol):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of its texts, the generated one first."""
+        """Names of the texts that `source` returns, the generated one first."""
 
     def source(self, name: str | None = None) -> str:
         """Return one of its texts; without a name, the generated one."""
@@ -133,11 +133,11 @@ class Code(Protocol):
         """Return the address of a function."""
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
-        """Return a function of operands of these types."""
+        """Return a callable for operands of these types."""
 
 
 def described_by(called: Interface) -> dict[str, Any]:
-    """Return the arguments of `Function`, without the code, that an interface describes."""
+    """Return the arguments of `Function`, except the code, from an interface."""
     return {
         "symbol": called.symbol,
         "params": called.params,
@@ -224,7 +224,7 @@ class Function:
         module : Code
             Where the code is.
         called : Interface
-            How it is called.
+            The interface of the function.
         """
         return Function(module, **described_by(called))
 
@@ -309,7 +309,7 @@ class Function:
             self._run(addresses)
 
     def call_poisoned(self, byte: int, *arguments: object) -> None:
-        """Run the kernel like a call, with its temporary buffers filled with a byte before.
+        """Run the kernel like a call, after filling its temporary buffers with a byte.
 
         See `dlcompiler.runtime.native.poisoning`: the results show a kernel that reads a temporary
         before writing it.

@@ -73,7 +73,7 @@ _FREE = """
 
 
 def _define(symbol: str, result: str, types: Sequence[str], alone: str) -> str:
-    """Return a function that calls its hook if it is set; else it runs the code `alone`."""
+    """Return LLVM IR of a function that calls its hook if one is set, else runs `alone`."""
     parameters = ", ".join(f"{type_} %{name}" for type_, name in zip(types, "abcd", strict=False))
     call, give = (
         ("call void", "ret void")
@@ -117,7 +117,7 @@ class Written:
 
     @property
     def surprise(self) -> bool:
-        """Whether the kind differs from that of the suffix."""
+        """Whether the file's kind differs from the one that its suffix suggests."""
         return bool(self.because)
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ def object_image(function: Function) -> bytes:
 
 
 def link_shared(path: Path, objects: Sequence[Path]) -> Written:
-    """Link objects into a shared object; without a C compiler, write the only one as a container.
+    """Link objects into a shared object; without a C compiler, write a single one as a container.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def _link(command: Sequence[str], path: Path) -> None:
 
 
 def _image(path: Path) -> bytes:
-    """Return the bytes of an object; one of `save_object` must be as it was written."""
+    """Return the bytes of an object; one made by `save_object` must be unchanged."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -272,7 +272,7 @@ class SharedObject(LLVMTexts):
         return value
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
-        """Return a function of operands of these types."""
+        """Return a callable for operands of these types."""
         return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
 
 
@@ -335,7 +335,7 @@ def _options(description: Mapping[str, Any]) -> Options:
 
 
 def _here(description: Mapping[str, Any]) -> Options:
-    """Return options to compile the text on this machine, perhaps not the one it was made on."""
+    """Return options to compile the text for this machine, even if it was saved on another one."""
     here = host()
     family = str(description["triple"]).partition("-")[0]
     if family != here.triple.partition("-")[0]:
@@ -353,7 +353,7 @@ def _head(body: bytes) -> bytes:
 
 
 def _checked(data: bytes, path: Path) -> dict[str, Any]:
-    """Return the description in a container whose first line, with the checksum, holds."""
+    """Check the first line of a container, with its checksum; return the description."""
     head, end, body = data.partition(b"\n")
     if not head.endswith(hashlib.sha256(body).hexdigest().encode()):
         raise _damaged(path, "its checksum differs")
@@ -364,12 +364,12 @@ def _checked(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def _sealed(data: bytes) -> bytes:
-    """Return an object with its digest behind its end."""
+    """Return an object with its digest appended."""
     return data + b"\n#dlcompiler sha256 %s\n" % hashlib.sha256(data).hexdigest().encode()
 
 
 def _unsealed(data: bytes, path: Path) -> bytes:
-    """Return an object without its seal, which must hold."""
+    """Check the digest at the end of an object; return the object without it."""
     seal = _SEAL.match(data, max(len(data) - _SEAL_BYTES, 0))
     if seal is None:
         raise _damaged(path, "the digest at its end is missing: it was cut, stripped, linked by "
@@ -381,7 +381,7 @@ def _unsealed(data: bytes, path: Path) -> bytes:
 
 
 def _embedded(data: bytes, path: Path) -> dict[str, Any]:
-    """Return the description in an object."""
+    """Return the description that is embedded in an object."""
     start = data.find(_MARK)
     end = data.find(b"\0", start)
     if start < 0 or end < 0:

@@ -78,7 +78,7 @@ def compile_ir(text: str, options: Options) -> LoadedModule:
 
 
 def compile_object(text: str, options: Options) -> CompiledObject:
-    """Compile a module without loading or caching it: for candidates, most of which are discarded.
+    """Compile a module without loading or caching it: most candidates are discarded.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def optimize(text: str, options: Options) -> str:
 
 
 def assembly(text: str, options: Options) -> str:
-    """Return the assembly text that the module becomes."""
+    """Return the assembly text of the module."""
     options.check()
 
     def finish(module: Any, _: _Names) -> str:
@@ -172,7 +172,7 @@ def assembly(text: str, options: Options) -> str:
 
 
 def emit_assembly(text: str, options: Options) -> str:
-    """Return the assembly text that the module becomes, for a machine of any family.
+    """Return the assembly text of the module, for a machine of any family.
 
     Nothing is checked: LLVM may end the process. `dlcompiler.runtime.cross` calls this elsewhere.
     """
@@ -209,12 +209,12 @@ def emit_all(text: str, options: Options) -> Emitted:
 
 
 class LLVMTexts:
-    """The texts of machine code that LLVM made: of `text`, compiled by `options`."""
+    """The texts of machine code that LLVM compiled from `text` with `options`."""
 
     text: str
     """LLVM IR before LLVM's passes."""
     options: Options
-    """How it was compiled."""
+    """Options that the module was compiled with."""
     texts = ("llvm", "optimized llvm", "assembly")
     """Names of its texts."""
 
@@ -278,7 +278,7 @@ class LoadedModule(LLVMTexts):
         return self._addresses[symbol]
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
-        """Return a function of operands of these types."""
+        """Return a callable for operands of these types."""
         return ctypes.CFUNCTYPE(None, *types)(self.address(symbol))
 
     def __repr__(self) -> str:
@@ -407,7 +407,7 @@ def _machine(options: Options) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The functions of a module before LLVM's passes."""
+    """Names of the functions that a module defines and imports, before LLVM's passes."""
 
     symbols: tuple[str, ...]
     imports: tuple[str, ...]

@@ -123,7 +123,7 @@ class ObjectCache:
         return found
 
     def store(self, key: str, made: CompiledObject) -> None:
-        """Keep an object under a key."""
+        """Store an object under a key."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if problem := self._problem():
@@ -161,7 +161,7 @@ class ObjectCache:
         return self.folder / f"{key}{_SUFFIX}"
 
     def problem(self) -> str | None:
-        """Return why the folder cannot be used, or None; one that does not exist can be made."""
+        """Return why the folder cannot be used; None if it can, or if it can still be created."""
         try:
             return self._problem()
         except FileNotFoundError:
@@ -192,7 +192,7 @@ class ObjectCache:
         return found
 
     def _make_room(self, size: int) -> None:
-        """Remove the entries used least recently, where `size` more bytes would be too many."""
+        """Remove the least recently used entries if `size` more bytes would exceed the limit."""
         if size <= self._room:
             self._room -= size
             return
@@ -259,7 +259,7 @@ def _decoded(key: str, data: bytes) -> CompiledObject | None:
 
 
 def _read_own(path: Path, largest: int) -> bytes:
-    """Return the bytes of a regular file that only this user may write; of all else, nothing.
+    """Return the bytes of a regular file that only this user may write; b"" for other files.
 
     Raises
     ------
@@ -333,7 +333,7 @@ def current() -> ObjectCache | None:
 
 
 def use(chosen: ObjectCache | None) -> None:
-    """Use another cache in this process and the workers that it will start; None: none."""
+    """Use another cache, or None for no cache, in this process and workers it will start."""
     _chosen[:] = [chosen]
 
 

@@ -1,4 +1,4 @@
-"""Temporary folders of one process, removed at the end of a ``with``, or after a crash by others.
+"""Temporary folders of one process; after a crash, other processes remove them.
 
 A process that is killed removes nothing. Each folder is therefore locked (``flock``) by the process
 that made it, and the system releases the lock when that process ends, however it ends. A folder of
@@ -92,7 +92,7 @@ def abandoned() -> list[Path]:
 
 
 def sweep() -> list[Path]:
-    """Remove abandoned folders; returns those that are gone."""
+    """Remove abandoned folders; return those that were removed."""
     removed = []
     for folder in _own_folders():
         with _taken(folder) as is_taken:
@@ -135,7 +135,7 @@ def _locked(folder: Path) -> int | None:
 
 @contextlib.contextmanager
 def _taken(folder: Path) -> Iterator[bool]:
-    """Lock a folder for the block, if no process holds it."""
+    """Lock a folder for the time of a ``with`` block, if no process holds it."""
     handle = _open(folder)
     if handle is None:
         yield False

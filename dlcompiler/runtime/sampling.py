@@ -112,7 +112,7 @@ def tells_enough(seen_s: Sequence[float], best_s: float | None) -> bool:
     Parameters
     ----------
     seen_s : sequence of float
-        What they took [s].
+        Times of the first calls [s].
     best_s : float, optional
         The shortest time so far [s].
     """
@@ -142,7 +142,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def ratio_interval(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
-    """Return the interval of the median of two calls' ratios, sampled in the same rounds.
+    """Return the interval of the median ratio of two calls' times, paired by round.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def half_width(samples: Sequence[float]) -> float:
 
 @cache
 def _rank(n: int) -> int:
-    """Return the largest k of `median_interval` for n samples, at least 1."""
+    """Return the largest k whose interval of n samples has the required confidence, at least 1."""
     k, outside = 1, 2 * 0.5**n
     while k < n // 2:
         outside += 2 * math.comb(n, k) * 0.5**n

@@ -98,7 +98,7 @@ class Source:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The lines of the printed loop IR for those of `text`."""
+        """For each line of `text`, the line of the printed loop IR."""
         return next(iter(self.texts.values())).lines
 
     def named(self, name: str | None = None) -> str:

@@ -84,7 +84,7 @@ class Symbols:
         return arrays, [values[name] for name in self._order]
 
     def _quick(self, arguments: Sequence[Any]) -> dict[str, Any] | None:
-        """Return the values if the arguments pass the fast checks; else None."""
+        """Return the variables' values if the arguments pass the fast checks; else None."""
         if len(arguments) != len(self.params):
             return None
         values: dict[str, Any] = {}

@@ -104,7 +104,7 @@ class ThreadPool:
             self._helpers.append(thread)
 
     def _place(self) -> None:
-        """Pin each helper to its cores, which depend on the caller's."""
+        """Pin each helper to its cores, which depend on the caller's core."""
         if not hasattr(os, "sched_setaffinity"):
             return
         self._allowed = _allowed()
@@ -166,7 +166,7 @@ def placement(allowed: Sequence[int], caller: int, helpers: int) -> list[Mask]:
 
 
 def _allowed() -> Mask:
-    """Return the cores of the process: those of its main thread, in any thread."""
+    """Return the cores that the process may use: those of its main thread, whoever calls this."""
     return frozenset(os.sched_getaffinity(os.getpid()))
 
 

@@ -65,6 +65,6 @@ def set_num_threads(count: int | None) -> None:
 
 
 def run(kernel: Callable[..., object], operands: list[Any]) -> None:
-    """Run a kernel that has parallel loops, with the helpers that it may use."""
+    """Run a kernel with parallel loops, after preparing the helper threads that it may use."""
     THREAD_POOL.prepare(num_threads())
     kernel(*operands)

@@ -65,7 +65,7 @@ class Timing:
 
     @property
     def label(self) -> str:
-        """What the time is, in words: ``measured on AMD EPYC``."""
+        """Provenance of the time in words, such as ``measured on AMD EPYC``."""
         return str(self.provenance)
 
     @property
@@ -257,7 +257,7 @@ def alternate(
     before : callable, optional
         Called right before each sample, which is then one call, for example to empty the caches.
     seed : int
-        Of the order.
+        Seed of the random order.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def sample(call: Call, size: int) -> float:
-    """Return how long so many calls take [s]."""
+    """Return the time of `size` calls [s]."""
     start = time.perf_counter()
     for _ in range(size):
         call()

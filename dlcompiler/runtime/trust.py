@@ -68,7 +68,7 @@ def _refuse_untrusted(path: Path, facts: os.stat_result) -> None:
 
 
 def is_foreign(facts: os.stat_result) -> bool:
-    """Tell whether a file belongs to another user than this process's, or the system's."""
+    """Tell whether a file belongs to a user other than this process's or the system's."""
     return facts.st_uid not in (os.getuid(), 0)
 
 

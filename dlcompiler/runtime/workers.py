@@ -75,11 +75,11 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a value."""
+        """Whether the call returned a value."""
         return self.kind == "ok"
 
     def unwrap(self, operation: str) -> dict[str, Any]:
-        """Return the value, or raise what went wrong.
+        """Return the value, or raise the error of the call.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Worker:
             return replace(outcome, arrays={name: shared.read(name) for name in outputs})
 
     def start(self) -> None:
-        """Start a process now, unless there is one; if that fails, the next call tells why."""
+        """Start a process now, unless there is one; if that fails, the next call reports why."""
         with self._lock:
             if self._process is None or not self._process.is_ready():
                 self._start()
@@ -191,7 +191,7 @@ class Worker:
         return outcome
 
     def _start(self) -> Outcome | None:
-        """Start a process, or set up its next child; return what went wrong, if anything."""
+        """Start a process, or set up its next child; return the failure, or None."""
         self.generation += 1
         if self._process is None or not self._process.is_alive():
             self._process = _Process(self._command)
@@ -260,7 +260,7 @@ class _Process:
 
     @property
     def child(self) -> int | None:
-        """Who answers: the process itself, or a child of it; None when it must be set up."""
+        """Id of the answering process: this one or a child of it; None before it is set up."""
         return self._groups[1] if len(self._groups) > 1 else None
 
     @child.setter
@@ -271,13 +271,13 @@ class _Process:
         return self._finalizer.alive and self._popen.poll() is None
 
     def is_ready(self) -> bool:
-        """Tell whether it was set up, and who then answered is there still."""
+        """Tell whether the process is set up and the one that answers is still alive."""
         if self.is_alive() and self.child is not None:
             self._notice_end()
         return self.is_alive() and self.child is not None
 
     def exchange(self, payload: bytes, timeout_s: float) -> Outcome:
-        """Send a request and wait for its answer; who was to answer does not outlive a failure."""
+        """Send a request and wait for its answer; on a failure, end the answering process."""
         start, self._tail, self._rest = time.perf_counter(), b"", memoryview(payload)
         try:
             frame = self._converse(start + timeout_s)
@@ -294,20 +294,20 @@ class _Process:
         return replace(outcome, seconds=seconds, stderr=stderr)
 
     def interrupt(self) -> None:
-        """Kill the process; whoever waits for its answer sees that, and cleans up."""
+        """Kill the process; the thread that waits for its answer detects this and cleans up."""
         if self._popen.poll() is None:
             _kill_groups(self._groups)
             self._popen.wait()  # until then `is_alive` would say yes
 
     def end(self) -> None:
-        """Let the process leave by itself, or end it."""
+        """Wait for the process to exit; kill it if it does not."""
         self._stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_EXIT_LIMIT_S)
         self._finalizer()
 
     def _notice_end(self) -> None:
-        """Read what came while nobody asked: that a child has ended."""
+        """Read output that arrived between requests: the report that a child has ended."""
         piece = self._stdout.read(1 << 16)
         try:
             self._decoder.feed(piece or b"")
@@ -321,7 +321,7 @@ class _Process:
             self._finalizer()  # nothing that anyone asked for
 
     def _stopped(self, timeout_s: float) -> Outcome:
-        """End who did not answer in time: the child alone, if that is enough."""
+        """End the process that did not answer in time: only the child, if that is enough."""
         outcome = Outcome("timeout", 0.0, message=f"no answer within {timeout_s:g} s")
         if self.child in (None, self._popen.pid) or self._rest:
             return self._ended(timeout_s)
@@ -338,7 +338,7 @@ class _Process:
         return outcome
 
     def _answered(self, frame: Frame) -> Outcome:
-        """Return the outcome that a frame tells: an answer, or that a child has ended."""
+        """Return the outcome in a frame: an answer, or the report that a child has ended."""
         if ENDED not in frame.header:
             return _answered(frame)
         self.child = None
@@ -348,7 +348,7 @@ class _Process:
         return _ended_by(int(frame.header[ENDED]))
 
     def _converse(self, deadline: float) -> Frame | None:
-        """Return the answer, or ``None`` when there will be none."""
+        """Send the rest of the request; return the answer, or ``None`` if none will come."""
         with selectors.DefaultSelector() as selector:
             if self._rest:
                 selector.register(self._stdin, selectors.EVENT_WRITE)
@@ -381,13 +381,13 @@ class _Process:
             return rest[:0]  # it has ended: the other pipe tells
 
     def _keep_tail(self) -> bool:
-        """Read what came on standard error; tell whether more can come."""
+        """Keep the latest standard error output; return whether more may come."""
         piece = self._stderr.read(1 << 16)
         self._tail = (self._tail + (piece or b""))[-_STDERR_KEPT_BYTES:]
         return piece != b""
 
     def _ended(self, timeout_s: float | None = None) -> Outcome:
-        """End the process, which closed its pipe or did not answer in time, and say which."""
+        """End a process that closed its pipe or did not answer in time; return the outcome."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_EXIT_LIMIT_S if timeout_s is None else 0)
         status = self._popen.returncode
@@ -409,7 +409,7 @@ def _ended_by(status: int) -> Outcome:
 
 
 def _answered(frame: Frame) -> Outcome:
-    """Return the outcome that an answer tells."""
+    """Return the outcome that an answer describes."""
     header = frame.header
     if isinstance(header.get("value"), dict):
         return Outcome("ok", 0.0, header["value"], frame.data)
@@ -435,14 +435,14 @@ def _nonblocking(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _kill_groups(groups: Sequence[int]) -> None:
-    """Kill process groups; a child's before the one of the process that would report its end."""
+    """Kill process groups: a child's before its parent's, which would report the child's end."""
     for group in reversed(groups):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
 
 
 def _kill(popen: subprocess.Popen[bytes], groups: Sequence[int], owner: int) -> None:
-    """End a worker and all that it started; a forked copy of this process must not."""
+    """Kill a worker and the processes it started; do nothing in a forked copy of this process."""
     if os.getpid() != owner:
         return
     _kill_groups(groups)

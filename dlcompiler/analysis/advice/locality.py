@@ -170,7 +170,7 @@ def set_conflict(subject: Subject) -> Iterator[Finding]:
 
 
 def _held_lines(level: CacheLevel, stride: int) -> float:
-    """Return how many lines that are `stride` bytes apart a level holds; [1]."""
+    """Return how many cache lines at a distance of `stride` bytes fit in a cache level; [1]."""
     period = max(level.bytes // WAYS, level.line)
     if stride <= level.line:
         return math.inf

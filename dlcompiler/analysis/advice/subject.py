@@ -64,7 +64,7 @@ class Subject:
         return {child: nest for nest in root.walk() for child in nest.children}
 
     def chain(self, nest: Nest) -> list[Nest]:
-        """Return the loops around one, outermost first, and itself at the end."""
+        """Return the loops around a loop, outermost first, and the loop itself at the end."""
         path = []
         while nest.loop is not None:
             path.append(nest)
@@ -73,11 +73,11 @@ class Subject:
 
     @cached_property
     def innermost(self) -> list[Nest]:
-        """The loops without a loop inside; not those of intrinsics, which no step can change."""
+        """The loops without inner loops, except those of intrinsics, which no step can change."""
         return [nest for nest in self.footprint.nests if not nest.children and self.name(nest)[1]]
 
     def name(self, nest: Nest) -> tuple[str, str]:
-        """Return the stage of a loop, and its path there."""
+        """Return the stage that a loop belongs to, and the path of its axis in this stage."""
         if nest.loop is not None:
             for ref in getattr(nest.loop.statement, "origin", ()):
                 if ref.axis and not ref.axis.startswith("("):
@@ -85,12 +85,12 @@ class Subject:
         return self.footprint.func.name, ""
 
     def stage(self, nest: Nest) -> StageState | None:
-        """Return the stage of a loop, if it is one of the schedule's."""
+        """Return the stage of a loop; None if the schedule has no such stage."""
         name = self.name(nest)[0]
         return self.schedule.state.stage(name) if self.schedule.state.has_stage(name) else None
 
     def axis(self, nest: Nest) -> Axis | None:
-        """Return the axis that a loop stands for, if it is a leaf of its stage."""
+        """Return the axis of a loop if it is a leaf of its stage, else None."""
         stage, path = self.stage(nest), self.name(nest)[1]
         leaves = stage.leaves if stage is not None else ()
         return next((leaf for leaf in leaves if stage and stage.paths[leaf] == path), None)
@@ -159,7 +159,7 @@ class Subject:
 
     @cached_property
     def all_operations(self) -> int:
-        """Operations of the program; [1]."""
+        """Number of operations of the program; [1]."""
         return max(self.operations(self.footprint.root), 1)
 
     def count_of(self, item: Reference) -> StoreCount:

@@ -44,7 +44,7 @@ def tail_waste(subject: Subject) -> Iterator[Finding]:
 
 
 def _used(subject: Subject, nest: Nest) -> float:
-    """Return the part of a loop's iterations that pass the guards on its variable."""
+    """Return the fraction of a loop's iterations that pass the guards on its variable."""
     part = 1.0
     for item in subject.writes(nest):
         for bound in item.bounds:

@@ -35,13 +35,13 @@ class Job:
 
     @property
     def activation(self) -> str:
-        """The last step, if it is a function of one number; else nothing."""
+        """The last step of the epilogue that is an activation; '' if there is none."""
         steps = [s for s in self.epilogue if s not in ("bias", "batch_norm", "residual")]
         return steps[-1] if steps else ""
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Roles of the inputs that are known before the call."""
+        """Roles of the inputs whose values are known before the call."""
         return tuple(role for role in self.arrays if self._is_known(role))
 
     def _is_known(self, role: str) -> bool:

@@ -1,4 +1,4 @@
-"""NumPy: products, elementwise functions, reductions and what is composed of them."""
+"""NumPy: products, elementwise functions, reductions and their compositions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPSILON = 1e-5
 
 
 def offers(job: Job) -> list[Offer]:
-    """Return NumPy's way, with all arrays allocated ahead.
+    """Return NumPy's way to compute the job, with all arrays allocated ahead.
 
     Raises
     ------

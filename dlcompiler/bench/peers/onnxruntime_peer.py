@@ -84,7 +84,7 @@ _Node = tuple[str, Sequence[str], str, Mapping[str, Any]]
 
 
 def _nodes(job: Job) -> tuple[list[_Node], dict[str, Array]]:
-    """Return kind, inputs, output and attributes of each node, and constants by name."""
+    """Return the kind, inputs, output and attributes of each node, and the constants by name."""
     match job.family:
         case "gemm" | "dense" | "conv2d" | "depthwise":
             return _followed(job)
@@ -158,7 +158,7 @@ def _followed(job: Job) -> tuple[list[_Node], dict[str, Array]]:
 
 
 def _chained(steps: Sequence[_Node]) -> list[_Node]:
-    """Name the results of nodes; each takes the one before as its first input."""
+    """Name the results of nodes; each node takes the previous result as its first input."""
     names = [f"step{n}" for n in range(len(steps) - 1)] + ["out"]
     chained: list[_Node] = []
     for n, ((kind, inputs, _, more), out) in enumerate(zip(steps, names, strict=True)):

@@ -1,4 +1,4 @@
-"""PyTorch: eager, and for weights that are known ahead also traced and optimised for inference."""
+"""PyTorch, run eagerly; with constant weights also traced and optimised for inference."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _traced(torch: Any, job: Job, tensors: Mapping[str, Any], compute: Callable[
 
 
 def _function(torch: Any, job: Job) -> Callable[..., Any]:
-    """Return the job as a function of tensors by role."""
+    """Return the job as a function whose arguments are tensors named by role."""
     nn = torch.nn.functional
     match job.family:
         case "gemm":

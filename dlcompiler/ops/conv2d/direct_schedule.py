@@ -119,7 +119,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def _block_rows(shape: Shape, target: Target) -> int:
-    """Return how many rows of the result read as much of the image as fits half of L2."""
+    """Return a number of result rows whose part of the image fits half of the L2 cache."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = dtypes.bytes_of(shape.sums_dtype)
@@ -153,7 +153,7 @@ def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) ->
 def _best_tile(
     shape: Shape, block: int, block_rows: int, target: Target, values: Mapping[str, list[Any]]
 ) -> tuple[int, int]:
-    """Return rows and columns of the register tile."""
+    """Return the rows and columns of the register tile with the lowest modelled cost."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
     tiles = [
         (rows, columns)
@@ -171,7 +171,7 @@ def _best_tile(
 def _step_cycles(
     shape: Shape, block: int, block_rows: int, tile: tuple[int, int], target: Target
 ) -> float:
-    """Return how long a step of the reduction takes for a block of rows and channels [cycle]."""
+    """Return the time of one reduction step for a block of rows and channels [cycle]."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
     return sum(
         count * other * machine.cycles(rows * columns, vectors)
@@ -181,7 +181,7 @@ def _step_cycles(
 
 
 def estimate(workload: Workload, target: Target) -> float:
-    """Return about how long the default config takes on one core [cycle]."""
+    """Estimate the time of the default config on one core [cycle]."""
     shape, block = shape_of(workload), workload["block"]
     cfg = default_config(workload, target)
     tile = int(cfg["tile_rows"]), int(cfg["tile_columns"])
@@ -212,7 +212,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     outs : sequence of Tensor
         The result.
     cfg : Config
-        Of `space`.
+        A config of `space`.
     target : Target
         A CPU.
     """
@@ -276,7 +276,7 @@ def _axes(result: Tensor, layout: Layout) -> tuple[Axis, ...]:
 def _split_channels(
     s: Schedule, result: Tensor, layout: Layout, groups: int, block: int
 ) -> tuple[list[Axis], list[Axis]]:
-    """Split the channels; returns the loops over groups and blocks, and those inside a block."""
+    """Split the channels; return the loops over groups and blocks, and those inside a block."""
     _, channel, *rest, _, _ = _axes(result, layout)
     together = layout.channels or 1
     extent = layout.element(*result.static_shape)[1] // together

@@ -105,13 +105,13 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def _step_cycles(shape: Shape, block: int, tile: int, target: Target) -> float:
-    """Return how long a step of the reduction takes for all pixels and a block [cycle]."""
+    """Return the time of one reduction step for all pixels and one block of channels [cycle]."""
     tiles = -(-shape.rows.out * shape.columns.out // tile)
     return tiles * Machine.of(target).cycles(block, tile // target.lanes(shape.dtype))
 
 
 def estimate(workload: Workload, target: Target) -> float:
-    """Return about how long the default config takes on one core [cycle]."""
+    """Estimate the time of the default config on one core [cycle]."""
     shape, block = shape_of(workload), int(workload["block"])
     tile = int(default_config(workload, target)["tile_pixels"])
     blocks = shape.n * shape.groups * -(-(shape.o // shape.groups) // block)
@@ -151,7 +151,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     outs : sequence of Tensor
         The result.
     cfg : Config
-        Of `space`.
+        A config of `space`.
     target : Target
         A CPU.
     """

@@ -31,7 +31,7 @@ class Layout:
 
     @property
     def channels(self) -> int:
-        """Channels of a block in layouts such as NCHW8c; 0 in the others."""
+        """Number of channels in a block, for layouts such as NCHW8c; 0 for other layouts."""
         return int(self.name[4:-1]) if self.name.endswith("c") else 0
 
     def shape(self, image: Sequence[int]) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ class Layout:
         return (n, h, w, c) if self.name == "NHWC" else (n, c, h, w)
 
     def place(self, n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]:
-        """Return the indices of an element."""
+        """Return the indices at which the element (n, c, y, x) is stored."""
         if self.channels:
             return n, c // self.channels, y, x, c % self.channels
         return (n, y, x, c) if self.name == "NHWC" else (n, c, y, x)

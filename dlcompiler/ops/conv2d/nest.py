@@ -1,4 +1,4 @@
-"""Schedule steps that the direct convolution and the one as a matrix product share.
+"""Schedule steps shared by the direct convolution and the convolution as a matrix product.
 
 Both keep a tile of sums in registers, and compute it inside blocks of rows and blocks of output
 channels of the result; the image, copied before, is read by all blocks of channels.
@@ -17,7 +17,7 @@ _UNROLLED_VECTORS = 16
 
 
 def sums_and_operands(result: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sums of a convolution, the tensor they read the image from, and the weights."""
+    """Return the sums of a convolution, the image tensor that they read, and the weights."""
     sums = next(t for t in result.op.input_tensors if t.name == "conv2d.sums")
     image = next(t for t in sums.op.input_tensors if t.name != "weight")
     weight = next(t for t in sums.op.input_tensors if t.name == "weight")
@@ -32,7 +32,7 @@ def split_channels(
     Parameters
     ----------
     stage : Stage
-        Of the result.
+        The stage of the result.
     channel : Axis
         Its loop over `extent` channels, or over bundles of channels.
     extent, groups, block : int
@@ -59,7 +59,7 @@ def parallelize_outermost(
     Parameters
     ----------
     stage : Stage
-        Of the result; its outermost loops are in the order that the config has.
+        The stage of the result; its outermost loops are in the order of the config.
     image, rows : Axis
         The loops over images and blocks of rows.
     channels : sequence of Axis
@@ -86,7 +86,7 @@ def split_reduction(stage: Stage, channels: Axis, taps: Sequence[Axis], steps: i
     Parameters
     ----------
     stage : Stage
-        Of the sums.
+        The stage of the sums.
     channels : Axis
         The loop over input channels.
     taps : sequence of Axis
@@ -115,11 +115,11 @@ def place_copy(
     result : Tensor
         The convolution's.
     rows : Axis
-        Its loop over blocks of rows.
+        The loop over blocks of rows.
     cfg : Config
         Has the knobs ``order`` and ``parallel``.
     lanes : int
-        Of a vector.
+        Lanes of a vector.
     row : int
         Elements of the innermost dimension that form a row; 0: all.
     """
@@ -134,7 +134,7 @@ def place_copy(
 
 
 def _copy_rows(stage: Stage, lanes: int, *, is_parallel: bool) -> None:
-    """Copy rows by vectors, and on several cores if asked."""
+    """Copy rows in vectors, and on several cores if requested."""
     first, second, *_, last = stage.leaf_iter_vars
     vectors, vector = stage.split(last, lanes)
     stage.vectorize(vector)

@@ -153,7 +153,7 @@ class SlidingWindow:
         """How many windows there are, along the height and the width."""
 
     def at(self, y: Any, x: Any, ry: Any, rx: Any) -> tuple[Any, Any]:
-        """Return the position of the element (ry, rx) of the window (y, x) in the padded image."""
+        """Return the position in the padded image of element (ry, rx) of the window at (y, x)."""
         (sy, sx), (dy, dx) = self.strides, self.dilation
         return y * sy + ry * dy, x * sx + rx * dx
 

@@ -95,7 +95,7 @@ class Shape:
     groups: int
     """Output channels of a group read the input channels of that group only."""
     dtype: str
-    """Of images and weights."""
+    """Dtype of images and weights."""
     epilogue: str = ""
     """See `dlcompiler.ops.epilogues`."""
 
@@ -106,7 +106,7 @@ class Shape:
 
     @property
     def result_dtype(self) -> str:
-        """Of the result."""
+        """Dtype of the result."""
         return widening.result_dtype(self.dtype)
 
     @property
@@ -131,7 +131,7 @@ class Shape:
 
     @property
     def is_copied(self) -> bool:
-        """Tell whether images are copied before: padded, or converted to the dtype of the sums."""
+        """Tell whether images are first copied, to pad them or to convert their dtype."""
         is_inside = self.rows.is_inside and self.columns.is_inside
         return not is_inside or self.dtype != self.sums_dtype
 
@@ -139,7 +139,7 @@ class Shape:
     def reads_in_place(self) -> bool:
         """Tell whether the image itself is the matrix of columns, so that nothing is copied.
 
-        The pixels must then be whole vectors of any width.
+        The number of pixels must also be a multiple of 16, so that they fill whole vectors.
         """
         return self.rows.out * self.columns.out % 16 == 0 and all(
             window.kernel == window.stride == 1 and not window.before and window.out == window.size
@@ -266,12 +266,12 @@ def _require(op: str, name: str, value: Any, least: int, most: int) -> None:
 
 
 def refused(op: str, name: str, value: Any, expected: str) -> TuningError:
-    """Return the error for a parameter that is not one of its choices."""
+    """Return the error for a parameter value that is not among its choices."""
     return TuningError(op, f"{name} is not one of the choices", got=repr(value), expected=expected)
 
 
 def inside(window: Window, index: Any, end: int | None = None) -> list[Any]:
-    """Return the conditions under which an index is inside the image; only those that can fail.
+    """Return the conditions for an index to be inside the image, without those that always hold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A simple model of a processor, by which register tiles are chosen."""
+"""A simple processor model for choosing register tiles."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Machine:
         return Machine(target.vector_registers)
 
     def fits(self, elements: int, vectors: int) -> bool:
-        """Tell whether a tile of so many single elements times vectors stays in registers."""
+        """Tell whether a tile of `elements` × `vectors` vectors fits in the registers."""
         return elements * vectors + vectors + 1 <= self.registers
 
     def cycles(self, elements: int, vectors: int) -> float:
-        """Return how long a step of the reduction takes for a tile [cycle]."""
+        """Return the time of one reduction step for a tile [cycle]."""
         return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
 
 
 def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:
-    """Return the sizes of the pieces of an extent, with how many there are."""
+    """Yield (size, count) of the pieces of an extent: the whole tiles, then the remainder."""
     yield tile, extent // tile
     if extent % tile:
         yield extent % tile, 1
 
 
 def shares_evenly(pieces: int, cores: int) -> bool:
-    """Tell whether pieces of work can be distributed so that cores wait at most 20 % of the time.
+    """Tell whether equal pieces of work keep the cores busy for at least 80 % of the time.
 
     Examples
     --------

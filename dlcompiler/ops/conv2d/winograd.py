@@ -146,7 +146,7 @@ def winograd(
 
 
 def _framed(data: Tensor, shape: Shape, t: Transforms, down: int, across: int) -> Tensor:
-    """Define the padded image, as large as the tiles that read it."""
+    """Define the padded image, large enough for all tiles that read it."""
 
     def element(n: Any, y: Any, x: Any, c: Any) -> Any:
         row, column = y - shape.rows.before, x - shape.columns.before

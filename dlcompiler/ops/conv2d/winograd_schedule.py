@@ -89,7 +89,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 
 def estimate(workload: Workload, target: Target) -> float:
-    """Return about how long the default config takes on one core [cycle].
+    """Estimate the time of the default config on one core [cycle].
 
     Notes
     -----
@@ -127,7 +127,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     outs : sequence of Tensor
         The result.
     cfg : Config
-        Of `space`.
+        A config of `space`.
     target : Target
         A CPU.
     """
@@ -157,7 +157,7 @@ def _extent(of: Tensor, dimension: int) -> int:
 def _schedule_result(
     s: Schedule, result: Tensor, cfg: Config, lanes: int, tile: int
 ) -> tuple[Any, Any, Any, list[Loop]]:
-    """Split the result; returns the loops over blocks of rows, groups of panels, and panels."""
+    """Split the result; return the loops over blocks of rows, groups of panels, and panels."""
     n, o, y, x = result.op.axis
     order, block = [], n
     if cfg["block"]:
@@ -198,7 +198,7 @@ def _schedule_output(
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop) -> list[Loop]:
-    """Multiply matrices, tiles by channels; a register tile is two vectors of channels wide."""
+    """Schedule the matrix products; a register tile is two vectors of output channels wide."""
     tile = s.cache_write(sums, "local")
     s[sums].compute_at(s[at[0]], at[1])
     i, j, n, t, o = sums.op.axis
@@ -240,7 +240,7 @@ def _schedule_input(
 
 
 def _schedule_image(s: Schedule, image: Tensor, lanes: int, at: Loop) -> list[Loop]:
-    """Copy the image to channels side by side: columns that are read together are transposed."""
+    """Copy the image so that channels are contiguous; columns read together are transposed."""
     s[image].compute_at(s[at[0]], at[1])
     _, y, x, lane = image.op.axis
     x, column = s[image].split(x, lanes)

@@ -91,7 +91,7 @@ def on_both_sides(matrix: Wide, values: Wide) -> Wide:
 
 
 def _polynomial(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Return the coefficients of the product of ``x - root``, the constant one first."""
+    """Return the coefficients of the product of all ``x - root``, the constant term first."""
     coefficients = [Fraction(1)]
     for root in roots:
         shifted = [Fraction(0), *coefficients]
@@ -114,7 +114,7 @@ def input_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> An
     t : Transforms
         The matrices.
     row : int
-        Which row.
+        Index of the row.
     values : sequence of expressions
         As many as a tile has elements.
     number : callable
@@ -140,7 +140,7 @@ def weight_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> A
 
 
 def output_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> Any:
-    """Return a row of ``A^T`` times a column of values: opposite points are added first."""
+    """Return a row of ``A^T`` times a column of values, adding values of opposite points first."""
     coefficients = t.output[row]
     parts = []
     column = 0
@@ -160,7 +160,7 @@ def output_row(t: Transforms, row: int, values: Sequence[Any], number: Any) -> A
 
 
 def _signed(terms: Sequence[tuple[Fraction, Any]], number: Any) -> tuple[bool, Any]:
-    """Return a sum of multiples whose last coefficient is positive, and whether to negate it."""
+    """Return (is_negated, sum): the weighted sum with its last coefficient made positive."""
     is_negative = terms[-1][0] < 0
     scaled = [v if abs(c) == 1 else v * number(float(abs(c))) for c, v in terms]
     total = scaled[-1]
@@ -170,7 +170,7 @@ def _signed(terms: Sequence[tuple[Fraction, Any]], number: Any) -> tuple[bool, A
 
 
 def _added(parts: Sequence[tuple[bool, Any]]) -> Any:
-    """Add parts with their signs; begin with one that is not negated, if there is one."""
+    """Add signed parts, beginning with a positive one if there is one."""
     ordered = sorted(parts, key=lambda part: part[0])
     is_negative, total = ordered[0]
     if is_negative:
@@ -181,7 +181,7 @@ def _added(parts: Sequence[tuple[bool, Any]]) -> Any:
 
 
 def chosen(number: Any, expressions: Sequence[Any]) -> Any:
-    """Return the expression at a position; if the loop is unrolled, the choice is constant."""
+    """Return ``expressions[number]`` as conditions on `number`, which unrolling folds to one."""
     result = expressions[-1]
     for n, expression in reversed(list(enumerate(expressions[:-1]))):
         result = te.if_then_else(number == n, expression, result)

@@ -30,7 +30,7 @@ PANEL = 16
 
 
 def packed_shape(shape: Shape, tile: int) -> tuple[int, ...]:
-    """Return the shape of packed weights: panels, positions of a tile, channels, a panel."""
+    """Return the packed shape: (panels, tile rows, tile columns, channels, panel width)."""
     size = tile + TAPS - 1
     return -(-shape.o // PANEL), size, size, shape.c, PANEL
 

@@ -78,7 +78,7 @@ def packed_width(m: int, target: Target, dtype: str = "float32") -> int:
     target : Target
         Where it runs.
     dtype : str
-        Of the sums.
+        Dtype of the sums.
     """
     vectors = {1: 8, 2: 4}.get(m, 2)
     return min(vectors * target.lanes(dtype), MAX_PANEL)
@@ -91,7 +91,7 @@ def _form_is_allowed(product: Product, form: str) -> bool:
 
 
 def _has_few(product: Product, lanes: int) -> bool:
-    """Tell whether C has too few columns, or too few rows for B to be transposed."""
+    """Tell whether C has too few columns for tiles, or too few rows to pay for transposing B."""
     return 2 * product.n < 3 * lanes or (product.layout[1] == "T" and product.m <= FEW_ROWS)
 
 
@@ -132,7 +132,7 @@ def _dots(product: Product, target: Target) -> dict[str, Any]:
 
 
 def _panel(product: Product, columns: int, sizes: Sequence[int], target: Target) -> int:
-    """Return the tiles in a panel so that the cores share the panels of the stack evenly."""
+    """Return the number of tiles in a panel that distributes the panels most evenly over cores."""
     tiles, stack = -(-product.n // columns), math.prod(product.batch)
     possible = [size for size in sizes if is_panel(size, columns, product.n)]
     return _balanced(possible, tiles, target.cores, stack)
@@ -246,15 +246,15 @@ def _shared(
 
 
 def _balanced(sizes: Sequence[int], tiles: int, cores: int, stack: int = 1) -> int:
-    """Return the size of pieces with the best utilisation of the cores; of equals the first."""
+    """Return the piece size that uses the cores best; the first one if several are equal."""
     return max(sizes, key=lambda size: min(_evenness(stack * -(-tiles // size), cores), 0.95))
 
 
 def _evenness(pieces: int, cores: int) -> float:
-    """Return the utilisation of the cores if the pieces are distributed evenly."""
+    """Return the fraction of the cores' time that equal pieces of work use."""
     return pieces / (-(-pieces // cores) * cores) if pieces else 0.0
 
 
 def _largest(choices: Sequence[int], limit: int) -> int:
-    """Return the largest choice up to a limit, or the smallest."""
+    """Return the largest choice that is at most `limit`, or the smallest choice if none is."""
     return max((choice for choice in choices if choice <= limit), default=min(choices))

@@ -129,12 +129,12 @@ def _product(
 
 
 def _of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:
-    """Return a function whose parameters name the axes of a result."""
+    """Wrap `element` so that its parameters name the axes of the result: b, i, j or i, j."""
     return (lambda b, i, j: element(b, i, j)) if batches else (lambda i, j: element(i, j))
 
 
 def _swapped(items: Sequence[Any], is_swapped: bool) -> tuple[Any, ...]:
-    """Exchange the last two items if asked."""
+    """Exchange the last two items if `is_swapped`."""
     return (*items[:-2], items[-1], items[-2]) if is_swapped else tuple(items)
 
 
@@ -211,7 +211,7 @@ def _right(product: Product, B: Tensor, op: str) -> Tensor:
 
 
 def runs_along(stage: Tensor, axis: Axis) -> bool:
-    """Tell whether an axis of a stage is contiguous in the tensor that it reads."""
+    """Tell whether an axis of a stage is contiguous in the tensor that the stage reads."""
     assert isinstance(stage.op, te.ComputeOp)
     load = next(node for node in walk(stage.op.bodies[0]) if isinstance(node, TensorLoad))
     return axis.var in free_vars(load.indices[-1])

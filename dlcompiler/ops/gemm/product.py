@@ -33,7 +33,7 @@ class Product:
     batch: tuple[int, ...]
     """Extent of the stack; () without a stack."""
     dtype: str
-    """Of A and B."""
+    """Dtype of A and B."""
     layout: str
     """For A and B each ``N``, or ``T`` for a matrix that is stored transposed."""
     epilogue: Epilogue
@@ -64,11 +64,11 @@ class Product:
 
     @property
     def result_dtype(self) -> str:
-        """Of C."""
+        """Dtype of C."""
         return result_dtype(self.dtype)
 
     def tile_lanes(self, target: Target) -> int:
-        """Return the lanes of the vectors that the columns of a register tile consist of."""
+        """Return the vector length for the columns of a register tile."""
         return tile_lanes(self.packed, target.lanes(self.sums_dtype))
 
     @property
@@ -88,7 +88,7 @@ class Product:
 
 
 def tile_lanes(columns: int, lanes: int) -> int:
-    """Return the lanes of the longest vectors of which a tile's columns are a whole number.
+    """Return the greatest vector length that divides both a tile's columns and `lanes`.
 
     Only a panel that was packed for other vectors needs shorter ones.
 
@@ -176,7 +176,7 @@ def _extents(where: str, **extents: int) -> dict[str, int | str]:
 
 
 def _extras(where: str, epilogue: str, packed: int) -> dict[str, int | str]:
-    """Return the parameters without those that have the values of a plain product."""
+    """Return the optional parameters that differ from those of a plain product."""
     if type(packed) is not int or not 0 <= packed <= MAX_PANEL:
         raise TuningError(
             where, "not the width of a panel", got=repr(packed),

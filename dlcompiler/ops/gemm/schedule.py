@@ -28,7 +28,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     outs : sequence of Tensor
         C.
     cfg : Config
-        Of `space`.
+        A config of `space`.
     target : Target
         A CPU.
     """
@@ -92,7 +92,7 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
 
 
 def _panels_of(s: Schedule, right: Tensor, columns: int) -> tuple[Axis, ...]:
-    """Store B in panels of columns; returns the axes panel, k, column behind those of the stack."""
+    """Store B in panels of columns; return its last three axes: panel, k and column."""
     if len(right.shape) == 3:
         axes = s[right].transform_layout(lambda b, k, j: [b, j // columns, k, j % columns])
     else:
@@ -101,7 +101,7 @@ def _panels_of(s: Schedule, right: Tensor, columns: int) -> tuple[Axis, ...]:
 
 
 def _blocks_of(s: Schedule, left: Tensor, rows: int) -> tuple[Axis, ...]:
-    """Store A in blocks of rows; returns the axes block, k, row behind those of the stack."""
+    """Store A in blocks of rows; return its last three axes: block, k and row."""
     if len(left.shape) == 3:
         axes = s[left].transform_layout(lambda b, i, k: [b, i // rows, k, i % rows])
     else:
@@ -110,7 +110,7 @@ def _blocks_of(s: Schedule, left: Tensor, rows: int) -> tuple[Axis, ...]:
 
 
 def _schedule_result(s: Schedule, C: Tensor, cfg: Config, lanes: int) -> tuple[Any, Any, Any]:
-    """Split C into tiles; returns the loops over panels, over blocks, and the innermost of tiles.
+    """Split C into tiles; return the panel loop, the block loop and the innermost tile loop.
 
     Without blocks, A is packed for each panel.
     """
@@ -214,7 +214,7 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
 
 
 def _split_panels(s: Schedule, stage: Tensor, axis: Axis, factor: int) -> tuple[Axis, Axis]:
-    """Split an axis by a factor; 0 makes one piece."""
+    """Split an axis by a factor; a factor of 0 makes one piece."""
     return s[stage].split(axis, factor) if factor else s[stage].split(axis, nparts=1)
 
 
@@ -267,7 +267,7 @@ def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
 
 
 def _rows_of(s: Schedule, right: Tensor) -> tuple[Axis, ...]:
-    """Store B transposed; returns the axes column, k behind those of the stack."""
+    """Store B transposed; return its last two axes: column and k."""
     if len(right.shape) == 3:
         return s[right].transform_layout(lambda b, k, j: [b, j, k])[-2:]
     return s[right].transform_layout(lambda k, j: [j, k])

@@ -79,9 +79,9 @@ def is_panel(tiles: int, columns: int, n: int) -> bool:
     Parameters
     ----------
     tiles : int
-        Side by side in the panel.
+        Number of tiles side by side in the panel.
     columns : int
-        Of a tile.
+        Columns of a tile.
     n : int
         Columns of the matrix.
     """
@@ -89,12 +89,12 @@ def is_panel(tiles: int, columns: int, n: int) -> bool:
 
 
 def usual_blocks(m: int) -> tuple[int, ...]:
-    """Return the block sizes that are offered for every tile, if C has so many rows; [tile]."""
+    """Return the usual block sizes [tile] that are small enough for a C of `m` rows."""
     return tuple(tiles for tiles in _USUAL_BLOCKS if tiles < -(-m // _COMMON_ROWS))
 
 
 def even_blocks(m: int, rows: int) -> tuple[int, ...]:
-    """Return sizes of blocks that divide the whole tiles of C, one near each usual size; [tile].
+    """Return block sizes [tile] that divide the whole tiles of C, one near each usual size.
 
     A shorter last block needs one more copy of the register tile in the code, which is a fifth of
     the build time.
@@ -152,7 +152,7 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
 
 
 def _goes_with(product: Product, lanes: int) -> Callable[[Any], bool]:
-    """Return what tells whether the other values go with a form."""
+    """Return a predicate that tells whether a form allows the values of the other knobs."""
 
     def is_allowed(v: Any) -> bool:
         has_blocks = v["block"] != 0 or v["pack_a"]

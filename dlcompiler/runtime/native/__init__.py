@@ -77,7 +77,7 @@ def text(*, futex: bool) -> str:
 
 
 def constants() -> Mapping[str, object]:
-    """Return the constants of the files: some depend on the system, others are shared."""
+    """Return the constants that the files use; some depend on the system."""
     declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
     large_pages = _LARGE_PAGES if sys.platform == "linux" else ("", "")
     return {
@@ -120,7 +120,7 @@ def _start(module: LoadedModule) -> None:
 
 
 def poisoning(kernel: int, byte: int) -> Callable[..., None]:
-    """Return a function that calls a kernel with its temporary memory filled by a byte.
+    """Return a function that fills a kernel's temporary memory with a byte, and calls the kernel.
 
     The idle workspaces of this thread, and the stack below the call, are filled before. A kernel
     that reads a temporary before writing it reads this byte, not values that may happen to be
@@ -169,7 +169,7 @@ def idle_limit_bytes() -> int:
 
 
 def _after_fork() -> None:
-    """Forget all helper threads in a forked child, which has only the calling thread."""
+    """Forget all helper threads in a forked child, where only the calling thread exists."""
     global _lock
     _lock = threading.RLock()
     for module in _loaded:
@@ -178,7 +178,7 @@ def _after_fork() -> None:
 
 
 def _signed(bits: int) -> int:
-    """Return 32 bits as the number that LLVM prints."""
+    """Return a 32-bit number as LLVM prints it: signed."""
     bits &= 0xFFFFFFFF
     return bits - (1 << 32) if bits >> 31 else bits
 
