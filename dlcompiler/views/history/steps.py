@@ -26,7 +26,7 @@ class StepModel(TypedDict):
 
 
 class StepsModel(TypedDict):
-    """The table."""
+    """The table of measured steps."""
 
     version: int
     baseline: str | None
