@@ -169,7 +169,7 @@ def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
 
 
 def _ratio(a: float | None, b: float | None) -> str:
-    """Return B / A as text: ``×1.25`` or ``same``; '' if a value is missing or A is not positive."""
+    """Return B / A as text: ``×1.25`` or ``same``; '' if a value is missing or A is ≤ 0."""
     if a is None or b is None or a <= 0:
         return ""
     return "same" if a == b else f"×{b / a:.3g}"

@@ -106,7 +106,7 @@ def _at_once(footprint: ProgramFootprint, target: Target) -> Metric:
 
 
 def _is_launched(kind: str) -> bool:
-    """Tell whether a loop kind means blocks or threads, except virtual threads, which run in turn."""
+    """Tell whether a loop kind is blocks or threads; virtual threads are not: they run in turn."""
     return is_thread(kind) and kind != "vthread"
 
 
