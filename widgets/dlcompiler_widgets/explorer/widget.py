@@ -137,7 +137,7 @@ class Workbench(anywidget.AnyWidget):
     def _locked(self) -> Iterator[None]:
         """Hold the lock of the shown schedule.
 
-        The lock belongs to the history. A cell that applies a step holds the lock while it calls the
+        The lock belongs to the history. A cell that applies a step holds it while it calls the
         listener. While this thread waits, the widget may switch to another schedule.
         """
         while True:
