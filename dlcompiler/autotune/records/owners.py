@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """Return a name of this process that no other one gets: host, number, time of its start."""
+    """Return a unique name of this process: host, process number and start time."""
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
 
 def is_gone(owner: str) -> bool:
-    """Tell whether a process, named by `this_process`, has certainly ended.
+    """Tell whether the process that `this_process` named is certain to have ended.
 
     False for a process on another machine, about which nothing is known.
     """
