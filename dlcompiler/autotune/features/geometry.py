@@ -106,7 +106,7 @@ class StageGeometry:
         return frozenset(loop.axis for loop in self.enclosing)
 
     def moved(self, kind: str, depth: int, stays: frozenset[Axis]) -> dict[Var, Range]:
-        """Return `axis_values` with one loop in its second iteration, or some over their full range.
+        """Return `axis_values` with one loop in its second iteration, or some over all values.
 
         Parameters
         ----------
