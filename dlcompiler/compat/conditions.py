@@ -33,7 +33,7 @@ class SpecializedCondition(Named):
 
     @staticmethod
     def current() -> SpecializedCondition | None:
-        """Return the innermost context, None outside any."""
+        """Return the innermost context; None outside all contexts."""
         return _stack.get()[-1] if _stack.get() else None
 
     def __enter__(self) -> SpecializedCondition:
