@@ -36,7 +36,7 @@ def is_gone(owner: str) -> bool:
 
 
 def _started(process: int) -> str:
-    """Return when a process started, in ticks since the machine did; empty where it is unknown."""
+    """Return when a process started, in clock ticks since boot; '' if this is unknown."""
     try:
         # The name of the program, in parentheses, may hold anything.
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]

@@ -23,9 +23,9 @@ Mask = npt.NDArray[np.bool_]
 class Candidates:
     """All points that a space allows, or a given list of them.
 
-    A given list is a space of its own: a move that leads to none of its points ends at the nearest
-    one, which differs in the fewest knobs, then by the least sum of steps along their values (each
-    knob's whole range counting as 1), then by the smallest index.
+    If a list is given, a move that leads to none of its points ends at the nearest of them. Nearest
+    means: the fewest different knobs, then the least sum of steps along their values (each knob's
+    whole range counts as 1), then the smallest index.
 
     Parameters
     ----------
