@@ -1,4 +1,4 @@
-"""Draw a grid of threads beside a grid of the elements that they touch."""
+"""Draw a grid of threads, and next to it a grid of the elements that they touch."""
 
 from __future__ import annotations
 
