@@ -1,4 +1,4 @@
-"""Single panes of the workbench, each a widget and a static picture of its own.
+"""Widgets for single panes of the workbench, each with a static picture.
 
 A pane follows the schedule that it is given, as the Explorer does: steps made in other cells, in
 the Explorer or in another pane show up in it.

@@ -1,4 +1,4 @@
-"""A recording of the workbench: what each pane shows in each state, for pages without a kernel."""
+"""Record the contents of each pane in each state, for pages without a kernel."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Store:
 def record(
     session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits | None = None
 ) -> Json:
-    """Return what `panes` show in all states that were visited.
+    """Record the contents of `panes` in all states that were visited.
 
     The states on the way to the current one are recorded first; in each, the loop that is chosen
     by default with all tabs, then the other loops, the passes, exports, comparisons, and generated

@@ -26,7 +26,7 @@ body { margin: 12px auto; padding: 0 12px; max-width: 1600px; background: Canvas
 
 @dataclass(frozen=True)
 class ReplayPage:
-    """A replay page, with the counts of what it contains."""
+    """A replay page: its HTML, its number of states, and what was left out."""
 
     html: str
     states: int
