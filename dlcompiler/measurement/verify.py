@@ -440,7 +440,7 @@ def _worst(name: str, args: Sequence[Argument], arrays: Sequence[Array], oracle:
 
 
 def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle) -> float:
-    """Return the largest difference as a fraction of the bound; raise where it is above 1."""
+    """Return the largest difference as a fraction of the bound; raise an error if it is above 1."""
     expected, bound = oracle.expected[tensor], oracle.bounds[tensor]
     found = differences(got, expected, bound)
     if found.first is None and np.isfinite(bound).all():
