@@ -116,7 +116,7 @@ class NDArray(Named):
 def array(
     arr: Any, ctx: Device | None = None, mem_scope: str | None = None, *, device: Any = None
 ) -> NDArray:
-    """Return an array with the values of another, or of nested lists.
+    """Return a new array with the values of another array or of nested lists.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("pass_contexts", defaul
 
 
 class PassContext(Named):
-    """Options for the passes of what is lowered inside a ``with``.
+    """Options for the passes that lower schedules inside a ``with``.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from dlcompiler.compat.missing import Named, reporter
 
 
 class TempDirectory(Named):
-    """A folder that only this user may enter, removed with this object."""
+    """A folder that only this user may enter; it is removed together with this object."""
 
     classic = "tvm.contrib.utils.TempDirectory"
 

@@ -32,7 +32,7 @@ PrimExpr = Expr
 
 
 class _Form(type):
-    """Metaclass of TVM's expression classes: a call makes our class, and ``isinstance`` checks it."""
+    """Metaclass of TVM's expression classes: a call makes our class; ``isinstance`` checks it."""
 
     make: Callable[..., Anything]
     recognise: Callable[[Anything], bool]
