@@ -1,4 +1,4 @@
-"""``dlcompiler db``: look into databases of tuning records, and bring them in order."""
+"""``dlcompiler db``: inspect, merge, check and prune databases of tuning records."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _check_exists(db: str) -> None:
 
 
 def _warn(store: RecordStore) -> int:
-    """Print the rows that could not be read to standard error."""
+    """Print the unreadable rows to standard error; return 1 if there are any."""
     for text in store.unreadable:
         show(f"{store.path}: {text}", file=sys.stderr)
     return int(bool(store.unreadable))
