@@ -31,10 +31,10 @@ class Candidate(Protocol):
 
     @property
     def kind(self) -> str:
-        """What `to_json` returns, so that a reader of records recognises it: ``"trace"``."""
+        """Name of the format that `to_json` returns, such as ``"trace"``; records store it."""
 
     def describe(self) -> str:
-        """Return what a user reads in a table, in one line."""
+        """Return a one-line description for tables."""
 
     def to_json(self) -> Any:
         """Return a value that ``json`` can write; equal values mean equal schedules."""
@@ -79,36 +79,36 @@ class TemplateCandidate:
         return self.config.to_json()
 
     def schedule(self, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
-        """Return what the template makes of the config."""
+        """Return the template's schedule for the config, and the kernel's parameters."""
         return self.operator.template(self.workload, target, self.config)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCandidate:
-    """A candidate other than a config as it is stored: what it was, without its schedule."""
+    """Stored form of a candidate that is not a config: a description without the schedule."""
 
     kind: str
-    """What `document` is, as `Candidate.kind` says."""
+    """Format of `document`: `Candidate.kind`."""
     text: str
-    """What `Candidate.describe` returned."""
+    """The description by `Candidate.describe`."""
     document: str
     """What `Candidate.to_json` returned, as JSON with sorted keys."""
 
     @classmethod
     def of(cls, candidate: Candidate) -> StoredCandidate:
-        """Return a candidate as it is stored."""
+        """Convert a candidate to its stored form."""
         return cls(candidate.kind, candidate.describe(), _canonical(candidate.to_json()))
 
     @property
     def data(self) -> Any:
-        """What `Candidate.to_json` returned; who wrote that kind makes the schedule again."""
+        """The value of `Candidate.to_json`, from which the schedule can be made again."""
         return json.loads(self.document)
 
     @property
     def config(self) -> Config:
-        """A config without values, for readers that know configs only.
+        """A config without values, for code that handles only configs.
 
-        Its fingerprint is the candidate's own, so that no space takes it for one of its configs.
+        Its fingerprint is unique to the candidate, so it belongs to no space.
         """
         key = hashlib.sha256(f"{self.kind}\n{self.document}".encode()).hexdigest()
         return Config({}, f"{self.kind}:{key[:_KEY_LENGTH]}")
@@ -138,12 +138,12 @@ class StoredCandidate:
 
 
 def bound(tried: Tried, operator: Operator, workload: Workload) -> Candidate:
-    """Return what is tried as a candidate: a bare config is one of the operator's template."""
+    """Convert a config to a candidate of the operator's template; keep other candidates."""
     return TemplateCandidate(operator, workload, tried) if isinstance(tried, Config) else tried
 
 
 def stored_form(tried: Tried) -> tuple[Config, StoredCandidate | None]:
-    """Return how trials and records hold what was tried: a config, or a stored candidate with it.
+    """Return the config and the `StoredCandidate` that trials and records store for a candidate.
 
     The second value is None for a config of a template.
     """

@@ -1,4 +1,4 @@
-"""Explain a cost model in numbers: the weights of its features, and their part in a prediction."""
+"""Explain a cost model: the importance of its features, and what each adds to a prediction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Explanation:
 
     @property
     def predicted_s(self) -> float:
-        """Seconds of a call that the parts add up to [s]."""
+        """Predicted seconds of a call: the sum of all parts, converted from log2 [s]."""
         return math.exp2(-(self.shared + math.fsum(self.parts)))
 
     @property
@@ -70,6 +70,6 @@ def explain(
 
 
 def importances(model: CostModel) -> tuple[tuple[str, float], ...]:
-    """Return the features with their shares of the decisions, the largest first."""
+    """Return (feature, importance) pairs, the most important feature first."""
     found = model.importance()
     return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))

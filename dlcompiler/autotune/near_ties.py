@@ -17,7 +17,7 @@ MOST_NEAR_TIES = 8
 
 
 def near_ties(trials: Sequence[Trial], best: Trial) -> list[Trial]:
-    """Return the near ties of the best trial, the fastest first; the best is one of them.
+    """Return the fastest trials within 3 % of the best, including the best itself, in order.
 
     Notes
     -----

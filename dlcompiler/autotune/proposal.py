@@ -41,14 +41,14 @@ class Tuner(Protocol):
 
     @property
     def model(self) -> CostModel | None:
-        """The cost model, as it was last fitted; None: this tuner has none."""
+        """The cost model after its last fit; None: this tuner has none."""
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """The points at which its walkers are; empty for a tuner without walkers."""
+        """The current points of the walkers; empty for a tuner without walkers."""
 
     def propose(self, count: int) -> Sequence[Proposal]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
 
     def observe(self, point: int, rate: float | None) -> None:
         """Record the result of a point: calls per second, None if it failed."""

@@ -49,7 +49,7 @@ def template(
     default: Mapping[str, Any] | None = None,
     device: str = "cpu",
 ) -> Callable[[Apply], Operator]:
-    """Make an operator of a definition and of the decorated schedule function with knobs.
+    """Make an operator from a definition and the decorated schedule function, which declares knobs.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def first_config(space: Space, default: Mapping[str, Any] | None = None) -> Conf
     Raises
     ------
     TuningError
-        None is allowed, or that of the values is not.
+        The filters allow no config, or not the one with the given values.
     """
     if default is not None:
         return space.config(**default)

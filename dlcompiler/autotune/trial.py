@@ -50,7 +50,7 @@ class Result:
 
     @property
     def seconds(self) -> float | None:
-        """Median [s]."""
+        """Median time of a call [s]."""
         return statistics.median(self.samples_s) if self.samples_s else None
 
     @property
@@ -87,17 +87,17 @@ class Trial:
     """What was tried, if it is no config of a template."""
 
     def describe(self) -> str:
-        """Return what was tried, in one line."""
+        """Return a one-line description of the config or candidate."""
         return self.candidate.text if self.candidate else config_text(self.config.values)
 
     @property
     def outcome(self) -> OutcomeName:
-        """How it ended."""
+        """Outcome of the trial, such as ``ok`` or ``wrong answer``."""
         return self.result.outcome
 
     @property
     def seconds(self) -> float | None:
-        """Median seconds of a call; None unless it ended well [s]."""
+        """Median seconds of a call; None unless the trial succeeded [s]."""
         return self.result.seconds
 
     @property
@@ -107,7 +107,7 @@ class Trial:
 
     @property
     def gflops(self) -> float | None:
-        """Rate at the median [GFLOP/s]; None unless it ended well."""
+        """Rate at the median time [GFLOP/s]; None unless the trial succeeded."""
         seconds = self.result.seconds
         return None if seconds is None else self.flops / seconds / 1e9
 

@@ -1,4 +1,4 @@
-"""The ``dlcompiler`` command: each sub-command is a module here, about a package below."""
+"""The ``dlcompiler`` command; each sub-command is one module here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """Read arguments; for ``--help`` and wrong ones, argparse ends the process."""
+    """Parse arguments; for ``--help`` and invalid arguments, argparse ends the process."""
     parser = argparse.ArgumentParser(
         prog="dlcompiler", description="Explore how a tensor program becomes fast code."
     )

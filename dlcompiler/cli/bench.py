@@ -1,4 +1,4 @@
-"""``dlcompiler bench``: works beside other libraries, speed of the compiler, tuners on tables."""
+"""``dlcompiler bench``: compare with other libraries, time the compiler, and compare tuners."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SCHEMA_VERSION = 1
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure what the arguments name; 1 if a result was wrong."""
+    """Run the benchmarks that the arguments name; return 1 if a result was wrong."""
     if args.page is not None:
         show(*page(read_document(Path(args.page), "bench --page")).removesuffix("\n").split("\n"))
         return 0
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _contest(args: argparse.Namespace) -> int:
-    """Measure works or a suite, printing each row as soon as it is measured."""
+    """Measure works or a suite, and print each row as soon as it is measured."""
     if args.works and args.suite:
         raise UserError("bench", "works and --suite cannot be given together", hint="leave one out")
     settings = Settings(
@@ -101,7 +101,7 @@ def _contest(args: argparse.Namespace) -> int:
 
 
 def _check_save(args: argparse.Namespace) -> None:
-    """Refuse, before anything is measured, a file that the document cannot be written to."""
+    """Check the file of ``--save`` before any measurement: the document must be writable to it."""
     if args.measure_table or not (args.works or args.suite):
         raise UserError(
             "bench --save", "this run makes no JSON document", expected="works or --suite",
@@ -112,7 +112,7 @@ def _check_save(args: argparse.Namespace) -> None:
 
 
 def _is_merged(args: argparse.Namespace) -> bool:
-    """Tell whether the document goes into a saved one, whose other tables stay."""
+    """Tell whether to merge the document into the saved one, whose other tables are kept."""
     return (
         args.save is not None
         and args.suite in SUITES
@@ -131,7 +131,7 @@ def _save(document: dict[str, Any], args: argparse.Namespace) -> None:
 
 
 def _measure_tables(args: argparse.Namespace) -> int:
-    """Measure replay tables, one after the other; what was measured before is not done again."""
+    """Measure replay tables, one after the other; stored measurements are not repeated."""
     folder = make_folder(args.into)
     chosen = list(tables.WORKS) if "all" in args.measure_table else args.measure_table
     subjects = [tables.subject_of(text) for text in chosen]
@@ -170,7 +170,7 @@ def _tuning(args: argparse.Namespace) -> int:
 
 
 def _intrinsics(args: argparse.Namespace) -> int:
-    """Measure the shipped intrinsics beside plain loops."""
+    """Measure the shipped intrinsics in comparison with plain loops."""
     say = _say_nothing if args.json else _say
     machine = _machine()
     for key, value in machine.items():
@@ -188,7 +188,7 @@ def _intrinsics(args: argparse.Namespace) -> int:
 def _live(
     found: Mapping[str, ReplayTable], args: argparse.Namespace, say: tuning.Say
 ) -> dict[str, Any]:
-    """Tune the works of tables on this machine."""
+    """Tune the workloads of the tables on this machine."""
     say("")
     runs = []
     for name, table in found.items():
@@ -211,7 +211,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _report(document: dict[str, Any]) -> int:
-    """Say what is wrong, in full; return the exit status."""
+    """Print all wrong results to standard error; return the exit status."""
     for row in document["results"]:
         if row["verified"] is False:
             text = f"{row['work']} ({row['row']}): {row['reason']}"

@@ -1,4 +1,4 @@
-"""What a sub-command is."""
+"""The type of sub-commands, and options that several of them share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.output_files import Rules
 
 @dataclass(frozen=True)
 class Command:
-    """A sub-command: a line of help, its arguments, and what it does (returns the exit status)."""
+    """A sub-command: its help text, its arguments, and the action that returns the exit status."""
 
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -20,10 +20,10 @@ class Command:
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
-    """Add the option that every command has which writes a file that the user names."""
+    """Add ``--overwrite``, the option of all commands that write a file named by the user."""
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def output_rules(args: argparse.Namespace, *sources: str | Path | None) -> Rules:
-    """Return what a command may replace: never what it reads."""
+    """Return the rules for replacing files: a command never replaces the files that it reads."""
     return Rules(args.overwrite, tuple(name for name in sources if name is not None))

@@ -1,4 +1,4 @@
-"""``dlcompiler db``: look into databases of tuning records, and bring them in order."""
+"""``dlcompiler db``: inspect, merge, check and prune databases of tuning records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dlcompiler.terminal import show
 
 
 def _list(args: argparse.Namespace) -> int:
-    """Print what the database has, a line for each workload on each machine."""
+    """Print the contents of the database, a line for each workload on each machine."""
     with RecordStore(args.db, is_read_only=True) as store:
         found = groups(store.records())
         _warn(store)
@@ -75,7 +75,7 @@ def _merge(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    """Add the records of files of JSON lines; 1 if lines were left out."""
+    """Add the records of files of JSON lines; exit with 1 if lines were left out."""
     return _take_in(args.db, args.files, import_autotvm if args.autotvm else import_records)
 
 
@@ -137,7 +137,7 @@ def _print_lines(records: Iterable[Record]) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    """Print what is wrong; 1 if something is."""
+    """Print the problems of the database; exit with 1 if there are any."""
     with RecordStore(args.db, is_read_only=True) as store:
         problems = store.check()
         for problem in problems:
@@ -153,7 +153,7 @@ def _check_exists(db: str) -> None:
 
 
 def _warn(store: RecordStore) -> int:
-    """Say what could not be read."""
+    """Print the unreadable rows to standard error; return 1 if there are any."""
     for text in store.unreadable:
         show(f"{store.path}: {text}", file=sys.stderr)
     return int(bool(store.unreadable))
@@ -172,7 +172,7 @@ def _described(group: Group) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what the action says."""
+    """Run the action that the arguments name."""
     act: Callable[[argparse.Namespace], int] = args.act
     return act(args)
 

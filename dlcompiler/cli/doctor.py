@@ -1,4 +1,4 @@
-"""``dlcompiler doctor``: what works on this machine, and why something does not."""
+"""``dlcompiler doctor``: report what works on this machine, and the reasons for what does not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODELS = ("xgboost", "xgboost-cpu")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; 1 when kernels cannot run here."""
+    """Print the report; return 1 if kernels cannot run here."""
     del args
     works = True
     for title, text in report():
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def report() -> Iterator[tuple[str, str]]:
-    """Yield (subject, what there is to say)."""
+    """Yield the lines of the report as (subject, text)."""
     cpu = host()
     yield "system", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     yield "cpu", describe_cpu(cpu)
@@ -50,7 +50,7 @@ def report() -> Iterator[tuple[str, str]]:
 
 
 def describe_cpu(cpu: HostCPU) -> str:
-    """Return the processor in a few words: name, vectors, cores and whether they share one."""
+    """Describe the processor: name, vector extensions, and cores, which may be hardware threads."""
     features = {name[1:] for name in cpu.features if name.startswith("+")}
     shown = " ".join(name for name in SHOWN_FEATURES if name in features) or "no vector extension"
     if "core_groups" in cpu.assumed:
@@ -70,7 +70,7 @@ def _assumed(cpu: HostCPU, what: str) -> str:
 
 
 def _objects() -> str:
-    """Say where compiled objects are kept."""
+    """Return a text that says where compiled objects are cached."""
     cache = object_cache.current()
     if cache is None:
         return f"not kept: {object_cache.VARIABLE} is {object_cache.OFF}"
@@ -81,7 +81,7 @@ def _objects() -> str:
 
 
 def _leftovers() -> str:
-    """Say what processes that were killed have left."""
+    """Return a text about the temporary folders that killed processes have left."""
     found = private_folders.abandoned()
     if not found:
         return "none: no killed process has left arrays in memory or on the disk"
@@ -94,7 +94,7 @@ def _leftovers() -> str:
 
 
 def _c_compiler() -> str:
-    """Say which C compiler kernels of C are compiled with."""
+    """Return a text that names the C compiler for kernels in C."""
     found = c_compiler()
     if found is None:
         return "no C compiler (cc, gcc or clang): target='c' gives source that cannot be called"
@@ -102,7 +102,7 @@ def _c_compiler() -> str:
 
 
 def _worker() -> str:
-    """Start a worker process and ask it."""
+    """Start a worker process, and return a text that says whether it answers."""
     with Worker() as worker:
         outcome = worker.call("ping", {"hello": 1}, timeout_s=60)
     if outcome.ok:

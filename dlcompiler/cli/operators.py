@@ -1,4 +1,4 @@
-"""``dlcompiler operators``: what each operator does, as the page of the documentation."""
+"""``dlcompiler operators``: print the documentation page about operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dlcompiler passes``: what each pass does, as the page of the documentation."""
+"""``dlcompiler passes``: print the documentation page about passes."""
 
 from __future__ import annotations
 

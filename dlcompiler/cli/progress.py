@@ -1,4 +1,4 @@
-"""How far a tuning run is: a bar on a terminal, a line now and then elsewhere."""
+"""Show the progress of a tuning run: a bar on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEST_OF = 16
 
 
 def header(run: TuningRun) -> str:
-    """Return how large the space is, and what of it is known not to be allowed."""
+    """Return a text with the size of the space, and the share that the filters exclude."""
     space = run.plan.space
     allowed = space.count
     share = 1 - allowed.value / space.size

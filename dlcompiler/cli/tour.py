@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception | None]:
-    """Run a notebook's cells and write it; return it, and the error that ended it, if any."""
+    """Run a notebook and write it; return the notebook, and the error that ended it, if any."""
     nbformat, nbclient, config = _notebook_libraries()
     try:
         notebook = nbformat.read(source, as_version=4)
@@ -93,7 +93,7 @@ def _execute(source: Path, executed: Path, rules: Rules) -> tuple[Any, Exception
 
 
 def _private_sockets(folder: Path) -> dict[str, Any]:
-    """Return the configuration by which only this user can speak to the kernel.
+    """Return Jupyter's configuration that lets only this user connect to the kernel.
 
     Without it, Jupyter opens ports that other users of the machine can connect to.
     """
@@ -125,7 +125,7 @@ def _clear_progress() -> None:
 
 
 def _tables(notebook: Any) -> Iterator[StepsModel]:
-    """Yield the last state of each table of steps that the notebook shows."""
+    """Yield each table of steps that the notebook shows, in its last state."""
     found: list[StepsModel] = []
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):

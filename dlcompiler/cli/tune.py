@@ -1,4 +1,4 @@
-"""``dlcompiler tune``: search for the fastest config of works, and keep it in a file."""
+"""``dlcompiler tune``: search for the fastest configs of workloads, and store them in a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STOP_LIMIT_S = 5.0
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tune the works, one after the other; 1 if nothing of one could be measured."""
+    """Tune the workloads in order; return 1 if no config of one of them could be measured."""
     works = parse_works(args.works)
     if args.into is not None and args.threads != 1:
         raise UserError(
@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_into(path: Path, db: str | None) -> None:
-    """Refuse, before hours of tuning, a file that configs cannot be added to."""
+    """Check the file of ``--into`` before hours of tuning: configs must be addable to it."""
     make_folder(path.parent)
     check_output(path, Rules(sources=() if db is None else (db,)))
     known_configs(path)
 
 
 def _tune(work: Work, args: argparse.Namespace) -> TuningRun:
-    """Run a search to its end; Ctrl-C stops it, and keeps what it has."""
+    """Run a search to its end; Ctrl-C stops it, and its results are kept."""
     trials = _TRIALS if args.trials is None and args.seconds is None else args.trials
     found = start(
         work,
@@ -99,7 +99,7 @@ def _wait(found: TuningRun) -> None:
 
 
 def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
-    """Say what was found, and keep it where that was asked for; returns the exit status."""
+    """Print the best config, and store it if the user wants that; return the exit status."""
     best, default = found.best, _default(found)
     if best is None or best.seconds is None:
         show(f"tune {work.text}: no config could be measured", file=sys.stderr)
@@ -119,7 +119,7 @@ def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
 
 
 def _compare(work: Work, run: TuningRun, args: argparse.Namespace) -> None:
-    """Measure the best config beside the one used so far, and keep it if it is worth it."""
+    """Compare the best config with the one used so far, and store it if it is clearly better."""
     found = judge(work, run)
     if not args.json:
         values = ", ".join(f"{name}={value}" for name, value in found.values.items())
@@ -136,7 +136,7 @@ def _default(run: TuningRun) -> float | None:
 
 
 def _document(work: Work, run: TuningRun, args: argparse.Namespace) -> dict[str, Any]:
-    """Return a run as JSON: times in seconds, those of calls measured."""
+    """Return a run as JSON; times are in seconds."""
     best, plan = run.best, run.plan
     allowed = plan.space.count
     return {

@@ -1,4 +1,4 @@
-"""Classic TVM names: scripts and notebooks written for TVM's te, schedules and AutoTVM run here.
+"""Classic TVM names, to run scripts and notebooks written for TVM's te, schedules and AutoTVM.
 
 There are three ways to use them::
 

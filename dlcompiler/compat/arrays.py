@@ -35,12 +35,12 @@ class NDArray(Named):
 
     @property
     def device(self) -> Device:
-        """The device that classic code chose for it."""
+        """The device that classic code chose for the array."""
         return self._device
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extent of each dimension; [1]."""
+        """Extent of each dimension [1]."""
         return self.data.shape
 
     @property
@@ -55,7 +55,7 @@ class NDArray(Named):
 
     @property
     def ctx(self) -> Device:
-        """The device, by the older name of the attribute."""
+        """The device: TVM's older name of `device`."""
         return self.device
 
     def numpy(self) -> Array:
@@ -63,11 +63,11 @@ class NDArray(Named):
         return self.data.copy()
 
     def asnumpy(self) -> Array:
-        """Return a copy as a NumPy array, by the older name."""
+        """Return a copy as a NumPy array: TVM's older name of `numpy`."""
         return self.numpy()
 
     def copyfrom(self, source: Any) -> NDArray:
-        """Copy values of the same shape into it; they are converted to its dtype."""
+        """Copy values of the same shape into this array, converted to its dtype."""
         values = source.data if isinstance(source, NDArray) else np.asarray(source)
         if values.shape != self.shape:
             raise CallError(
@@ -77,18 +77,18 @@ class NDArray(Named):
         return self
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
-        """Copy it into another array, or into a new one on a device."""
+        """Copy this array into another one, or into a new one on a device."""
         del mem_scope
         if isinstance(target, NDArray):
             return target.copyfrom(self)
         return array(self, checked_device(target, None, "copyto"))
 
     def same_as(self, other: object) -> bool:
-        """Tell whether the other is this very array."""
+        """Tell whether the other object is this array itself."""
         return other is self
 
     def __getitem__(self, key: Any) -> Array:
-        """Return a copy of a part of it, as a NumPy array."""
+        """Return a copy of a part of the array, as a NumPy array."""
         return np.array(self.data[key])
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -116,7 +116,7 @@ class NDArray(Named):
 def array(
     arr: Any, ctx: Device | None = None, mem_scope: str | None = None, *, device: Any = None
 ) -> NDArray:
-    """Return an array with the values of another, or of nested lists.
+    """Return a new array with the values of another array or of nested lists.
 
     Parameters
     ----------
@@ -160,12 +160,12 @@ def empty(
 
 
 def from_dlpack(source: Any) -> NDArray:
-    """Return an array with the values of another library's, which are copied."""
+    """Copy an array of another library to a new array."""
     return array(np.from_dlpack(source))
 
 
 def _aligned(shape: tuple[int, ...], dtype: str) -> Array:
-    """Return an uninitialised array that begins at a multiple of `ALIGNMENT`."""
+    """Return an uninitialised array whose address is a multiple of `ALIGNMENT`."""
     numpy_dtype = dtypes.to_numpy(dtype)
     count = int(np.prod(shape, dtype=np.int64)) * numpy_dtype.itemsize
     memory = np.empty(count + ALIGNMENT, np.uint8)

@@ -43,7 +43,7 @@ class IRModule(Named):
 
     @property
     def functions(self) -> dict[str, PrimFunc]:
-        """Its one function, by name."""
+        """The only function of the module, by name."""
         return {self.func.name: self.func}
 
     def __getitem__(self, name: str) -> PrimFunc:
@@ -54,12 +54,12 @@ class IRModule(Named):
         return self.func
 
     def astext(self, show_meta_data: bool = False) -> str:
-        """Return its text."""
+        """Return the program as text."""
         del show_meta_data
         return str(self.func)
 
     def script(self) -> str:
-        """Return its text."""
+        """Return the program as text."""
         return str(self.func)
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ def build(
 
 
 def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Drop tensors without a buffer from the parameters: classic code lists them to print.
+    """Drop tensors without a buffer from the parameters; classic code lists them for printing.
 
     A tensor that is inlined or computed inside a loop has no buffer that a caller could pass.
     `build` refuses such a parameter, since its parameters are those of the call.
@@ -183,7 +183,7 @@ def _stored(schedule: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 def unread_by(schedule: Any, args: Sequence[Any]) -> tuple[Tensor, ...]:
     """Return the placeholders among the arguments that no stage of a schedule reads.
 
-    Classic operators with an optional bias pass it whether it is read or not.
+    Classic operators with an optional bias pass the bias even if it is not read.
     """
     if not isinstance(schedule, Schedule):
         return ()

@@ -13,7 +13,7 @@ _stack: ContextVar[tuple[SpecializedCondition, ...]] = ContextVar("conditions", 
 
 
 class SpecializedCondition(Named):
-    """Conditions on the symbols of what is lowered or built inside a ``with``.
+    """Conditions on the symbols of schedules that are lowered or built inside a ``with``.
 
     The function gets a second body, which runs for sizes that fulfil all conditions:
     `pipeline.lower` takes them as ``conditions``. Of nested contexts, the innermost is used.
@@ -33,7 +33,7 @@ class SpecializedCondition(Named):
 
     @staticmethod
     def current() -> SpecializedCondition | None:
-        """Return the innermost context, None outside any."""
+        """Return the innermost context; None outside all contexts."""
         return _stack.get()[-1] if _stack.get() else None
 
     def __enter__(self) -> SpecializedCondition:

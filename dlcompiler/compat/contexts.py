@@ -32,7 +32,7 @@ _stack: ContextVar[tuple[PassContext, ...]] = ContextVar("pass_contexts", defaul
 
 
 class PassContext(Named):
-    """Options for the passes of what is lowered inside a ``with``.
+    """Options for the passes that lower schedules inside a ``with``.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class PassContext(Named):
 
 
 def build_config(**options: Any) -> PassContext:
-    """Return a context, by the older name; its options have no effect."""
+    """Return a context: TVM's older name of `PassContext`; the options have no effect."""
     if unknown := sorted(set(options) - OLD_OPTIONS):
         raise UserError(
             "build_config", "unknown option", got=unknown[0],

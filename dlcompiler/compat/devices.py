@@ -41,12 +41,12 @@ class Device(Named):
 
     @property
     def device_type(self) -> int:
-        """The number of the kind in classic TVM, and in DLPack."""
+        """Number of the device kind in classic TVM and DLPack."""
         return GPUS.get(self.kind, 1)
 
     @property
     def device_name(self) -> str:
-        """Name of the processor; for a simulated GPU, the target whose limits it has."""
+        """Name of the processor; for a simulated GPU, name of the target that sets its limits."""
         return self.kind if self.kind == "cpu" else f"simulated {self._target.name}"
 
     @property
@@ -62,7 +62,7 @@ class Device(Named):
 
     @property
     def warp_size(self) -> int:
-        """Threads of a warp [1]."""
+        """Number of threads of a warp [1]."""
         return self._target.limits["warp_size"]
 
     @property
@@ -72,7 +72,7 @@ class Device(Named):
 
     @property
     def multi_processor_count(self) -> int:
-        """Multiprocessors, or cores; [1]."""
+        """Number of multiprocessors of a GPU, or of cores of a CPU [1]."""
         return self._target.cores
 
     @property
@@ -87,7 +87,7 @@ class Device(Named):
 
     @property
     def exist(self) -> bool:
-        """Whether there is such a device."""
+        """Whether this device exists."""
         return self.device_id == 0
 
     def sync(self, stream: object = None) -> None:

@@ -11,16 +11,16 @@ from dlcompiler.ir.operators import apply
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """Divide, rounding toward minus infinity; of floats this is ``floor(a / b)``.
+    """Divide, rounding toward minus infinity; for floats, this is ``floor(a / b)``.
 
-    Of tensors it applies element by element. The quotient of floats is rounded before it is cut, so
+    Tensors are divided element by element. A quotient of floats is rounded before the floor, so
     ``floordiv(1.0, 0.1)`` is 10; Python's ``1.0 // 0.1``, which is exact, is 9.
     """
     return apply("floordiv", _floordiv, a, b)
 
 
 def floormod(a: Any, b: Any) -> Any:
-    """Return the remainder of `floordiv`; of floats this is ``a - floordiv(a, b) * b``."""
+    """Return the remainder of `floordiv`; for floats, this is ``a - floordiv(a, b) * b``."""
     return apply("floormod", _floormod, a, b)
 
 

@@ -27,7 +27,7 @@ OLDER = {
 def install() -> None:
     """Make ``import tvm``, ``import d2ltvm`` and ``import topi`` find the modules here.
 
-    For this process only: nothing is written. Calling it again changes nothing.
+    This affects only this process, and writes no file. Calling it again changes nothing.
 
     Raises
     ------

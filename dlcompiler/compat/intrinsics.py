@@ -1,6 +1,6 @@
 """Scalar functions that classic code defines by a lowering rule for a target.
 
-The rule of a user's function is its definition. It is applied where the function is called, so that
+The rule defines the user's function. It is applied where the function is called, so that
 interpreter, simulator and machine code agree. No rule changes the functions of `te`.
 """
 
@@ -44,7 +44,7 @@ class Op:
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call of a user's function, the argument of its rule."""
+    """A call of a user's function; the lowering rule takes it as its argument."""
 
     op: Op
     args: tuple[Expr, ...]
@@ -52,7 +52,7 @@ class IntrinsicCall:
 
     @property
     def name(self) -> str:
-        """Name without prefix, as in version 0.6."""
+        """Name of the function without prefix, as in version 0.6."""
         return self.op.name.removeprefix(PREFIX)
 
 

@@ -62,7 +62,7 @@ class MissingModule(UserError, ImportError):  # noqa: N818 - a state of this pro
 
 
 def _parts(name: str, known: Iterable[str]) -> tuple[tuple[str, str], dict[str, str]]:
-    """Return the text of the error about a name: operation and problem, and the lines below."""
+    """Return the parts of the error about a name: (operation, problem), and further lines."""
     head = (f"use {name}", f"{name} is not part of dlcompiler yet")
     planned = next((LATER[prefix] for prefix in _prefixes(name) if prefix in LATER), None)
     if planned is not None:
@@ -86,9 +86,9 @@ def refuse_name(name: str, known: Iterable[str] = ()) -> NoReturn:
     Parameters
     ----------
     name : str
-        With the classic module in front: ``"tvm.relay"``.
+        Name including the classic module: ``"tvm.relay"``.
     known : iterable of str
-        Names beside it, for a suggestion.
+        Names in the same module, to suggest a similar one.
 
     Raises
     ------
@@ -151,7 +151,7 @@ class Named:
 
 
 class MissingModules(importlib.abc.MetaPathFinder):
-    """Import finder, the last in the list: refuses missing modules of our packages by name."""
+    """Import finder, last in the list, that raises an error for missing modules of our packages."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -25,7 +25,7 @@ ENTRY = "__tvm_main__"
 
 
 class Built(Named):
-    """Base of modules with one function, found by its own name and by `entry_name`."""
+    """Base of modules with one function, which has its own name and the name `entry_name`."""
 
     classic = "tvm.runtime.Module"
     entry_name = ENTRY
@@ -33,22 +33,22 @@ class Built(Named):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name of its function."""
+        """Name of the function."""
 
     @abstractmethod
     def __call__(self, *args: Any) -> None:
-        """Run it on arrays of NumPy or of `nd.array`, and on numbers where it takes numbers."""
+        """Call the function with arrays of NumPy or `nd.array`, and numbers for scalars."""
 
     @property
     def entry_func(self) -> Callable[..., None]:
-        """Its function."""
+        """The function of the module."""
         return self.__call__
 
     def __getitem__(self, name: str) -> Callable[..., None]:
         return self.get_function(name)
 
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., None]:
-        """Return its function, by its name or by `entry_name`."""
+        """Return the function, by its name or by `entry_name`."""
         del query_imports
         check_name(name, self.name)
         return self.__call__
@@ -63,12 +63,12 @@ class Module(Built):
 
     @property
     def type_key(self) -> str:
-        """Kind of its code: ``"llvm"`` or ``"c"``."""
+        """Kind of the generated code: ``"llvm"`` or ``"c"``."""
         return "c" if isinstance(self.function, CKernel) else "llvm"
 
     @property
     def name(self) -> str:
-        """Name of its function."""
+        """Name of the function."""
         return self.function.name
 
     @property
@@ -77,11 +77,11 @@ class Module(Built):
         return NoModules()
 
     def __call__(self, *args: Any) -> None:
-        """Run it on arrays of NumPy or of `nd.array`, and on numbers where it takes numbers."""
+        """Call the function with arrays of NumPy or `nd.array`, and numbers for scalars."""
         self.function(*[unwrapped(arg) for arg in args])
 
     def get_source(self, fmt: str = "") -> str:
-        """Return its code.
+        """Return the generated code.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Module(Built):
         return evaluate
 
     def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> Written:
-        """Write it to a file, which `load_module` reads.
+        """Write the module to a file that `load_module` reads.
 
         Parameters
         ----------
@@ -181,9 +181,9 @@ class Module(Built):
         return written
 
     def save(self, file_name: Any, fmt: str = "") -> None:
-        """Write its code: ``.o`` is an object for `contrib.cc.create_shared`, ``.ll``, ``.s`` text.
+        """Write the code: an object ``.o`` for `contrib.cc.create_shared`, or text ``.ll``, ``.s``.
 
-        Of a module for ``"c"``, ``.c`` and ``.h``.
+        A module for ``"c"`` writes ``.c`` and ``.h``.
 
         Parameters
         ----------
@@ -237,34 +237,34 @@ class NoModules(tuple[Module, ...]):
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Times of repeated calls [s], each the mean of a row of calls."""
+    """Measured times [s]; each is the mean over a series of calls."""
 
     results: tuple[float, ...]
     """Results in the order of measurement [s]."""
 
     @property
     def mean(self) -> float:
-        """Mean [s]."""
+        """Mean time [s]."""
         return fmean(self.results)
 
     @property
     def median(self) -> float:
-        """Median [s]."""
+        """Median time [s]."""
         return median(self.results)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the results [s]."""
+        """Standard deviation of the times [s]."""
         return pstdev(self.results)
 
     @property
     def min(self) -> float:
-        """Shortest [s]."""
+        """Shortest time [s]."""
         return min(self.results)
 
     @property
     def max(self) -> float:
-        """Longest [s]."""
+        """Longest time [s]."""
         return max(self.results)
 
     def __iter__(self) -> Iterable[float]:
@@ -278,7 +278,7 @@ class BenchmarkResult:
 
 
 def timed(call: Callable[[], None], number: int, repeat: int, shortest_s: float) -> BenchmarkResult:
-    """Measure `repeat` rows of `number` calls, or of as many as make a row long enough."""
+    """Measure `repeat` series of `number` calls, or more calls if a series is too short."""
     if shortest_s:
         row = time_call(call, warmup=1, min_repeats=1, max_repeats=1, min_seconds=0, batch=number)
         while (seconds := row.samples_s[0] * number) < shortest_s:

@@ -1,4 +1,4 @@
-"""Notes: warnings that a request of classic code is done in another way here."""
+"""Notes: warnings that dlcompiler fulfils a request of classic code in another way than TVM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dlcompiler.terminal import escaped
 
 
 class CompatNote(UserWarning):
-    """A request is done in another way than in TVM; the result is the same."""
+    """Warning that a request is fulfilled in another way than in TVM, with the same result."""
 
 
 def note(text: str, stacklevel: int = 3) -> None:

@@ -1,4 +1,4 @@
-"""`create_schedule` of classic code, which a tuner can make return symbolic schedules."""
+"""`create_schedule` of classic code; a tuner can replace it to get symbolic schedules."""
 
 from __future__ import annotations
 

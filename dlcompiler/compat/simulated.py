@@ -42,16 +42,16 @@ class SimulatedModule(Built):
 
     @property
     def name(self) -> str:
-        """Name of its function."""
+        """Name of the function."""
         return self.kernel.name
 
     @property
     def imported_modules(self) -> tuple[DeviceModule, ...]:
-        """Code for the device: its kernels as text."""
+        """The code for the device: the kernels as text."""
         return (DeviceModule(self.kernel),)
 
     def __call__(self, *args: Any) -> None:
-        """Run it in the simulator."""
+        """Run the program in the simulator."""
         self.kernel(*[unwrapped(arg) for arg in args])
 
     def get_source(self, fmt: str = "") -> str:

@@ -94,12 +94,12 @@ class Target(Named):
 
     @property
     def max_num_threads(self) -> int:
-        """Largest number of threads of a block; 1 for a CPU [1]."""
+        """Largest number of threads of a block [1]; 1 for a CPU."""
         return resolve(self).limits.get("max_threads_per_block", 1)
 
     @property
     def thread_warp_size(self) -> int:
-        """Threads of a warp [1]."""
+        """Number of threads of a warp [1]."""
         return resolve(self).limits.get("warp_size", 1)
 
     @property
@@ -145,7 +145,7 @@ class Target(Named):
 
 
 def create(target: Any) -> Target:
-    """Return a target, by the older name of the constructor."""
+    """Return a target: TVM's older name of the constructor."""
     return Target(target)
 
 

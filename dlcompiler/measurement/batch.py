@@ -21,7 +21,7 @@ Ready: TypeAlias = "Measured | Candidate | Built"
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next step of the thread that runs candidates."""
+    """The next step of a job, for the thread that runs candidates."""
 
     number: int
     """Number of the job in the batch."""
@@ -84,7 +84,7 @@ class Batch:
     # -- for the caller -----------------------------------------------------------------------
 
     def next(self) -> Next | None:
-        """Wait for what the caller should do next; None when all is done, or `end` was called.
+        """Wait for the caller's next step; None when all jobs are done, or `end` was called.
 
         Raises
         ------
@@ -105,12 +105,12 @@ class Batch:
             return None
 
     def reported(self) -> None:
-        """Note that a job has its result."""
+        """Count a job as finished."""
         with self._changed:
             self._unreported -= 1
 
     def put_built(self, number: int, built: Built | Measured, spent_s: float) -> None:
-        """Store the compiled code of a text, or the reason why there is none."""
+        """Store the compiled code of a text, or its failure."""
         with self._changed:
             if isinstance(built, Built):
                 self._built.append((number, built, spent_s))
@@ -119,7 +119,7 @@ class Batch:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Start no more builds; each thread ends after its present step."""
+        """End the batch: no build starts any more, and each thread ends after its current step."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -144,7 +144,7 @@ class Batch:
     # -- in threads of its own ----------------------------------------------------------------
 
     def generate(self, generator: _Generator) -> None:
-        """Generate texts until there are no more jobs, or `generator` was replaced."""
+        """Generate texts until there are no more jobs, or another thread replaced `generator`."""
         self._pin()
         while True:
             with self._changed:
@@ -187,10 +187,10 @@ class Batch:
                     self._changed.notify_all()
 
     def _has_work(self) -> bool:
-        """Tell whether to compile, or to end.
+        """Tell whether the compiling thread must wake up: to compile a text, or to end.
 
-        An idle caller takes texts first. If compiling shares a core with generating, one text is
-        left for the caller, so that the core can generate the next one.
+        An idle caller takes texts first. If compiling and generating share a core, one text is left
+        for the caller, so that this core can generate the next text.
         """
         is_generated = self._is_generated()
         kept = 1 if self._is_eager and not is_generated else 0
@@ -201,7 +201,7 @@ class Batch:
         return not self._todo and self._generator.number is None
 
     def _give_up_generator(self) -> None:
-        """Start another thread if generating a text takes too long: a thread cannot be ended."""
+        """Replace the generating thread if a text takes too long: a thread cannot be killed."""
         late, number = self._generator, self._generator.number
         if number is None or time.perf_counter() - late.since <= self._limit_s:
             return
@@ -217,7 +217,7 @@ class Batch:
 
 
 class _Generator(threading.Thread):
-    """Generates texts, and says which one and since when."""
+    """The thread that generates texts; it stores the current job and its start time."""
 
     def __init__(self, batch: Batch) -> None:
         super().__init__(name="dlcompiler-generate", daemon=True)

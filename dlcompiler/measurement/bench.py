@@ -100,7 +100,7 @@ class CandidateBench:
 
     @property
     def overlaps(self) -> bool | None:
-        """Whether it builds while candidates run; None: this was not tested yet."""
+        """Whether builds overlap with runs; None: not tested yet."""
         return self._overlap
 
     def measure(self, jobs: Sequence[Job], best_s: float | None, report: Report) -> None:
@@ -186,7 +186,7 @@ class CandidateBench:
         return [] if self._interrupted.is_set() else [results[n] for n in range(len(jobs))]
 
     def interrupt(self) -> None:
-        """End, soon, the batch that another thread waits for."""
+        """Interrupt the batch that another thread waits for."""
         self._interrupted.set()
         if self._starting is not None:
             self._starting.is_interrupted = True
@@ -206,7 +206,7 @@ class CandidateBench:
     # -- what a batch needs -------------------------------------------------------------------
 
     def _ready(self) -> Runner | None:
-        """Return the runner; the first call starts it. None if the start was interrupted."""
+        """Return the runner, which the first call starts; None if the start was interrupted."""
         self._is_closed = False
         while True:
             if self._starting is None:
@@ -224,7 +224,7 @@ class CandidateBench:
                 raise begun.error
 
     def _start(self) -> None:
-        """Start the workers while the test is computed, and test whether builds disturb runs."""
+        """Start the workers, compute the correctness test, and test whether builds disturb runs."""
         memory = self.ceiling.memory_bytes
         first = Worker(self._command, memory)
         with ThreadPoolExecutor(2) as starting:
@@ -258,7 +258,7 @@ class CandidateBench:
     def _made(
         self, step: Next, batch: Batch, run: Callable[[Built], Measured] | None = None
     ) -> Measured | None:
-        """Do the next step of a job; return its result if it was the last step."""
+        """Execute the next step of a job; return its result if this was the last step."""
         match step.ready:
             case Measured():
                 return replace(step.ready, build_s=step.spent_s)
@@ -276,7 +276,7 @@ class CandidateBench:
                 return replace(run(step.ready), build_s=step.spent_s)
 
     def _noted(self, result: Measured, best_s: float | None) -> float | None:
-        """Count noisy times, and return the shortest time so far [s]."""
+        """Update the note about noisy times, and return the shortest time so far [s]."""
         if result.outcome != "ok":
             return best_s
         self._recent.append(result.is_noisy)

@@ -47,14 +47,14 @@ _MEMORY_ERRORS = ("MemoryError", "_ArrayMemoryError", "OutOfMemory")
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The most time and memory that a candidate may use."""
+    """Limits of the time and the memory of a candidate."""
 
     build_s: float = 10.0
     """Limit of compiling [s]."""
     run_s: float = 10.0
     """Limit of checking and timing [s]."""
     memory_bytes: int | None = 4 << 30
-    """Address space of each worker, beside the arrays of the test [byte]; None: no limit."""
+    """Address space of each worker, without the test's arrays [byte]; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Measured:
 
     @property
     def median_s(self) -> float:
-        """Median of the samples; infinite where there are none [s]."""
+        """Median of the samples; infinite if there are none [s]."""
         return statistics.median(self.samples_s) if self.samples_s else math.inf
 
 
@@ -206,7 +206,7 @@ class Runner:
     def alternate(
         self, several: Sequence[Built], budget_s: float, seed: int
     ) -> list[tuple[float, ...]]:
-        """Time correct candidates in turn; returns their samples, round by round [s].
+        """Time correct candidates in turn; return the samples of each one, by round [s].
 
         Raises
         ------
@@ -250,7 +250,7 @@ class Runner:
             # A new process, after a crash, does not have the test yet: prepare it, and call again.
 
     def prepare(self) -> None:
-        """Send the test to the worker, unless its process has it.
+        """Send the correctness test to the worker, unless its process already has it.
 
         Raises
         ------

@@ -194,7 +194,7 @@ class CheckedKernels:
             raise MeasurementError("measure a candidate", "the worker was not prepared")
 
     def _verified(self, function: Function, memory: _Memory) -> float:
-        """Run a kernel once and compare; return how long it took [s]."""
+        """Run a kernel once and check its results; return the duration [s]."""
         arrays = memory.arguments(function)
         start = time.perf_counter()
         function.call_poisoned(memory.poison, *arrays)
@@ -217,13 +217,13 @@ class CheckedKernels:
         return timed
 
     def _before(self) -> Callable[[], object] | None:
-        """Return a function that empties the caches; None if the request does not ask for it."""
+        """Return a function that evicts the caches before a sample; None if it is not required."""
         evictor = self._evictor
         return (lambda: np.add(evictor, 1, out=evictor)) if evictor.size else None
 
 
 class _Memory:
-    """The arrays of a case in one place; the inputs cannot be written."""
+    """The arrays of a case in guarded memory; the inputs are read-only."""
 
     def __init__(self, case: Case, place: Place) -> None:
         self._case = case
@@ -234,14 +234,14 @@ class _Memory:
         self._outputs: dict[str, Array] = {}
 
     def arguments(self, function: Function) -> list[Array]:
-        """Return inputs and poisoned outputs."""
+        """Return the arguments of a call: the inputs, and outputs filled with poison."""
         return [
             self._poisoned(param) if param.is_output else self._inputs[param.name]
             for param in function.params
         ]
 
     def check(self, function: Function, when: str = "") -> None:
-        """Compare the outputs as a call left them; NaN is right only where it is expected.
+        """Check the outputs of a call; NaN is right only where it is expected.
 
         Raises
         ------

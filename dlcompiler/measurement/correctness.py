@@ -31,7 +31,7 @@ class Limits:
 
     @classmethod
     def around(cls, expected: Array, bound: Wide, dtype: str) -> Limits:
-        """Return the values of a dtype that are at most `bound` away from `expected`.
+        """Return the limits of values that differ from `expected` by at most `bound`.
 
         `expected` has floats in float64, and integers and truth values in their dtypes, or in
         float64 if they are below 2**53.
@@ -84,7 +84,7 @@ class Case:
         bound: Mapping[str, Wide],
         kinds: Mapping[str, str],
     ) -> Case:
-        """Return a case.
+        """Make a case from inputs and expected outputs.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class CorrectnessTest:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays [byte]."""
+        """Size of all arrays [byte]."""
         return sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, Array]:
@@ -127,7 +127,7 @@ class CorrectnessTest:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> CorrectnessTest:
-        """Return the test whose `arrays` these are."""
+        """Make a test from the arrays that `arrays` returned."""
         count = 1 + max(int(name.partition(":")[0]) for name in arrays)
         inputs: list[dict[str, Array]] = [{} for _ in range(count)]
         limits: list[dict[str, Limits]] = [{} for _ in range(count)]
@@ -141,14 +141,14 @@ class CorrectnessTest:
 
 
 def _is_free(limits: Limits) -> Array:
-    """Return which elements may have any value."""
+    """Return a mask of the elements that may have any value."""
     if limits.low.dtype.kind != "f":
         return np.zeros(limits.low.shape, np.bool_)
     return np.isneginf(limits.low) & np.isposinf(limits.high)
 
 
 def _around_integers(exact: Array, bound: Wide) -> tuple[Array, Array]:
-    """Return the least and the greatest integers that are at most `bound` away."""
+    """Return the least and the greatest integers that differ from `exact` by at most `bound`."""
     facts = np.iinfo(exact.dtype)
     room = np.minimum(np.floor(np.nan_to_num(bound, nan=0.0)), float(facts.max) / 2)
     reach = np.broadcast_to(room, exact.shape).astype(exact.dtype)

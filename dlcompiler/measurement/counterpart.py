@@ -1,4 +1,4 @@
-"""The call of NumPy that computes what an expression does, where one function does it."""
+"""Find a NumPy function that computes the same as an expression, if there is one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _factors(value: Expr) -> Iterator[Expr]:
 
 
 def _term(load: TensorLoad, axes: dict[Var, Axis], letters: dict[Var, str]) -> str | None:
-    """Return the subscripts of a load; None if an index is not an axis over all of a dimension."""
+    """Return the einsum subscripts of a load; None if an index is not an axis of full extent."""
     term = ""
     for index, size in zip(load.indices, load.tensor.shape, strict=True):
         axis = axes.get(index) if isinstance(index, Var) else None

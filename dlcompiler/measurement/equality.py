@@ -73,7 +73,7 @@ def differences(got: Array, expected: Array, bound: Array | float) -> Difference
 
 
 def as_integers(values: Array, dtype: Any) -> Array:
-    """Return right values in a dtype of integers or truth values, from float64 only if exact.
+    """Convert right values to integers or bools; float64 values must be exact.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def as_integers(values: Array, dtype: Any) -> Array:
 
 
 def as_numbers(array: Array) -> Array:
-    """Return truth values as their bytes, which may be neither 0 nor 1; others as they are."""
+    """Return bools as bytes, which may be neither 0 nor 1; return other arrays unchanged."""
     return _bits(array) if array.dtype == np.bool_ else array
 
 
@@ -103,7 +103,7 @@ def _bits(array: Array) -> Array:
 
 
 def poison_for(expected: Array, dtype: Any) -> Array:
-    """Return an output's contents before a run: each element is certainly wrong until written.
+    """Return the initial contents of an output: every element is wrong until it is written.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def poison_for(expected: Array, dtype: Any) -> Array:
 
 
 def unwritten(got: Array, poison: Array) -> Array:
-    """Return which elements still have the bits that `poison_for` wrote."""
+    """Return a mask of the elements that still have the bits of the poison."""
     return np.asarray(_bits(got) == _bits(poison))
 
 
 def has_bounds(expected: Array, bound: Array, dtype: str) -> Array:
-    """Return at which elements of a result a comparison could find an error."""
+    """Return a mask of the elements for which a comparison can find an error."""
     if not is_float(dtype):
         return np.ones(expected.shape, np.bool_)
     return np.isfinite(bound) | (np.isnan(expected) & np.isnan(bound))

@@ -106,7 +106,7 @@ def index_ranges(outputs: Sequence[Tensor], *, guarded: bool) -> IndexRanges:
 
 
 def _groups(indices: Sequence[_Index]) -> list[list[_Index]]:
-    """Return groups of indices; indices that depend on a common input are in one group."""
+    """Group the indices: indices that depend on a common input are in one group."""
     groups: list[tuple[set[Tensor], list[_Index]]] = []
     for index in indices:
         tensors, members = set(index.sources), [index]
@@ -125,7 +125,7 @@ def _groups(indices: Sequence[_Index]) -> list[list[_Index]]:
 
 
 def _solve(indices: Sequence[_Index], tensors: Sequence[Tensor]) -> Spans | None:
-    """Return wide spans where all indices are valid, by widening from one valid point."""
+    """Find wide spans in which all indices are valid, by growing from one valid point."""
     limits = {tensor: _of_dtype(tensor.dtype) for tensor in tensors}
     spans = _start(indices, limits)
     if spans is None:
@@ -163,7 +163,7 @@ def _candidates(indices: Sequence[_Index], tensors: Iterable[Tensor]) -> list[in
 def _grown(
     indices: Sequence[_Index], limits: Spans, spans: Spans, tensors: Sequence[Tensor], side: int
 ) -> Spans:
-    """Move the upper (1) or lower (-1) ends of some spans outwards as long as indices are valid."""
+    """Move the upper (1) or lower (-1) ends of some spans outwards while all indices are valid."""
     # The step doubles until it fails once, then halves at each failure: a binary search.
     step, is_growing = 1, True
     while step:
@@ -195,7 +195,7 @@ def _of_dtype(dtype: str) -> Interval:
 
 
 class _Values:
-    """Ranges of the expressions of one operation."""
+    """Computes the ranges of the expressions of one operation."""
 
     def __init__(
         self,
@@ -331,7 +331,7 @@ def _of_axes(axes: Sequence[Axis]) -> dict[Var, Interval | Expr]:
 
 
 def _indices(outputs: Sequence[Tensor]) -> Iterator[tuple[_Index, bool]]:
-    """Yield the indices that depend on inputs, and whether a condition guards each."""
+    """Yield (index, whether a condition guards it) for the indices that depend on inputs."""
     for op in post_order(outputs):
         if isinstance(op, ComputeOp):
             values = _Values(_of_axes((*op.axis, *op.reduce_axis)))

@@ -79,7 +79,7 @@ def drawn(kind: Kind, tensor: Tensor, seed: int, reach: float = 1.0) -> Array:
 
 
 def drawn_indices(tensor: Tensor, span: Interval, seed: int) -> Array:
-    """Return values in a span: each of them, where there is room, else some, with both ends."""
+    """Return random values in a span: all values if they fit, else a sample with both ends."""
     generator = np.random.default_rng(seed)
     low, high = int(span.low), int(span.high)
     dtype = dtypes.to_numpy(tensor.dtype)
@@ -97,7 +97,7 @@ def drawn_indices(tensor: Tensor, span: Interval, seed: int) -> Array:
 
 
 def valid_indices(name: str, args: Sequence[object], seed: int) -> dict[int, Array]:
-    """Return values for those inputs of a kernel that are used as indices, by their positions.
+    """Return valid values for the inputs of a kernel that are used as indices, by position.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def valid_indices(name: str, args: Sequence[object], seed: int) -> dict[int, Arr
 
 
 def _is_vouched_for(outputs: Sequence[Tensor]) -> bool:
-    """Tell whether checks of indices are left out: see `te.assume_bounds`."""
+    """Tell whether the user has disabled index checks by `te.assume_bounds`."""
     ops = [op for op in post_order(outputs) if isinstance(op, ComputeOp | ExternOp)]
     roots = [root for op in ops for root in (op.bodies if isinstance(op, ComputeOp) else [op.body])]
     nodes = (node for root in roots for node in walk(root))
@@ -139,7 +139,7 @@ def _is_vouched_for(outputs: Sequence[Tensor]) -> bool:
 
 
 def _parity(shape: tuple[int, ...]) -> Array:
-    """Return whether the sum of each element's indices is odd: neighbours differ."""
+    """Return a checkerboard: for each element, whether the sum of its indices is odd."""
     return np.asarray(np.sum(np.indices(shape), axis=0) % 2 == 1)
 
 

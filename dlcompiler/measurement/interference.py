@@ -1,4 +1,4 @@
-"""Assign cores to building and running, and test whether building disturbs what runs."""
+"""Assign cores to building and to running, and test whether building disturbs runs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Cores:
 
 
 def cores_for(threads: int) -> Cores:
-    """Return which cores run candidates of so many threads: the quietest; the others build.
+    """Choose the least busy cores to run candidates on `threads` threads; the others build.
 
-    Among equals the last ones run: systems prefer the first for work of their own.
+    Of equally busy cores, the last ones run: operating systems use the first ones themselves.
     """
     allowed = host().cores
     count = min(max(threads, 1), len(allowed))
@@ -57,7 +57,7 @@ def cores_for(threads: int) -> Cores:
 
 
 def share_of(core: int) -> float:
-    """Return which part of a core this thread gets now, within 30 ms; it stays there."""
+    """Pin this thread to a core, and return the share of it that the thread gets within 30 ms."""
     with contextlib.suppress(OSError):  # the core was taken from the process
         os.sched_setaffinity(0, {core})
     start, own = time.perf_counter(), time.thread_time()
@@ -70,10 +70,10 @@ _known: dict[Cores, float] = {}
 
 
 def builds_disturb(builder: Worker, runner: Worker, cores: Cores, options: Options) -> bool:
-    """Tell whether building on some cores makes what runs on others slower by more than 3 %.
+    """Tell whether building on some cores slows down runs on other cores by more than 3 %.
 
-    Siblings of one physical core do, and so may a cache or a power limit that both share. It is
-    tried once in a process, within a second.
+    Hardware threads of one physical core disturb each other, and so may a shared cache or power
+    limit. The test runs once in a process, and takes less than a second.
     """
     if cores not in _known:
         _known[cores] = _slowdown(builder, runner, cores, options)
@@ -81,7 +81,7 @@ def builds_disturb(builder: Worker, runner: Worker, cores: Cores, options: Optio
 
 
 def _slowdown(builder: Worker, runner: Worker, cores: Cores, options: Options) -> float:
-    """Return the median ratio of times of a kernel: beside builds to alone."""
+    """Return the median ratio of a kernel's times: during builds divided by alone."""
     compiling = {"options": dataclasses.asdict(options), "cores": list(cores.build)}
     running = {
         "options": dataclasses.asdict(options),

@@ -1,4 +1,4 @@
-"""Settings of Python's interpreter while one thread generates candidates and others work beside it.
+"""Settings of Python's interpreter while one thread generates candidates and other threads work.
 
 - Schedules and programs are many small objects without cycles: looking for cycles among them, and
   among all that a model keeps, took an eighth of the time that generating took.
@@ -29,7 +29,7 @@ _usual: list[_Settings] = []
 
 @contextmanager
 def generating_beside() -> Iterator[None]:
-    """Collect garbage rarely and switch threads often in a block; such blocks may overlap."""
+    """Inside a block, collect garbage rarely and switch threads often; blocks may overlap."""
     with _lock:
         _usual.append(_usual[0] if _usual else (gc.get_threshold(), sys.getswitchinterval()))
         gc.set_threshold(_COLLECTED_AFTER, *_usual[0][0][1:])

@@ -78,7 +78,7 @@ def measure(
 
 
 def _named(kernel: RemoteKernel, given: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arguments of a kernel by name, checked as a call does; numbers as arrays."""
+    """Check the arguments of a kernel, and return them by name; numbers become arrays."""
     called = kernel.source.interface
     params: Sequence[Param] = called.params
     check_count(kernel.name, params, given)

@@ -51,29 +51,29 @@ class Oracle:
     """The right outputs: floats in float64, others in their dtypes."""
     bounds: Mapping[Tensor, Array]
     kind: Kind = "random"
-    """Of the inputs."""
+    """Kind of the inputs."""
     seed: int = 0
-    """Of the inputs."""
+    """Kind of the inputs."""
     indices: tuple[str, ...] = ()
     """The values of inputs that are used as indices, as text."""
 
     @property
     def nbytes(self) -> int:
-        """Memory of its arrays [byte]."""
+        """Size of its arrays [byte]."""
         inputs = [value for value in self.inputs.values() if isinstance(value, np.ndarray)]
         arrays = [*inputs, *self.expected.values(), *self.bounds.values()]
         return sum(array.nbytes for array in arrays)
 
 
 class _Store:
-    """The oracles last used, for threads that verify at the same time."""
+    """A thread-safe cache of the last oracles."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Any, ...], Oracle | None] = OrderedDict()
 
     def get(self, key: tuple[Any, ...]) -> tuple[bool, Oracle | None]:
-        """Return whether a key is known, and its oracle."""
+        """Return whether a key is in the cache, and its oracle."""
         with self._lock:
             if key not in self._kept:
                 return False, None
@@ -81,7 +81,7 @@ class _Store:
             return True, self._kept[key]
 
     def put(self, key: tuple[Any, ...], oracle: Oracle | None) -> None:
-        """Keep an oracle, and forget those unused for longest where they take too much memory."""
+        """Store an oracle; drop the least recently used ones if the cache is too large."""
         with self._lock:
             self._kept[key] = oracle
             self._kept.move_to_end(key)
@@ -97,8 +97,8 @@ _store = _Store()
 def oracle_of(schedule: Schedule, seed: int, values: Mapping[Var, Any] | None = None) -> Oracle:
     """Return random inputs, expected outputs and bounds for a schedule's expression.
 
-    The last few are kept, since one expression is verified under many schedules. `values` are
-    those of its symbols.
+    The last few are cached, since one expression is verified under many schedules. `values` are
+    the values of its symbols.
 
     Raises
     ------
@@ -116,9 +116,9 @@ def oracles_of(
     values: Mapping[Var, Any] | None = None,
     kinds: Sequence[Kind] = KINDS,
 ) -> Iterator[Oracle]:
-    """Yield `oracle_of`, and oracles of other kinds of inputs that the expression takes.
+    """Yield `oracle_of`, and oracles for the other kinds of inputs that the expression accepts.
 
-    Where the expression is expensive, of the other kinds only ``extremes``.
+    If the expression is expensive, only ``extremes`` is added.
     """
     yield oracle_of(schedule, seed, values)
     for kind in kinds:
@@ -153,7 +153,7 @@ def _is_cheap(schedule: Schedule, values: Mapping[Var, Any]) -> bool:
 
 
 class _Maker:
-    """Makes the oracles of an expression, for some values of its symbols."""
+    """Makes the oracles of an expression for given values of its symbols."""
 
     def __init__(self, schedule: Schedule, seed: int, values: Mapping[Var, Any]) -> None:
         self.schedule = schedule
@@ -175,7 +175,7 @@ class _Maker:
         return [self.static[tensor] for tensor in self.outputs]
 
     def make(self, kind: Kind) -> Oracle | None:
-        """Return the oracle of a kind of inputs; None where the expression does not take them."""
+        """Return the oracle of a kind of inputs; None if the expression does not accept them."""
         if kind == "random":
             return self.oracle(kind, 1.0)
         has_floats = any(is_float(tensor.dtype) for tensor in self.inputs)
@@ -201,7 +201,7 @@ class _Maker:
             return None
 
     def oracle(self, kind: Kind, reach: float) -> Oracle:
-        """Return an oracle; indices that a condition guards are asked to be valid if need be."""
+        """Return an oracle; guarded indices are restricted to valid values only if necessary."""
         ranges = index_ranges(self.static_outputs, guarded=False)
         try:
             return self.with_ranges(kind, reach, ranges)
@@ -212,7 +212,7 @@ class _Maker:
             return self.with_ranges(kind, reach, stricter)
 
     def with_ranges(self, kind: Kind, reach: float, ranges: IndexRanges) -> Oracle:
-        """Return an oracle whose inputs that are used as indices are in ranges."""
+        """Return an oracle in which inputs that are used as indices are within `ranges`."""
         arrays = {}
         for number, tensor in enumerate(self.inputs):
             static, seed = self.static[tensor], self.seed + number
@@ -244,9 +244,9 @@ def _index_texts(ranges: IndexRanges) -> Iterator[str]:
 
 
 def _tells(oracle: Oracle, random: Oracle) -> bool:
-    """Tell whether half of each output has a bound that is near enough to find something wrong.
+    """Tell whether the bounds are tight for half of each output's elements, to detect errors.
 
-    Near is a quarter of the largest result, or about as near as that of random inputs.
+    Tight means a quarter of the largest result, or about as tight as for random inputs.
     """
     for tensor, expected in oracle.expected.items():
         if not is_float(tensor.dtype) or not expected.size:

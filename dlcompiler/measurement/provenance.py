@@ -1,4 +1,4 @@
-"""What a time on a target is: measured or simulated, and on what."""
+"""Provenance of times on a target: measured or simulated, and on which machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dlcompiler.target import Target
 
 
 def provenance_of_times(target: Target, operation: str) -> Provenance:
-    """Return what times of programs for a target are, as its device says.
+    """Return the provenance of times of programs for a target, as its device reports it.
 
     Parameters
     ----------
     target : Target
-        What programs are built for.
+        The target that programs are built for.
     operation : str
-        What the user wants: the beginning of the message.
+        What the user wants to do: the beginning of the error message.
 
     Raises
     ------
@@ -36,13 +36,13 @@ def provenance_of_times(target: Target, operation: str) -> Provenance:
 
 
 def kind_of_times(target: Target) -> Kind | None:
-    """Return of which kind times on a target are; None: it has no times."""
+    """Return the kind of times on a target, measured or simulated; None: it has no times."""
     found = device_of(target).times(target)
     return None if found is None else found.kind
 
 
 def check_measured(target: Target, operation: str) -> Provenance:
-    """Return on what programs for a target are measured.
+    """Return the provenance of times on a target, which must be measured.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A kernel in a worker process: loaded from text, run and timed there."""
+"""Kernels in a worker process, which compiles them from text, runs and times them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOAD_LIMIT_S = 60.0
 
 @cache
 def shared_worker() -> Worker:
-    """Return the worker that calls of this process share."""
+    """Return the worker process that all calls of this process share."""
     return Worker()
 
 
@@ -74,7 +74,7 @@ class RemoteKernel:
         threads: int | None = None,
         worker: Worker | None = None,
     ) -> RemoteKernel:
-        """Return a kernel that was built here as one that runs in a worker.
+        """Convert a kernel of this process to one that runs in a worker.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class RemoteKernel:
         return self.source.symbol
 
     def load(self) -> Outcome | None:
-        """Load the kernel where it is not loaded yet; returns the outcome when that failed."""
+        """Load the kernel in the worker, unless it is loaded; return the outcome if this fails."""
         if self._loaded is not None and self._loaded[0] == self.worker.generation:
             return None
         if calls_outside(self.source.text):
@@ -132,7 +132,7 @@ class RemoteKernel:
         return self._loaded[1]
 
     def run(self, arrays: Mapping[str, Array], *, timeout_s: float) -> Outcome:
-        """Run once; the outcome's arrays are the outputs.
+        """Run the kernel once; the outcome's arrays are the outputs.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class RemoteKernel:
         return self._call("run", {}, arrays=arrays, outputs=outputs, timeout_s=timeout_s)
 
     def _call(self, entry: str, params: Mapping[str, Any], **options: Any) -> Outcome:
-        """Call an entry point about this kernel, loading it where the process is a new one."""
+        """Call an entry point of the worker for this kernel; load the kernel in a new process."""
         if failure := self.load():
             return failure
         generation = self.worker.generation
@@ -164,7 +164,7 @@ class RemoteKernel:
         timeout_s: float,
         flops: float | None = None,
     ) -> Timing:
-        """Time the kernel, on arrays given or random ones.
+        """Time the kernel on the given arrays, or on random ones.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class RemoteKernel:
         return Paired(a, b, tuple(value["ratios"]))
 
     def _drawn(self, seed: int) -> dict[str, Array]:
-        """Return the arrays that are used as indices; the worker draws the others."""
+        """Draw the arrays that are used as indices; the worker draws the others."""
         for param in self.params:
             if param.is_number or not param.is_static:
                 raise MeasurementError(

@@ -49,7 +49,7 @@ def shrunk_schedules(
 
 
 def _counterpart(arg: Argument, schedule: Schedule, small: Schedule) -> Argument:
-    """Return the argument of the smaller program: the tensor of the stage of the same name."""
+    """Return the same argument of the smaller program: for a tensor, that of the same stage."""
     if not isinstance(arg, Tensor):
         return arg
     stage = schedule.state.producer_of(arg)

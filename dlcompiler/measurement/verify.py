@@ -166,7 +166,7 @@ def verify(
 def _oracles(
     schedule: Schedule, seed: int, values: Mapping[Var, Any], number: int
 ) -> Iterator[Oracle]:
-    """Yield the oracles of the size `number`: all kinds of inputs for the first, else two kinds."""
+    """Yield the oracles of a size: all kinds of inputs for the first size, else two kinds."""
     kinds = KINDS if number == 0 else (KINDS[1 + number % (len(KINDS) - 1)],)
     try:
         yield from oracles_of(schedule, seed, values, kinds)
@@ -192,7 +192,7 @@ class _Findings:
         """Steps interpreted so far for the current size; infinite if its program is too long."""
 
     def begin(self, oracle: str, steps: int) -> None:
-        """Begin the checks for another size, for which the program takes this many steps."""
+        """Begin the checks for another size, for which the program needs `steps` steps."""
         self.steps = 0 if steps <= MAX_INTERPRETED_STEPS else math.inf
         self.oracles = {oracle: None} if oracle else {}
 
@@ -306,9 +306,9 @@ def _simulate_slowly(
 def sizes_to_try(
     schedule: Schedule, func: PrimFunc, conditions: Sequence[Expr] = ()
 ) -> Iterator[dict[Var, Any]]:
-    """Yield values of the symbols: awkward, small, round, and none; just one without symbols.
+    """Yield values of the symbols: awkward, small, round and zero; without symbols, one empty dict.
 
-    Where conditions are given, some of the values fulfil them.
+    If conditions are given, some of the values fulfil them.
     """
     facts = facts_of(func, conditions)
     symbols = dict.fromkeys((*symbols_of(schedule.outputs), *func.variables))
@@ -381,7 +381,7 @@ def _nests_and_result(
     target: str | Target = "cpu",
     conditions: Sequence[Expr] = (),
 ) -> tuple[PrimFunc, ...]:
-    """Return the program before the passes, and after all passes of a target."""
+    """Return two programs: before the passes, and after all passes of a target."""
     return (*_nests(schedule, args), lower(schedule, args, target=target, conditions=conditions))
 
 
@@ -440,7 +440,7 @@ def _worst(name: str, args: Sequence[Argument], arrays: Sequence[Array], oracle:
 
 
 def _compare(name: str, tensor: Tensor, got: Array, oracle: Oracle) -> float:
-    """Return the largest difference as a fraction of the bound; raise where it is above 1."""
+    """Return the largest difference as a fraction of the bound; raise an error if it is above 1."""
     expected, bound = oracle.expected[tensor], oracle.bounds[tensor]
     found = differences(got, expected, bound)
     if found.first is None and np.isfinite(bound).all():

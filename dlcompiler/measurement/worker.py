@@ -66,7 +66,7 @@ class Kernels:
         return {"handle": handle}
 
     def run(self, request: Request) -> dict[str, Any]:
-        """Run a kernel once on shared arrays, named as its parameters: ``handle``."""
+        """Run a kernel once on shared arrays, which are named like its parameters: ``handle``."""
         function = self._function(request)
         function(*_arrays_of(function, request.arrays))
         return {}
@@ -118,12 +118,12 @@ class Kernels:
         return {}
 
     def _function(self, request: Request) -> Function:
-        """Return the kernel of a request, with the threads it asks for."""
+        """Return the kernel of a request, and set the number of threads that it requires."""
         threads.set_num_threads(request.params.get("threads"))
         return self.by_handle(request.params["handle"])
 
     def by_handle(self, handle: int) -> Function:
-        """Return a loaded kernel."""
+        """Return a loaded kernel by its handle."""
         if handle not in self._functions:
             raise MeasurementError(
                 "find a kernel in the worker",

@@ -1,4 +1,4 @@
-"""One ES module and one style sheet per widget, out of small files, without a build step.
+"""Bundle small files into one ES module and one style sheet per widget, without a build step.
 
 anywidget loads a single module, and a replay page has to work from a file, where browsers refuse
 to import another one. So the modules in ``js/`` are put into one text when a widget class is made:
@@ -29,7 +29,7 @@ TUNING_SHEETS = ("workbench", "text", "tuning")
 
 @cache
 def module(entry: str) -> str:
-    """Return a module of ``js/`` and all that it imports as one module.
+    """Bundle a module of ``js/`` and all its imports into one module.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def module(entry: str) -> str:
 
 @cache
 def styles(*names: str) -> str:
-    """Return style sheets of ``js/``, one after another."""
+    """Concatenate style sheets of ``js/``."""
     return "\n".join((_JS / f"{name}.css").read_text() for name in names)
 
 
 def order(entry: str) -> list[str]:
-    """Return the modules that one needs, and itself at the end: each behind all that it imports."""
+    """Return a module and all its imports in dependency order: the module itself is last."""
     found: list[str] = []
 
     def visit(name: str, path: tuple[str, ...]) -> None:

@@ -1,10 +1,10 @@
-"""Figures for papers, of the same view models that widgets show.
+"""Figures for papers, drawn from the same view models as the widgets.
 
 `speedup_ladder` and `memory_map` are drawn for print; `figure` draws any picture of a tuning run as
 it stands in the dashboard.
 
-matplotlib is loaded by the first one. A figure is written the same each time: as SVG without a
-date and with fixed ids, its words as text.
+The first figure loads matplotlib. Equal data give equal files: an SVG has no date, fixed ids, and
+its words as text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LAYOUTS = 3
 
 
 def speedup_ladder(steps: StepTable | Mapping[str, Any], title: str = "") -> PaperFigure:
-    """Return how much faster each step of a schedule is than the first, as measured.
+    """Draw the measured speed of each step of a schedule, relative to the first step.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def memory_map(
     loop: str | None = None,
     title: str = "",
 ) -> PaperFigure:
-    """Return where the buffers of a schedule live, and what moves between levels of memory.
+    """Draw the memory level of each buffer, and the traffic between the levels.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def tuners(groups: Mapping[str, Sequence[RunLike]], **options: Any) -> PaperFigu
 
 
 def _draw_use(axes: Axes, use: MemoryUse, levels: Sequence[Level]) -> None:
-    """Draw the share of each level that each buffer takes."""
+    """Draw, for each memory level, the share that each buffer occupies."""
     names = sorted({held.footprint.buffer.name for level in use.levels for held in level.held})
     for row, level in enumerate(levels):
         capacity = level.capacity_bytes or 1
@@ -208,7 +208,7 @@ def _swatch(label: str, color: str, hatch: str) -> Any:
 
 
 def _draw_moved(axes: Axes, use: MemoryUse, levels: Sequence[Level]) -> None:
-    """Draw the bytes that move between each level and the one behind it."""
+    """Draw the bytes that move between each memory level and the next one."""
     moved = [max(level.moved_bytes, 1) for level in levels]
     axes.barh(range(len(levels)), moved, color=HUES[0], edgecolor="black", linewidth=0.6,
               height=0.6)  # fmt: skip
@@ -229,7 +229,7 @@ def _draw_moved(axes: Axes, use: MemoryUse, levels: Sequence[Level]) -> None:
 def _baseline(
     axes: Axes, name: str | None, rows: Sequence[Mapping[str, Any]], speeds: Sequence[float]
 ) -> str:
-    """Draw what was measured beside the steps, if anything was; returns it in words."""
+    """Draw the speed of the baseline, if there is one; return a text about it, or ''."""
     beside = [s / row["ratio"] for s, row in zip(speeds, rows, strict=True) if row["ratio"]]
     if not name or not beside:
         return ""
@@ -243,7 +243,7 @@ def _baseline(
 
 
 def _spreads(rows: Sequence[Mapping[str, Any]], first: float) -> list[list[float]]:
-    """Return how far below and above its bar's end a step's speed lies by its spread."""
+    """Return the lower and the upper lengths of the error bars, from the spread of each time."""
     below, above = [], []
     for row in rows:
         median, spread = row["median_s"], min(row["spread_s"], 0.9 * row["median_s"])

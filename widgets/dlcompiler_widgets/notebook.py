@@ -1,7 +1,7 @@
-"""What a notebook gets beside the widgets: schedules that show the workbench, and ``%%explore``.
+"""IPython extension: a schedule is displayed as its workbench, and ``%%explore`` opens one.
 
-A schedule as the last line of a cell is shown as its workbench: the one that is open on it, if
-there is one. Outside of a notebook nothing changes.
+If the last line of a cell is a schedule, its workbench is shown: the open one, or else a new one.
+Outside a notebook, nothing changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def workbench_of(schedule: Schedule) -> Explorer:
 
 
 def show(schedule: Schedule, include: Any = None, exclude: Any = None) -> Any:
-    """Return a schedule's workbench as IPython displays it; None leaves it to the schedule."""
+    """Return the MIME bundle of a schedule's workbench; None: the schedule displays itself."""
     try:
         return workbench_of(schedule)._repr_mimebundle_(include=include, exclude=exclude)
     except DLCompilerError:
@@ -67,7 +67,7 @@ def _options(line: str) -> dict[str, str]:
 
 
 def _shorten(error: UserError) -> None:
-    """Let IPython show what is wrong in the cell, without the way to where it was found."""
+    """Make IPython show an error in the cell without its traceback."""
     lines = [f"{type(error).__name__}: {error}"]
     error._render_traceback_ = lambda *args: lines  # type: ignore[attr-defined]
 
@@ -79,14 +79,14 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Take both away again."""
+    """Remove ``%%explore``, and display schedules without workbenches again."""
     ipython.magics_manager.magics["cell"].pop("explore", None)
     formatter = ipython.display_formatter.mimebundle_formatter
     formatter.pop(Schedule, None)
 
 
 def join_notebook() -> None:
-    """Load the extension where a kernel runs; a terminal has no place for widgets."""
+    """Load the extension if IPython runs as a kernel; a terminal cannot show widgets."""
     ipython = get_ipython()
     if ipython is not None and hasattr(ipython, "kernel"):
         load_ipython_extension(ipython)

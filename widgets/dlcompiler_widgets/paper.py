@@ -1,4 +1,4 @@
-"""Figures for papers: what all of them have, however they are drawn."""
+"""Common parts of figures for papers: display, saving and settings."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class PaperFigure:
-    """A figure that a notebook shows, and that `save` writes the same each time."""
+    """A figure that a notebook shows; `save` always writes the same bytes for it."""
 
     title: str
     words: str
-    """What it shows, in a sentence: the text for those who do not see it."""
+    """A sentence that describes the figure, for readers who cannot see it."""
     figure: Figure
 
     def svg(self) -> str:
-        """Return it as SVG: without a date, with the same ids each time."""
+        """Return the figure as SVG, without a date and with fixed ids."""
         file = io.BytesIO()
         self._write(file, "svg", {"Date": None, "Title": self.title, "Description": self.words})
         return file.getvalue().decode()
 
     def save(self, path: str | Path) -> None:
-        """Write it as what the name ends in: ``.svg``, ``.pdf`` or ``.png``."""
+        """Write the figure to a file, as its ending says: ``.svg``, ``.pdf`` or ``.png``."""
         path = Path(path)
         if path.suffix == ".svg":
             write_file(path, self.svg())

@@ -1,4 +1,4 @@
-"""Messages of a page are served by the shell that the page asks for, also when it is a new one."""
+"""Route a page's messages to the shell that the page requests, even after a reload."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import anywidget
 
 
 class OpenWidget(anywidget.AnyWidget):
-    """A widget whose messages are not bound to the shell that published last.
+    """A widget that does not bind its messages to the shell that last published on its comm.
 
     JupyterLab opens a *subshell* for each page and asks for it in its messages, so that they are
     served while a cell is busy. A comm of ipykernel 7.4 sends them instead to the shell that
-    published on it last: at first the main one, which a cell keeps busy; and after a page was
-    loaded again, the subshell of the page that is gone, where they are lost. So what it remembers
-    is forgotten after each message; where a comm remembers nothing, nothing happens.
+    published on it last. At first, that is the main shell, which a running cell keeps busy. After a
+    reload of the page, it is the subshell of the old page, where messages are lost. So this widget
+    clears the stored shell after each message; other versions of comm store none.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Any scene as a figure for papers: the same marks, drawn by matplotlib."""
+"""Draw any scene as a figure for papers: the same marks, drawn by matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of configs, for whole spaces at once.
+"""Compute features of all configs of a space at once.
 
 `SpaceFeatures` computes the features of all configs of a space without making their schedules. The
 template runs once for each sequence of its decisions (`tracing`), with knobs that record the

@@ -79,7 +79,7 @@ class WorkingSets:
 
     @cached_property
     def traffic(self) -> list[tuple[Num, ...]]:
-        """For each access, the bytes loaded from beyond L1, L2 and L3."""
+        """For each access, the bytes loaded into L1, into L2 and into L3 from the next level."""
         levels = list(zip(_capacities(self.nest.target), self._warm, strict=True))
         return [
             tuple(self._traffic(lines, capacity, warm) for capacity, warm in levels)
@@ -120,7 +120,7 @@ def warm_levels(statements: tuple[Statement, ...], target: Target) -> tuple[Num,
 
 
 def _lines(access: Access, depth: int) -> Num:
-    """Return an upper bound of the cache lines that the loops from `depth` on touch."""
+    """Return an upper bound of the number of cache lines that the loops from `depth` on touch."""
     *outer, last = access.widths[depth] or (1,)
     rows = product(outer) * ceildiv(last * access.itemsize, LINE_BYTES)
     whole = ceildiv(product(access.shape) * access.itemsize, LINE_BYTES)

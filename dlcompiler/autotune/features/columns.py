@@ -1,4 +1,4 @@
-"""Columns of features: a name, and a formula of knobs."""
+"""Columns of a feature matrix: each has a name and a formula of knobs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Column:
 
 
 def logarithmic(name: str, value: Num) -> Column:
-    """Return a column whose logarithm is given to models."""
+    """Return a column that models receive as ``log2(1 + value)``."""
     return Column(name, value, True)
 
 
 def plain(name: str, value: Num) -> Column:
-    """Return a column that is given to models without a logarithm."""
+    """Return a column that models receive unchanged."""
     return Column(name, value, False)

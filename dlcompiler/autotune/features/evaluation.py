@@ -184,7 +184,7 @@ class _Group:
         return found
 
     def _looked_up(self) -> Matrix:
-        """Return the features for all combinations of the knobs, shape ``(features, count)``."""
+        """Return a table: features for all values of the knobs, shape ``(features, count)``."""
         keys = [
             (tuple(self._knobs), column.value, column.is_logarithmic) for column in self._columns
         ]
@@ -214,7 +214,7 @@ _SMALL_TABLE = 1 << 6
 def _merged(
     groups: Mapping[frozenset[int], list[Column]], radices: Sequence[int]
 ) -> dict[frozenset[int], list[Column]]:
-    """Return groups in which small ones are merged into larger ones that are also looked up."""
+    """Merge small groups into larger groups that contain their knobs and fit a lookup table."""
 
     def size(knobs: frozenset[int]) -> int:
         return math.prod(radices[knob] for knob in knobs)
@@ -228,7 +228,7 @@ def _merged(
 
 
 def _scaled(columns: Sequence[Column], values: Values) -> Values:
-    """Return the values as they are given to models, shape ``(len(columns), n)``."""
+    """Apply the logarithm to the logarithmic columns, shape ``(len(columns), n)``."""
     logarithmic = np.array([column.is_logarithmic for column in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         values[logarithmic] = np.log2(1 + values[logarithmic])

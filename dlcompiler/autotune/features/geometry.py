@@ -67,7 +67,7 @@ class Loop:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether it is a reduction loop."""
+        """Whether the loop runs over a reduction axis."""
         return self.axis.kind == "reduce"
 
 
@@ -93,7 +93,7 @@ class StageGeometry:
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
-        """All loops around its statement, outermost first."""
+        """All loops around the stage's statement, outermost first."""
         own = tuple(
             Loop(self.stage.name, leaf, self.extents[leaf], self.stage.kind(leaf))
             for leaf in self.stage.leaves
@@ -106,7 +106,7 @@ class StageGeometry:
         return frozenset(loop.axis for loop in self.enclosing)
 
     def moved(self, kind: str, depth: int, stays: frozenset[Axis]) -> dict[Var, Range]:
-        """Return `axis_values` with one loop in its second iteration, or with some loops running.
+        """Return `axis_values` with one loop in its second iteration, or some over all values.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class StageGeometry:
         return self._known[key]
 
     def axis_values(self, places: Places) -> dict[Var, Range]:
-        """Return the ranges of its axes and of symbols, with the loops at `places`."""
+        """Return the ranges of the stage's axes and of symbols; `places` gives those of loops."""
         values = {leaf: places.get(leaf, ZERO) for leaf in self.stage.leaves}
         for relation in reversed(self.stage.relations):
             match relation:
@@ -152,7 +152,7 @@ class StageGeometry:
         return {**self.whole.symbols, **{axis.var: value for axis, value in values.items()}}
 
     def bases(self, places: Places) -> tuple[Range, ...]:
-        """Return the start of its region, by dimension, with the enclosing loops at `places`."""
+        """Return the start of the stage's region in each dimension; `places` gives loop ranges."""
         outside = {axis: place for axis, place in places.items() if axis in self.encloses}
         if not outside:
             return (ZERO,) * len(self.stage.op.axis)
@@ -193,11 +193,11 @@ class Geometry:
                 self.stages[stage.name] = self._stage(stage)
 
     def number(self, extent: int | Expr) -> Num:
-        """Return an extent: a number, or an expression of symbols."""
+        """Return the number or formula of an extent, which may be an expression of symbols."""
         return extent if isinstance(extent, int) else range_of(extent, self.symbols).first
 
     def shape(self, tensor: Tensor) -> tuple[Num, ...]:
-        """Return the extents of a tensor's buffer: without a nest of its own, of its region."""
+        """Return the extents of a tensor's buffer: its region, or all of it if it has no loops."""
         producer = self.producer(tensor)
         return self.extents(tensor) if producer is None else producer.region
 
@@ -206,11 +206,11 @@ class Geometry:
         return tuple(map(self.number, tensor.shape))
 
     def producer(self, tensor: Tensor) -> StageGeometry | None:
-        """Return the stage that computes a tensor, if one with loops does."""
+        """Return the stage with loops that computes a tensor; None if there is none."""
         return next((s for s in self.stages.values() if tensor in s.stage.tensors), None)
 
     def loads(self, stage: StageState) -> tuple[TensorLoad, ...]:
-        """Return what the statement of a stage reads."""
+        """Return the tensor elements that the statement of a stage reads."""
         return loads_of(self.bodies[stage.name])
 
     # -- one stage -------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class Geometry:
     def dimensions(
         self, load: TensorLoad, values: Mapping[Var, Range], shape: Sequence[Num]
     ) -> list[Range]:
-        """Return the ranges of an access's indices; an unknown index takes its whole dimension."""
+        """Return the ranges of an access's indices; for an unknown index, the whole dimension."""
         spans = []
         for index, extent in zip(load.indices, shape, strict=True):
             try:
@@ -321,7 +321,7 @@ class Access:
     d on touch in each dimension."""
 
     def touched(self, depth: int) -> Num:
-        """Return how many elements the loops from `depth` on touch."""
+        """Return the number of elements that the loops from `depth` on touch."""
         return product(self.widths[depth])
 
 

@@ -24,12 +24,12 @@ from dlcompiler.ir import Binary, Cast, Const, Expr, IfThenElse, Select, Var
 
 
 class NotAffineError(Exception):
-    """An index expression whose range cannot be derived from the loops: it reads a tensor."""
+    """Raised for an index expression that reads a tensor: its range is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """Origin of a range: it is ``whole // by``, ``whole // by * by`` or ``whole % by``."""
+    """Records that a range is ``whole // by``, ``whole // by * by`` or ``whole % by``."""
 
     kind: Literal["quotient", "scaled", "rest"]
     whole: Range
@@ -49,12 +49,12 @@ class Range:
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one value."""
+        """Whether the range has exactly one value."""
         return _same(self.first, self.last)
 
     @property
     def width(self) -> Num:
-        """How many values there are; [1]."""
+        """Number of values in the range; [1]."""
         return add(subtract(self.last, self.first), 1)
 
 
@@ -134,7 +134,7 @@ def _product(a: Range, b: Range) -> Range:
 
 
 def _whole(a: Range, b: Range) -> Range | None:
-    """Return ``x`` for ``x // c * c + x % c``."""
+    """Return the range of ``x`` if `a` and `b` are ``x // c * c`` and ``x % c``; else None."""
     for scaled, remaining in ((a.digit, b.digit), (b.digit, a.digit)):
         if scaled is None or remaining is None:
             continue
@@ -153,7 +153,7 @@ def _same(a: Num, b: Num) -> bool:
 
 
 def joined(outer: Range, inner: Range, by: Num) -> Range:
-    """Return the range of ``outer * by + inner``, the inner one below `by`."""
+    """Return the range of ``outer * by + inner``, where `inner` is below `by`."""
     if outer is ZERO:
         return inner
     first = add(multiply(outer.first, by), inner.first)

@@ -82,7 +82,7 @@ def _largest(values: list[Num], along: list[Num], limit: float) -> Num:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Nest:
-    """The nest around a statement."""
+    """A statement with the cumulative iteration counts of its loops."""
 
     statement: Statement
     topdown: tuple[Num, ...]
@@ -120,7 +120,7 @@ class _Nest:
 
 
 def _running(values: list[Num]) -> tuple[Num, ...]:
-    """Return the cumulative products of values."""
+    """Return the cumulative products of a list of values."""
     result: list[Num] = []
     total: Num = 1
     for value in values:

@@ -60,12 +60,12 @@ class Nest:
 
     @property
     def inner(self) -> Num:
-        """Iterations of the innermost loop that stays a loop."""
+        """Iterations of the innermost loop that is neither vectorized nor unrolled."""
         return self.loops[self.body - 1].extent if self.body else 1
 
     @property
     def reduces(self) -> bool:
-        """Whether its stage is a reduction."""
+        """Whether the statement belongs to a reduction."""
         return any(loop.is_reduction for loop in self.statement.own_loops)
 
     @property
@@ -75,7 +75,7 @@ class Nest:
 
     @property
     def first_step(self) -> int:
-        """The depth of the reduction loops around the straight-line code."""
+        """Depth of the outermost of the reduction loops directly around the straight-line code."""
         depth = self.body
         while depth and self.loops[depth - 1].is_reduction:
             depth -= 1
@@ -83,12 +83,12 @@ class Nest:
 
     @cached_property
     def steps(self) -> Num:
-        """Steps of the reduction in the straight-line code."""
+        """Number of reduction steps in the straight-line code."""
         return product([loop.extent for loop in self.loops[self.body :] if loop.is_reduction])
 
     @property
     def overshoot(self) -> Num:
-        """Iterations of its loops divided by those that its axes need; above 1 with tails."""
+        """Iterations of the loops divided by those needed; above 1 if splits leave tails."""
         geometry = self.statement.geometry
         reduced = [geometry.extents[axis] for axis in geometry.stage.op.reduce_axis]
         needed = product(geometry.region) * product(reduced)
@@ -98,12 +98,12 @@ class Nest:
 
     @property
     def speedup(self) -> Num:
-        """The largest number of cores that share it."""
+        """Number of cores that can share the parallel loops."""
         return most(least(self.parallel, self.target.cores), 1)
 
     @property
     def imbalance(self) -> Num:
-        """Time of the busiest core over the mean one."""
+        """Time of the busiest core divided by the mean time of all cores."""
         cores = self.target.cores
         if cores == 1:
             return 1
@@ -113,13 +113,13 @@ class Nest:
 
     @cached_property
     def vector(self) -> Num:
-        """Lanes of its vectors in registers of the target."""
+        """Number of lanes of a vector, at most those of a vector register of the target."""
         native = self.target.lanes(self.statement.geometry.stage.tensor.dtype)
         return least(most(self.lanes, 1), native)
 
     @cached_property
     def accumulators(self) -> Num:
-        """Vectors that the straight-line code stores to."""
+        """Number of vectors that the straight-line code stores to."""
         return ceildiv(self.statement.write.touched(self.body), self.vector)
 
     @cached_property
@@ -135,9 +135,9 @@ class Nest:
         return total
 
     def step(self, access: Access) -> Num:
-        """Return the stride of an access from lane to lane, or along the innermost loop.
+        """Return the stride of an access between lanes, or else along the innermost loop [element].
 
-        In elements, without a sign.
+        The stride has no sign.
         """
         for loop, stride in zip(reversed(self.loops), reversed(access.strides), strict=True):
             if loop.kind == "vectorized":

@@ -19,7 +19,7 @@ Num: TypeAlias = "float | Number"
 
 
 class Number:
-    """A formula of knobs; `Graph.knob` makes the leaves, arithmetic the rest.
+    """A formula of knobs: a leaf made by `Graph.knob`, or an arithmetic operation.
 
     The values of all formulas are whole numbers below 2**52, or quotients of two of them: float64
     computes them as Python does.
@@ -88,7 +88,7 @@ class Graph:
         return len(self._nodes)
 
     def knob(self, number: int, table: Sequence[float]) -> Num:
-        """Return the formula of a knob: `table` has its number for each of the knob's values."""
+        """Return the formula of a knob; `table` gives a number for each of the knob's values."""
         first = table[0]
         if all(value == first for value in table):
             return first
@@ -96,7 +96,7 @@ class Graph:
         return self._made(key, "knob", (), (min(table), max(table)), number, tuple(table))
 
     def node(self, op: Op, args: tuple[Num, ...], span: tuple[float, float]) -> Num:
-        """Return a formula, or the only value that it can have."""
+        """Return the formula of an operation; if only one value is possible, return that value."""
         if span[0] == span[1]:
             return span[0]
         return self._made((op, args), op, args, span)
@@ -204,7 +204,7 @@ def floordiv(a: Num, b: Num) -> Num:
 
 
 def _divisors(b: Num) -> tuple[float, float]:
-    """Return the range of a divisor without 0: no config that is used divides by 0."""
+    """Return the range of a divisor, from 1 on: no config that is used divides by 0."""
     return max(low(b), 1), max(high(b), 1)
 
 
@@ -227,7 +227,7 @@ def gcd(a: Num, b: int) -> Num:
 
 
 def ceildiv(a: Num, b: Num) -> Num:
-    """Return ``ceil(a / b)`` of a `b` above 0."""
+    """Return ``ceil(a / b)``, for a positive `b`."""
     if a is b:
         return 1
     return floordiv(add(a, subtract(b, 1)), b)

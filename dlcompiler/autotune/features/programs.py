@@ -23,7 +23,7 @@ _BEYOND = ("L2", "L3", "memory")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """The features of a statement."""
+    """The features of a statement, with its cycles of arithmetic and of memory."""
 
     columns: tuple[Column, ...]
     compute: Num

@@ -42,7 +42,7 @@ _EXPLORED = 1 << 15
 
 @dataclass(slots=True, eq=False)
 class _Way:
-    """A skeleton with its features."""
+    """A skeleton with its feature columns and its legality formula."""
 
     columns: tuple[Column, ...]
     legal: Program
@@ -126,9 +126,9 @@ class SpaceFeatures:
         return result
 
     def legal(self, points: Indices) -> npt.NDArray[np.bool_]:
-        """Return which points keep the limits of schedules, shape ``(len(points),)``.
+        """Tell which points respect the numeric limits of schedules, shape ``(len(points),)``.
 
-        The schedules of the others would be refused. The space's filters are not evaluated.
+        The schedules of all other points would be refused. Filters of the space are not evaluated.
         """
         points = np.asarray(points, np.int64)
         digits = self._space.digits(points)
@@ -145,7 +145,7 @@ class SpaceFeatures:
         self._grouped(points, self._space.digits(points))
 
     def _grouped(self, points: Indices, digits: Digits) -> dict[int, Indices]:
-        """Return the positions of the points of each skeleton, and find the skeletons they need."""
+        """Return the positions of the points of each skeleton; trace skeletons that are missing."""
         result: dict[int, list[Indices]] = {}
         everyone = np.arange(len(points))
         if self._root is None and len(points):
@@ -170,7 +170,7 @@ class SpaceFeatures:
         return {key: np.concatenate(parts) for key, parts in sorted(result.items())}
 
     def _traced(self, point: int, path: Sequence[Number]) -> _Branch | _Leaf:
-        """Run the template for a point; return its decisions after those of `path`."""
+        """Run the template for a point; return the tree of its decisions after those in `path`."""
         if len(self._ways) >= MOST_SKELETONS:
             raise TuningError(
                 "features of a space", "the template makes too many decisions by its config",
@@ -220,7 +220,7 @@ def features_of(state: State, target: Target, kind: str = "nest") -> dict[str, f
 def template_features(
     operator: Operator, workload: Workload, target: Target, config: Config, kind: str = "nest"
 ) -> dict[str, float]:
-    """Return the features of one config, from its schedule."""
+    """Compute the features of one config from its schedule."""
     s, _ = operator.template(workload, target, config)
     return features_of(s.state, target, kind)
 

@@ -20,10 +20,10 @@ class Statement:
     """Statement of one stage, with its loops, operations and accesses."""
 
     name: str
-    """Of the stage."""
+    """Name of the stage."""
     geometry: StageGeometry
     loops: tuple[Loop, ...]
-    """All around it, outermost first."""
+    """All loops around it, outermost first."""
     write: Access
     reads: tuple[Access, ...]
     operations: Mapping[str, int]
@@ -32,7 +32,7 @@ class Statement:
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """Return the key that determines its features, to cache them across skeletons."""
+        """Return a cache key: statements with equal keys have equal features in all skeletons."""
         geometry = self.geometry
         return (
             self.name,
@@ -90,7 +90,7 @@ _KINDS = {"add": "add", "sub": "add", "min": "add", "max": "add", "mul": "mul", 
 
 
 def _operations(parts: tuple[Expr, ...]) -> dict[str, int]:
-    """Return the number of operations on data in the bodies of a stage, by kind."""
+    """Count the operations on data, not on indices, in the bodies of a stage, by kind."""
     counts = {"add": 0, "mul": 0, "div": 0, "special": 0}
     for node in {id(node): node for body in parts for node in walk(body)}.values():
         match node:

@@ -1,4 +1,4 @@
-"""Run a template once for all configs for which it makes the same decisions.
+"""Run a template once for all configs that lead to the same decisions in it.
 
 The template gets one config whose values record the arithmetic and the comparisons done with them
 (`Traced`). A number that becomes part of the schedule, such as a split factor, is recorded as a
@@ -67,7 +67,7 @@ class Tracer:
     _by_node: dict[Number, Var] = field(default_factory=dict)
 
     def decide(self, condition: Num, is_true: bool) -> bool:
-        """Return an outcome, and record it unless it is the same for all configs."""
+        """Return the outcome of a comparison; record it unless it is the same for all configs."""
         if isinstance(condition, Number):
             decision = Decision(condition, is_true)
             if decision not in self.decisions:
@@ -75,7 +75,7 @@ class Tracer:
         return is_true
 
     def symbol(self, node: Num, value: int) -> Expr:
-        """Return the symbol of a number in an expression."""
+        """Return the symbol that represents a formula in expressions; a constant for a number."""
         if not isinstance(node, Number):
             return index_const(value)
         if node not in self._by_node:
@@ -144,7 +144,7 @@ class Traced:
     # -- what is decided by it ------------------------------------------------------------------
 
     def _is_at_most(self, other: Any, shift: int) -> Any:
-        """Decide ``self + shift <= other``."""
+        """Return whether ``self + shift <= other``, and record the decision."""
         if not isinstance(other, Traced | int):
             return NotImplemented
         node, value = _operand(other)
@@ -216,7 +216,7 @@ class TracedChoice:
         return self._decide(bool)
 
     def plain(self) -> Any:
-        """Return the value, and record it as a decision."""
+        """Return the plain value, and record a decision on it."""
         self._decide(lambda value: value_key(value) == value_key(self.value))
         return self.value
 
@@ -281,7 +281,7 @@ def _traced(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) ->
 
 
 def _traced_item(tracer: Tracer, number: int, values: tuple[Any, ...], value: Any) -> Any:
-    """Return the recording value of one item of a knob's tuples; a constant item is plain."""
+    """Return the recording value of one item of a knob's tuples; if constant, the plain value."""
     return value if len(set(values)) == 1 else _traced(tracer, number, values, value)
 
 

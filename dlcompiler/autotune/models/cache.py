@@ -38,7 +38,7 @@ class CachedFeatures:
         return self.source.columns
 
     def rows(self, points: Indices) -> Matrix:
-        """Return a row for each point; those that are not kept are computed."""
+        """Return a row for each point; rows that are not cached are computed."""
         points = np.asarray(points, np.int64)
         self._keep()
         if self._points is None or self._kept is None:

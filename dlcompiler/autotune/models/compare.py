@@ -20,12 +20,12 @@ class Difference:
 
     @property
     def factor(self) -> float:
-        """By which factor it makes the first point faster than the second."""
+        """Factor by which the feature makes the first point faster than the second."""
         return float(2.0**self.log2)
 
 
 def compare_predictions(model: CostModel, a: int, b: int) -> tuple[Difference, ...]:
-    """Return what each feature adds to the difference of two predictions, the largest first.
+    """Return the part of each feature in the difference of two predictions, the largest first.
 
     The parts add up to the difference of the predictions, and their factors multiply to the
     predicted ratio of the rates. Features that make no difference are left out.

@@ -20,7 +20,7 @@ LEAST_WEIGHT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Measured points of other shapes, with features of the same names as the new shape's."""
+    """Measured points of other shapes, with the same feature columns as the new shape."""
 
     columns: tuple[str, ...]
     """Names of the features."""
@@ -75,7 +75,7 @@ def experience_of(
 
 
 class Prior:
-    """Experience as a prediction for points of a new shape.
+    """A prediction for points of a new shape, learned from other shapes.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Prior:
         self._learner.fit(experience.rows, experience.labels)
 
     def weight(self, count: int) -> float:
-        """Return the weight of the prior when this many points of the new shape are known."""
+        """Return the weight of the prior if `count` points of the new shape are measured."""
         weight = 0.5 ** (count / HALF_LIFE)
         return weight if weight >= LEAST_WEIGHT else 0.0
 

@@ -37,7 +37,7 @@ class JoinedFeatures:
 
     @cached_property
     def _chosen(self) -> list[list[int]]:
-        """For each source, the positions of the columns that no earlier source has."""
+        """For each source, the positions of its columns whose names no earlier source has."""
         names: set[str] = set()
         chosen = []
         for source in self._sources:

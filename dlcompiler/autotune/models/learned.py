@@ -58,7 +58,7 @@ class LearnedModel:
 
     @property
     def knows(self) -> bool:
-        """Whether its predictions differ between points before it is fitted."""
+        """Whether the model can rank points before it is fitted."""
         return self._base is not None or self._prior is not None
 
     def fit(self, points: Sequence[int], rates: Sequence[float | None]) -> None:
@@ -135,7 +135,7 @@ class LearnedModel:
 
 
 def _slope(allowed: Vector, measured: Vector) -> float:
-    """Return the slope of the line from predicted to actual labels, shrunk toward 1.
+    """Return the slope of the fitted line from predictions to labels, shrunk toward 1.
 
     A slope below 1 scales down an analytic model that exaggerates differences.
     """

@@ -22,7 +22,7 @@ class Learner(Protocol):
         """Return the standard deviation of each prediction."""
 
     def importance(self) -> Vector:
-        """Return how much each column matters, shape ``(columns,)``; not scaled."""
+        """Return the unscaled importance of each column, shape ``(columns,)``."""
 
     def contributions(self, rows: Matrix) -> Vector:
         """Return what each column adds to each prediction; the last one is the constant part.

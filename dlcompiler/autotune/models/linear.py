@@ -109,7 +109,7 @@ class RidgeLearner:
         return deviation
 
     def importance(self) -> Vector:
-        """Return the sizes of the weights of each column, in standard deviations."""
+        """Return the size of each column's weights; columns are measured in standard deviations."""
         if not self._count:
             return np.zeros(0)
         sizes: Vector = np.abs(self._weights).reshape(2, -1).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Roofline model: the time of a kernel is at least that of its work and of its traffic."""
+"""Roofline model: a kernel takes at least the time of its arithmetic and of its memory traffic."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def limits_of(features: FeatureSource, rates: Mapping[str, float]) -> Limits:
 
 
 def roofline_of(features: FeatureSource) -> RooflineModel | None:
-    """Return the model of the columns with the cycles of each limit; None if there are none.
+    """Make the model from columns with the cycles of each limit; None if there are none.
 
     Until measurements set the factor, a cycle counts as `CYCLE_S`.
     """

@@ -1,4 +1,4 @@
-"""The correctness test of a workload: random inputs, adversarial ones, and the right outputs."""
+"""Make the correctness test of a workload: random and adversarial inputs with right outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_CASES = 24
 
 
 def correctness_test(operator: Operator, workload: Workload, seed: int = 0) -> CorrectnessTest:
-    """Return the inputs that candidates are checked with, and the limits of the outputs.
+    """Return the inputs for checking candidates, with the limits of each output element.
 
     The first case has the operator's own random inputs. The second one is adversarial. Its first
     tensor is negative throughout: a maximum that begins at zero is wrong. The other tensors
@@ -58,7 +58,7 @@ def _adversarial_case(
     likes: Mapping[str, Array],
     kinds: Mapping[str, str],
 ) -> Case | None:
-    """Return the adversarial case; None where its right outputs cannot be computed."""
+    """Return the adversarial case; None if its right outputs cannot be computed."""
     work = work_of(outputs)
     if work is None or work.flops > MOST_FLOPS or not _is_continuous(outputs):
         return None
@@ -78,7 +78,7 @@ def _adversarial_case(
 
 
 def adversarial_array(tensor: Tensor, number: int, like: Array) -> Array:
-    """Return values between 1/2 and 2, or of the range of `like`, with adversarial signs.
+    """Return values with adversarial signs: between 1/2 and 2, or in the range of `like`.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ MOST_COMPARED = 8
 
 
 class LocalPool:
-    """Measures candidates of a workload on this machine: configs of its template, and others.
+    """Measures candidates of a workload on this machine: configs of its template, or other sources.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class LocalPool:
         )
 
     def interrupt(self) -> None:
-        """End, soon, the batch that another thread waits for."""
+        """Interrupt the batch that another thread waits for."""
         self._bench.interrupt()
 
     def close(self) -> None:
@@ -183,14 +183,14 @@ class LocalPool:
 
 
 def _identity(tried: Tried) -> Config:
-    """Return what is equal for equal candidates, and hashable."""
+    """Return a hashable key that is equal for equal candidates."""
     return stored_form(tried)[0]
 
 
 def candidate_of(
     operator: Operator, workload: Workload, target: Target, tried: Tried
 ) -> Generated | Measured:
-    """Schedule a candidate and generate its code; a refusal is a result."""
+    """Schedule a candidate and generate its code; if it is refused, return that as a result."""
     try:
         schedule, args = bound(tried, operator, workload).schedule(target)
         name = f"{workload.op}_kernel"

@@ -1,4 +1,4 @@
-"""Measurers: the interface of what measures one candidate at a time, for `SerialPool`."""
+"""The interface of measurers, which measure one candidate at a time for `SerialPool`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Measurer(Protocol):
         """Measure a candidate; `best_s` is the shortest time so far [s]."""
 
     def interrupt(self) -> None:
-        """End, soon, the measurement that another thread waits for; its result is discarded."""
+        """Interrupt the measurement that another thread waits for; its result is discarded."""
 
     def close(self) -> None:
         """Release its resources."""

@@ -1,4 +1,4 @@
-"""Measure pools: the interface of what measures batches of candidates."""
+"""The interface of measure pools, which measure batches of candidates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Device:
         return self.provenance or Provenance("measured", self.kind)
 
     def labelled(self, result: Result) -> Result:
-        """Return a result that says where its time comes from."""
+        """Add the provenance of the device's times to a result that has none."""
         return result if result.provenance else replace(result, provenance=self.times)
 
 
 def kind_of_pool(pool: MeasurePool) -> Kind:
-    """Return of which kind the times of a pool are.
+    """Return the kind of a pool's times: measured or simulated.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class MeasurePool(Protocol):
         """
 
     def interrupt(self) -> None:
-        """End the batch that another thread waits for, soon."""
+        """Interrupt the batch that another thread waits for."""
 
     def close(self) -> None:
         """Release all resources, such as worker processes."""
@@ -92,9 +92,9 @@ class Compared:
     """A config measured in turn with others."""
 
     config: Tried
-    """What was measured."""
+    """The measured config or candidate."""
     result: Result
-    """Its times, or the reason for having none."""
+    """Its times, or the reason why it has none."""
     interval_s: tuple[float, float] | None = None
     """The 95 % interval of the median [s]."""
     ratio: tuple[float, float] | None = None

@@ -58,7 +58,7 @@ class TableRow:
 
     @property
     def result(self) -> Result:
-        """The result to report; its samples are the median and the ends of its interval."""
+        """The result to report; its samples are the median and both ends of its interval."""
         if self.low_s is None or self.median_s is None or self.high_s is None:
             return Result(self.outcome, message="failed when the table was measured")
         return Result(self.outcome, (self.low_s, self.median_s, self.high_s))
@@ -110,7 +110,7 @@ class ReplayTable:
 
     @property
     def provenance(self) -> Provenance:
-        """What its times are: measured on the machine of the table, and replayed."""
+        """Provenance of the times: measured on the table's machine, and replayed."""
         machine = self.machine.get("cpu", self.target)
         return Provenance("measured", f"{machine}, replayed from the table {self.name}")
 
@@ -150,14 +150,14 @@ class ReplayTable:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write a file, whole or not at all; equal tables give equal bytes."""
+        """Write the table to a file atomically; equal tables give equal bytes."""
         text = json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False)
         make_folder(Path(path).parent)
         write_file(path, gzip.compress(text.encode(), mtime=0))
 
     @classmethod
     def load(cls, path: str | Path) -> ReplayTable:
-        """Read what `save` wrote.
+        """Read a table from a file that `save` wrote.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class ReplayTable:
 
 
 class ReplayPool:
-    """Reports what a table has instead of measuring.
+    """A pool that reports the results of a table instead of measuring.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def _seconds(value: object) -> float | None:
 
 
 def _check(table: ReplayTable, fingerprint: object, source: str) -> None:
-    """Refuse a table whose points do not mean what they meant when it was measured."""
+    """Refuse a table with invalid points, or whose knobs have changed since it was measured."""
     if table.space.fingerprint != fingerprint:
         raise _bad(
             "the knobs are not those that were measured", source, f"fingerprint {fingerprint}"

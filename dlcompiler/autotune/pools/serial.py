@@ -1,4 +1,4 @@
-"""A measure pool that measures one config after the other, with a `Measurer` that times one."""
+"""A measure pool that measures one config after the other with a `Measurer`."""
 
 from __future__ import annotations
 

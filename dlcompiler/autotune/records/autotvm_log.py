@@ -91,7 +91,7 @@ class LogLine:
 
     @property
     def result(self) -> Result:
-        """Its result, as a trial has it."""
+        """The measurement as the `Result` of a trial."""
         outcome = OUTCOMES[self.error]
         message = "" if outcome == "ok" else f"AutoTVM's error {self.error}"
         return Result(outcome, self.costs_s if outcome == "ok" else (), message)
@@ -155,7 +155,7 @@ def read_log_line(text: str) -> LogLine:
 
 
 def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
-    """Read a file; lines that are no measurements are returned as such. ``#`` begins a comment.
+    """Read a log; return its measurements and its bad lines. ``#`` begins a comment.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def read_log(path: str | Path) -> tuple[list[LogLine], list[BadLine]]:
 
 
 def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
-    """Yield what a file has, with the numbers of the lines; see `read_log`."""
+    """Yield (line number, measurement or bad line) for the lines of a log; see `read_log`."""
     bad: list[BadLine] = []
     has_good = False
     try:
@@ -187,7 +187,7 @@ def log_lines(path: str | Path) -> Iterator[tuple[int, LogLine | BadLine]]:
 
 
 def _numbered(number: int, raw: bytes | None) -> LogLine | BadLine | None:
-    """Return what a line is; None: nothing, or a comment."""
+    """Parse a line to a measurement or a bad line; None for an empty line or a comment."""
     if raw is None:
         return BadLine(number, "longer than 1 MiB")
     try:
@@ -218,12 +218,12 @@ def append_to_log(path: str | Path, lines: Iterable[LogLine]) -> None:
 
 
 def entities_of(config: Config, space: Space) -> tuple[tuple[str, str, Any], ...]:
-    """Return the values of a config as a line has them."""
+    """Return the values of a config in the form of a log line: (name, tag, value)."""
     return tuple((knob.name, TAGS[knob.kind], config[knob.name]) for knob in space.knobs)
 
 
 def config_of(line: LogLine, space: Space) -> Config:
-    """Return the config of a line, its values taken by name.
+    """Return the config of a log line in a space; values are matched by name.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class Choice:
     record: Record | None
     """The record that the config comes from; None for the default."""
     note: str
-    """Where the config comes from, in words."""
+    """A sentence that says where the config comes from."""
 
 
 def best(
@@ -197,7 +197,7 @@ class _Place:
 
 
 def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
-    """Return the records to try, the best first: those that fit, then those of near shapes."""
+    """Return the records in the order to try: those that fit, then those of near shapes."""
     own = sorted((record for record in records if place.fits(record)), key=_seconds)
     fastest: dict[Workload, Record] = {}
     for record in records:
@@ -210,7 +210,7 @@ def _in_order(place: _Place, records: Sequence[Record]) -> list[Record]:
 
 
 def _timed(records: Iterable[Record], kind: Kind | None) -> list[Record]:
-    """Return the records of configs that have a time of a kind."""
+    """Return the records of configs whose times are of a kind."""
     timed = (record for record in records if record.result.seconds is not None)
     timed = (record for record in timed if record.candidate is None)
     return [record for record in timed if record.provenance.kind == kind]
@@ -221,7 +221,7 @@ def _seconds(record: Record) -> float:
 
 
 def distance(first: Workload, second: Workload) -> float:
-    """Return how far two shapes are from each other [log2]; infinite if they do not compare.
+    """Return the distance between two shapes [log2]; infinite if they cannot be compared.
 
     Examples
     --------

@@ -60,7 +60,7 @@ only measured. A damaged row is NULL: json_extract would end the query with an e
 
 
 def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
-    """Return the values that `INSERT` stores."""
+    """Return the database row of a record, in the order of `INSERT`."""
     return (
         record.key(),
         workload_key(record.workload),
@@ -71,12 +71,12 @@ def row_of(record: Record) -> tuple[str, str, str, float | None, str]:
 
 
 def workload_key(workload: Workload) -> str:
-    """Return the text of a workload in its column."""
+    """Return the text that the database stores for a workload."""
     return json.dumps(workload.to_json(), sort_keys=True)
 
 
 def prefix_of(op: str) -> tuple[str, str]:
-    """Return the ends of the range that contains all workloads of an operator, and no others."""
+    """Return the bounds of the text range that contains exactly the workloads of an operator."""
     start = f'{{"op": {json.dumps(op)}, '
     return start, f"{start}\U0010ffff"
 
@@ -131,7 +131,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: str) -> sqlite3.Connection:
-    """Open read-only; in a folder that cannot be written, as a file that nobody changes."""
+    """Open a database read-only; in a read-only folder, open it as immutable."""
     place = Path(path).resolve().as_uri()
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(
@@ -160,7 +160,7 @@ def _distrust(connection: sqlite3.Connection) -> None:
 
 
 def _check_place(path: str, is_read_only: bool) -> None:
-    """Create the file if there is none; refuse what cannot be a database."""
+    """Create the file if it is missing; refuse a path that cannot be a database."""
     place = Path(os.path.realpath(path))
     where = f"open the records in {path}"
     if not place.exists():
@@ -187,7 +187,7 @@ def _is_irregular(path: Path) -> bool:
 
 
 def _make(place: Path) -> None:
-    """Create a database at once: other processes never see it without its tables."""
+    """Create a database atomically: other processes never see it without its tables."""
     temporary = place.with_name(f".{place.name}-{uuid.uuid4().hex[:8]}")
     try:
         connection = _connect(str(temporary))
@@ -291,10 +291,10 @@ def _upgrade_from_1(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Begin a transaction as a writer; commit all of it or nothing.
+    """Run a block as a write transaction: commit everything, or roll back on an error.
 
-    A transaction that reads first and writes later fails at once when another process writes in
-    between.
+    It takes the write lock first. If it took the lock only after reading, it would fail whenever
+    another process writes in between.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -339,7 +339,7 @@ FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def failure(path: str, error: sqlite3.Error | UnicodeDecodeError) -> TuningError:
-    """Return the user error of a failure of SQLite."""
+    """Convert an error of SQLite to a `TuningError`."""
     name = getattr(error, "sqlite_errorname", "")
     for prefix, (problem, hint) in _KNOWN.items():
         if name.startswith(prefix):

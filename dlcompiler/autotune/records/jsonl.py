@@ -51,7 +51,7 @@ class Imported:
 def write_records(
     records: Iterable[Record], path: str | Path, *, overwrite: bool = True, source: str = ""
 ) -> int:
-    """Write records to a file, one JSON line each; the file appears whole or not at all.
+    """Write records to a file atomically, one JSON line each.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def write_records(
 
 
 def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
-    """Read a file of JSON lines; lines that are no records are returned with their numbers.
+    """Read records from a file of JSON lines; return them and the bad lines.
 
     Raises
     ------
@@ -112,12 +112,12 @@ def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
 
 
 def refuse_if_all_bad(operation: str, bad: Sequence[BadLine]) -> None:
-    """Refuse a file of which this is all that was read, where that is enough to tell its kind.
+    """Refuse a file if `MOST_BAD_LINES` lines were read and none of them is a record.
 
     Raises
     ------
     TuningError
-        There are `MOST_BAD_LINES`.
+        `bad` has at least `MOST_BAD_LINES` lines.
     """
     if len(bad) >= MOST_BAD_LINES:
         raise TuningError(
@@ -141,7 +141,7 @@ def import_records(store: RecordStore, path: str | Path) -> Imported:
 
 
 def export_records(store: RecordStore, path: str | Path, *, overwrite: bool = True) -> int:
-    """Write all records of a store to a file of JSON lines; as `write_records` does."""
+    """Write all records of a store to a file of JSON lines; see `write_records`."""
     return write_records(store.records(), path, overwrite=overwrite, source=store.path)
 
 

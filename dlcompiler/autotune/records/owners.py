@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """Return a name of this process that no other one gets: host, number, time of its start."""
+    """Return a unique name of this process: host, process number and start time."""
     return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
 
 
 def is_gone(owner: str) -> bool:
-    """Tell whether a process, named by `this_process`, has certainly ended.
+    """Tell whether the process that `this_process` named is certain to have ended.
 
     False for a process on another machine, about which nothing is known.
     """
@@ -36,7 +36,7 @@ def is_gone(owner: str) -> bool:
 
 
 def _started(process: int) -> str:
-    """Return when a process started, in ticks since the machine did; empty where it is unknown."""
+    """Return when a process started, in clock ticks since boot; '' if this is unknown."""
     try:
         # The name of the program, in parentheses, may hold anything.
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]

@@ -71,7 +71,7 @@ class Record:
     def of(
         cls, trial: Trial, workload: Workload, target: str, run: str, measured_at: str
     ) -> Record:
-        """Return a trial as it is stored.
+        """Convert a trial to a record.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Record:
         )  # fmt: skip
 
     def describe(self) -> str:
-        """Return what was tried, in one line."""
+        """Return a one-line description of the config or candidate."""
         return self.candidate.text if self.candidate else config_text(self.config.values)
 
     @property
@@ -135,7 +135,7 @@ class Record:
 
     @classmethod
     def from_json(cls, data: object) -> Record:
-        """Read what `to_json` wrote.
+        """Read a record from the value of `to_json`.
 
         Raises
         ------
@@ -258,7 +258,7 @@ def _result(data: Mapping[str, Any]) -> Result:
 
 
 def _provenance(data: Mapping[str, Any]) -> Provenance | None:
-    """Read the provenance of a time; None where it is not stored, as in older records."""
+    """Read the provenance of a time; None for older records, which do not store it."""
     if "provenance" not in data:
         return None
     given = data["provenance"]
@@ -271,7 +271,7 @@ def _provenance(data: Mapping[str, Any]) -> Provenance | None:
 
 
 def _candidate(data: Mapping[str, Any], config: Config) -> StoredCandidate | None:
-    """Read what was tried where it is no config; its config must then be the empty one."""
+    """Read the stored candidate, if there is one; check that `config` is its placeholder config."""
     if "candidate" not in data:
         return None
     found = StoredCandidate.from_json(data["candidate"])
@@ -342,7 +342,7 @@ def _is_moment(text: str) -> bool:
 
 
 def _storable(message: str) -> str:
-    """Return a message that can be read back: what a kernel or a compiler said may be anything."""
+    """Cut a message, and replace invalid characters: compilers and kernels may print any bytes."""
     return message[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 

@@ -17,11 +17,11 @@ class Remapped:
     config: Config
     """A config that the space allows."""
     changes: tuple[str, ...]
-    """The changed knobs with their changes, in words."""
+    """A text for each changed knob."""
 
 
 def remapped(values: Mapping[str, Any], space: Space, default: Config) -> Remapped:
-    """Return the allowed config of a space that is nearest to values by name.
+    """Return the allowed config of a space that is nearest to the given knob values.
 
     A value that a knob does not have becomes the nearest one that it has, on a logarithmic scale;
     a knob that is not named keeps the default's value. If the values do not go together, knobs that
@@ -61,7 +61,7 @@ def remapped(values: Mapping[str, Any], space: Space, default: Config) -> Remapp
 
 
 def _nearest(knob: Knob, values: Mapping[str, Any], default: Any) -> Any:
-    """Return the value of a knob that is nearest to the one that is named."""
+    """Return the knob's value that is nearest to the one in `values`; without one, the default."""
     if knob.name not in values:
         return default
     wanted = values[knob.name]
@@ -73,7 +73,7 @@ def _nearest(knob: Knob, values: Mapping[str, Any], default: Any) -> Any:
 
 
 def _distance(own: Any, wanted: Any) -> float:
-    """Return how far two values are from each other [log2]; infinite if they are not of a kind."""
+    """Return the distance between two values [log2]; infinite if their types differ."""
     match own, wanted:
         case (bool(), _) | (_, bool()):
             return math.inf

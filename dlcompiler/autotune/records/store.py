@@ -43,7 +43,7 @@ _MOST_KEPT = 2**63 - 1  # SQLite's largest integer
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The answer to a run that begins to use a store."""
+    """The result of `RecordStore.claim`: the run to store records under."""
 
     run: str
     """The name under which it stores its records."""
@@ -108,14 +108,14 @@ class RecordStore:
             return connection.total_changes - before
 
     def prune(self, keep: int) -> int:
-        """Delete all records but the fastest of each workload on each machine.
+        """Keep only the fastest records of each workload on each machine; delete all others.
 
-        Measured times and simulated ones are ranked apart.
+        Measured and simulated times are ranked separately.
 
         Parameters
         ----------
         keep : int
-            How many of each are kept.
+            Number of records to keep for each workload and machine.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class RecordStore:
     # -- runs --------------------------------------------------------------------------------
 
     def claim(self, run: str, identity: str) -> Claim:
-        """Begin a run, or go on with an equal one whose process ended before it did.
+        """Begin a run, or continue an equal run whose process was killed or failed.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class RecordStore:
         return Claim(run, False, now)
 
     def leave(self, run: str, state: str) -> None:
-        """Store how a run ended."""
+        """Store the final state of a run."""
         with self._using() as connection, transaction(connection):
             connection.execute("UPDATE runs SET state = ? WHERE name = ?", (state, run))
 

@@ -14,16 +14,16 @@ from dlcompiler.space import Workload
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The records of one workload on one machine, whose times are of one kind."""
+    """Summary of the records of one workload, one machine and one kind of times."""
 
     workload: Workload
     """What was tuned."""
     target: str
     """The machine, as `target_key` names it."""
     counts: Mapping[OutcomeName, int]
-    """How many ended in which way."""
+    """Number of trials with each outcome."""
     runs: int
-    """How many runs they are of."""
+    """Number of runs that stored the records."""
     best: Record | None
     """The fastest; None: nothing succeeded."""
     kind: Kind = "measured"
@@ -31,7 +31,7 @@ class Group:
 
 
 def groups(records: Iterable[Record]) -> list[Group]:
-    """Return records by workload, machine and kind of time, in the order of the first of each."""
+    """Group records by workload, machine and kind of time, in the order of first occurrence."""
     by_place: dict[tuple[Workload, str, Kind], list[Record]] = {}
     for record in records:
         place = record.workload, record.target, record.provenance.kind

@@ -1,4 +1,4 @@
-"""Clocks of tuning runs: how much time they spend on what."""
+"""Clocks of tuning runs, which measure the time spent on each activity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Activity: TypeAlias = Literal["searching", "measuring", "paused", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """The times that a run has spent on what; without pauses, they add up to its duration."""
+    """The time that a run has spent on each activity; without pauses, the run's duration."""
 
     searching_s: float
     """The tuner's own work: choosing points, features, training, recording trials [s]."""
@@ -36,7 +36,7 @@ class Phases:
 
     @property
     def own_share(self) -> float:
-        """Share of the tuner's own work, from 0 to 1."""
+        """Share of the duration that the tuner's own work takes, from 0 to 1."""
         return self.searching_s / self.total_s if self.total_s else 0.0
 
 
@@ -68,7 +68,7 @@ class Clock:
             self._before_s = seconds
 
     def begin(self, activity: Activity) -> None:
-        """Set the activity from now on; after ``ended``, no time is added."""
+        """Start an activity, which ends the current one; after ``ended``, no time is added."""
         with self._lock:
             self._close()
             if self._activity != "ended":

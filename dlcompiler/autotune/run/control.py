@@ -69,7 +69,7 @@ class Control:
     def compare(
         self, configs: Sequence[Tried], budget_s: float, seed: int
     ) -> Sequence[Compared] | None:
-        """Measure a few configs in turn; None where the pool cannot, or was interrupted.
+        """Measure a few configs in turn; None if the pool cannot compare, or was interrupted.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Control:
             self._changed.notify_all()
 
     def enough(self) -> None:
-        """End the batch that is being measured, from within a report."""
+        """End the current batch; called from within a report of the batch."""
         self._is_cut = True
         self._pool.interrupt()
 
@@ -115,19 +115,19 @@ class Control:
     # -- any thread --------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Cut the batch short, and begin none."""
+        """Interrupt the current batch, and begin no other until `resume`."""
         with self._changed:
             self._is_paused = True
             self._cut()
 
     def resume(self) -> None:
-        """Let batches begin again."""
+        """Allow batches to begin again."""
         with self._changed:
             self._is_paused = False
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Cut the batch short, and never begin another one."""
+        """Interrupt the current batch, and never begin another one."""
         with self._changed:
             self._is_stopping = True
             self._cut()
@@ -139,7 +139,7 @@ class Control:
             threading.Thread(target=self._keep_interrupting, daemon=True).start()
 
     def _keep_interrupting(self) -> None:
-        """Interrupt until the batch has ended: it may be about to begin a measurement.
+        """Repeat the interrupt until the batch ends: one alone may come before a measurement.
 
         The lock keeps an interrupt from reaching the batch after this one.
         """

@@ -37,7 +37,7 @@ class GuardedModel:
             self._model.fit(points, rates)
 
     def predict(self, points: Indices) -> Vector:
-        """Return log2 of the calls per second that it expects of each point."""
+        """Predict log2 of the calls per second of each point."""
         with self._lock:
             return self._model.predict(points)
 
@@ -47,12 +47,12 @@ class GuardedModel:
             return self._model.spread(points)
 
     def importance(self) -> Mapping[str, float]:
-        """Return what part of its decisions each feature makes."""
+        """Return the importance of each feature; they add up to 1."""
         with self._lock:
             return self._model.importance()
 
     def contributions(self, points: Indices) -> Vector:
-        """Return what each feature adds to each prediction [log2], and what all points share."""
+        """Return what each feature adds to each prediction [log2], and the constant part."""
         with self._lock:
             return self._model.contributions(points)
 
@@ -72,7 +72,7 @@ class GuardedTuner:
 
     @property
     def note(self) -> str:
-        """A note for the user about how it works at present; may be empty."""
+        """A note for the user about how the tuner works at present; may be empty."""
         return self._tuner.note
 
     @note.setter
@@ -81,17 +81,17 @@ class GuardedTuner:
 
     @property
     def model(self) -> CostModel | None:
-        """The cost model, as it was last fitted; None: this tuner has none."""
+        """The cost model after its last fit; None: this tuner has none."""
         model = self._tuner.model
         return None if model is None else GuardedModel(model, self._lock)
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """The points at which its walkers are; empty for a tuner without walkers."""
+        """The current points of the walkers; empty for a tuner without walkers."""
         return self._tuner.walkers
 
     def propose(self, count: int) -> Sequence[Proposal]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         with self._lock:
             return self._tuner.propose(count)
 

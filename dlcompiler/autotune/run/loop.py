@@ -31,9 +31,9 @@ Tell = Callable[[EventKind, Trial | None, Round | None], None]
 
 @dataclass(slots=True)
 class Search:
-    """The search that the thread of a run does.
+    """The search loop, which the thread of a run executes.
 
-    The tuner has no access to a clock, and the pool has none to the tuner. A trial is in the store
+    The tuner cannot access a clock, and the pool cannot access the tuner. A trial is in the store
     before listeners are called. If an earlier process was killed in the middle of the same run, the
     tuner proposes the same points again, and those with records are not measured again.
     """
@@ -178,7 +178,7 @@ class Search:
                 self.control.wait_while_paused()
 
     def _answer_from_records(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Use the records of an earlier process for a round; returns the rest of the round."""
+        """Report proposals that an earlier process recorded; return those without records."""
         if not self._known:
             return proposals
         known = [proposal for proposal in proposals if proposal.point in self._known]
@@ -195,7 +195,7 @@ class Search:
         return [proposal for proposal in proposals if proposal not in known]
 
     def _measure(self, proposals: list[Proposal], number: int) -> list[Proposal]:
-        """Measure a batch; returns the proposals that were not measured."""
+        """Measure a batch; return the proposals that were not measured."""
         plan = self.plan
         configs = [plan.space.at(proposal.point) for proposal in proposals]
         reported: set[int] = set()
@@ -228,7 +228,7 @@ class Search:
         return left
 
     def _labelled(self, result: Result) -> Result:
-        """Return a result that says where its time comes from; refuse one of another kind."""
+        """Add the provenance to a result; refuse a time of another kind than the run's."""
         result = self.pool.devices[0].labelled(result)
         if result.provenance is not None and result.provenance.kind != self.plan.kind:
             raise TuningError(

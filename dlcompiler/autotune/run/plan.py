@@ -1,4 +1,4 @@
-"""What a run searches, how, and how long."""
+"""The plan of a tuning run: workload, space, method and limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dlcompiler.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run searches, how, and how long."""
+    """The workload, space, method and limits of a tuning run."""
 
     operator: Operator
     workload: Workload
@@ -50,7 +50,7 @@ class Plan:
     def identity(self) -> str:
         """Return JSON that is equal for runs that propose the same points.
 
-        It does not contain their limits of time and of trials.
+        It does not contain the limits of time and of trials.
         """
         # Without the kind where it is measured, as in runs that older versions began.
         kind = {} if self.kind == "measured" else {"kind": self.kind}

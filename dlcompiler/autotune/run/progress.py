@@ -67,7 +67,7 @@ class RunProgress:
             self.rounds = (*self.rounds, found)
 
     def complete_round(self) -> Round:
-        """Add the results of its trials to the last round, and return it."""
+        """Add the trials' results to the last round, and return the round."""
         with self.lock:
             last = self.rounds[-1]
             done = last.completed(self._trials[last.first :])
@@ -75,7 +75,7 @@ class RunProgress:
             return done
 
     def note(self, source: str, text: str) -> bool:
-        """Set the note of a source; tells whether its text changed."""
+        """Set the note of a source; return whether its text changed."""
         with self.lock:
             if self._notes.get(source, "") == text:
                 return False

@@ -38,7 +38,7 @@ class Round:
     """Share of the fastest quarter that the model predicted to be in it; None: as above."""
 
     def completed(self, trials: Sequence[Trial]) -> Round:
-        """Return the round with its trials done, and how well they were predicted."""
+        """Return the round with the number of its trials and the accuracy of predictions."""
         predicted, measured = predictions(trials)
         return replace(
             self,
@@ -63,7 +63,7 @@ def predictions(trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation; None where it is not defined.
+    """Return Spearman's rank correlation; None if it is not defined.
 
     Equal values share the mean of their ranks.
 
@@ -122,7 +122,7 @@ def recall(predicted: Sequence[float], measured: Sequence[float], count: int) ->
 
 
 def _ranks(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Return the rank of each value from 0; equal ones share the mean of theirs."""
+    """Return the rank of each value, from 0; equal values share the mean of their ranks."""
     _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     last = np.cumsum(counts) - 1
     mean: npt.NDArray[np.float64] = last - (counts - 1) / 2

@@ -64,7 +64,7 @@ class DeferredTuner:
 
     @property
     def note(self) -> str:
-        """A note for the user about how it works at present; may be empty."""
+        """A note for the user about how the tuner works at present; may be empty."""
         return (
             "" if self._made is None else "; ".join(filter(None, (self._made.note, self._more())))
         )
@@ -75,16 +75,16 @@ class DeferredTuner:
 
     @property
     def model(self) -> CostModel | None:
-        """The cost model, as it was last fitted; None: there is none, or not yet."""
+        """The cost model after its last fit; None: there is none, or not yet."""
         return None if self._made is None else self._made.model
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """The points at which its walkers are."""
+        """The current points of the walkers."""
         return () if self._made is None else self._made.walkers
 
     def propose(self, count: int) -> Sequence[Proposal]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         return self._tuner().propose(count)
 
     def observe(self, point: int, rate: float | None) -> None:
@@ -135,7 +135,7 @@ def searcher(name: str, searched: Searched, seed: int, store: RecordStore) -> Tu
 
 
 class Programs:
-    """Features of the programs of a space, as far as its template can be traced.
+    """Features of the programs of a space; none if its template cannot be traced.
 
     A template is the user's code. If tracing it fails, there are no features of its programs, and
     the search uses the knobs only.
@@ -169,7 +169,7 @@ class Programs:
             return ()
 
     def rows(self, points: Indices) -> Matrix:
-        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: no such one."""
+        """Return a row for each point, shape ``(len(points), len(columns))``; NaN: absent."""
         if self.columns:
             try:
                 return self._features.rows(points)
@@ -206,7 +206,7 @@ def experience_in(
 def _shape(
     workload: Workload, records: Sequence[Record], searched: Searched
 ) -> tuple[FeatureSource, list[int], list[float | None]] | None:
-    """Return the records of a shape as points of its space; None if it has another space now."""
+    """Convert the records of a shape to points of its space; None if the space has changed."""
     try:
         space = searched.operator.space(workload, searched.target)
         known = [record for record in records if record.config.fingerprint == space.fingerprint]

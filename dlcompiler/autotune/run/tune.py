@@ -169,7 +169,7 @@ def tune(
 
 
 def _device(machine: Target, threads: int) -> Device:
-    """Return the device of a measurer of a target, which may stand for another machine.
+    """Return the device that a measurer of a target runs on; it may be another machine.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _device(machine: Target, threads: int) -> Device:
 def _first(
     default: Config, space: Space, asked: Sequence[Config | Mapping[str, Value]]
 ) -> tuple[Proposal, ...]:
-    """Return what is tried before the search: the default config, then what the user asks for."""
+    """Return the points to try before the search: the default config, then the user's configs."""
     proposals = {space.index_of(default): Proposal(space.index_of(default), "default")}
     for item in asked:
         config = space.adopt(item, remap=True) if isinstance(item, Config) else space.config(**item)
@@ -203,6 +203,6 @@ def _check_if_given(name: str, value: object, *kinds: type) -> None:
 
 
 def _check(name: str, value: object, *kinds: type) -> None:
-    """Refuse what is not a positive number; type(True) is bool, which is none of `kinds`."""
+    """Refuse a value that is not a positive number of one of `kinds`; this excludes True."""
     if type(value) not in kinds or not 0 < float(str(value)) < math.inf:
         raise TuningError("tune", f"{name} is not a positive number", got=repr(value))

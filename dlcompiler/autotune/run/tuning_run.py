@@ -84,7 +84,7 @@ class TuningRun:
     def state(self) -> RunState:
         """``running``, ``paused``, ``stopping``; or its end: ``finished``, ``stopped``, ``failed``.
 
-        In ``paused`` and ``stopping``, what was being measured is interrupted.
+        In ``paused`` and ``stopping``, the measurement in progress is interrupted.
         """
         return self._state
 
@@ -125,12 +125,12 @@ class TuningRun:
 
     @property
     def counts(self) -> Mapping[OutcomeName, int]:
-        """How many trials ended in which way."""
+        """The number of trials with each outcome."""
         return self._progress.counts
 
     @property
     def model(self) -> CostModel | None:
-        """The tuner's cost model, as last fitted; None: it has none. Any thread may use it."""
+        """The tuner's cost model after its last fit; None: it has none. Any thread may use it."""
         return self._tuner.model
 
     @property
@@ -151,12 +151,12 @@ class TuningRun:
 
     @property
     def trials_per_second(self) -> float:
-        """Trials done in a second, on average [1/s]."""
+        """Average number of trials per second [1/s]."""
         return self._progress.count / max(self.elapsed_s, 1e-9)
 
     @property
     def remaining_s(self) -> float | None:
-        """Predicted time until its end, at the pace of the last trials [s].
+        """Predicted time until the run ends, at the pace of the last trials [s].
 
         0 once it has ended; None while no trial is done. It is an estimate, and an upper limit.
         """
@@ -184,7 +184,7 @@ class TuningRun:
         return rank_correlation(*predictions(self.trials))
 
     def best_so_far(self) -> list[tuple[int, float]]:
-        """Return, for each trial of this run at which the best rose, its index and GFLOP/s."""
+        """Return (index, GFLOP/s) of each trial of this run that was faster than all before it."""
         series: list[tuple[int, float]] = []
         for trial in self.trials:
             if trial.gflops is not None and (not series or trial.gflops > series[-1][1]):
@@ -227,13 +227,13 @@ class TuningRun:
     # -- what a user asks --------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Interrupt what is measured, and measure nothing until `resume`. Returns at once."""
+        """Interrupt the measurement, and measure nothing until `resume`. Returns at once."""
         if self._go("running", "paused"):
             self._control.pause()
             self._tell(Event("state", self))
 
     def resume(self) -> None:
-        """Go on after `pause`: what was interrupted is measured again."""
+        """Continue after `pause`: interrupted candidates are measured again."""
         if self._go("paused", "running"):
             self._control.resume()
             self._tell(Event("state", self))
@@ -298,7 +298,7 @@ class TuningRun:
                 self.store.close_thread()
 
     def _end_in_time(self) -> None:
-        """End a run that was stopped, though its thread may still be choosing or training."""
+        """End a stopped run after a time limit, even if its thread still chooses or trains."""
         if not self._ended.wait(_STOP_LIMIT_S):
             self._end("stopped")
             self.store.close_thread()
@@ -319,7 +319,7 @@ class TuningRun:
         self._tell(Event(kind, self, trial, found))
 
     def _tell(self, event: Event) -> None:
-        """Call the listeners; one that fails is not called again, and never ends the run."""
+        """Call the listeners; a listener that fails is removed, and the run goes on."""
         for listener in tuple(self.listeners):
             try:
                 listener(event)

@@ -34,7 +34,7 @@ class Cooling:
 
 
 class Annealing:
-    """Walkers that climb a score and remember the best points; they stay where they are.
+    """Walkers that search for high scores; they keep their points between searches.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Annealing:
     generator : Generator
         Source of random numbers.
     cooling : Cooling
-        How long they walk.
+        The temperatures, and the end of a search.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Annealing:
         """The points at which the walkers are; the next search begins there."""
 
     def best(self, score: Score, count: int, tried: Collection[int]) -> tuple[Indices, Vector]:
-        """Walk; return the points with the highest scores of all that were passed, best first.
+        """Run the walkers, and return the visited points with the highest scores, best first.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Annealing:
 
 
 class _Best:
-    """The best points of all that were offered, without those that were tried."""
+    """The points with the highest scores so far that were not tried."""
 
     def __init__(self, count: int, tried: Collection[int]) -> None:
         self._count = count
@@ -111,7 +111,7 @@ class _Best:
         self.scores: Vector = np.empty(0)
 
     def add(self, points: Indices, scores: Vector) -> bool:
-        """Take in points; tell whether the best are others now."""
+        """Add points; tell whether the list of the best points has changed."""
         if len(self.points) == self._count and self._count:
             above = scores > self.scores[-1]
             points, scores = points[above], scores[above]

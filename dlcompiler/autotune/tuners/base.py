@@ -36,12 +36,12 @@ class BaseTuner:
 
     @property
     def model(self) -> CostModel | None:
-        """The cost model, as it was last fitted; None: this tuner has none."""
+        """The cost model after its last fit; None: this tuner has none."""
         return None
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """The points at which its walkers are; empty for a tuner without walkers."""
+        """The current points of the walkers; empty for a tuner without walkers."""
         return ()
 
     def observe(self, point: int, rate: float | None) -> None:
@@ -50,7 +50,7 @@ class BaseTuner:
         self._taken.add(point)
 
     def _proposed(self, points: Iterable[int], origin: Origin) -> tuple[Proposal, ...]:
-        """Return points as proposals, and mark them as proposed."""
+        """Convert points to proposals, and mark them as proposed."""
         proposals = tuple(Proposal(int(point), origin) for point in points)
         self._taken.update(proposal.point for proposal in proposals)
         return proposals
@@ -60,7 +60,7 @@ class BaseTuner:
         return self._proposed(drawn.tolist(), "random")
 
     def _ranked(self) -> list[tuple[float, int]]:
-        """Return rates and points of what was observed and did not fail, the fastest first."""
+        """Return (rate, point) of all observed points that did not fail, the fastest first."""
         timed = [(rate, point) for point, rate in self._rates.items() if rate is not None]
         return sorted(timed, key=lambda item: (-item[0], item[1]))
 
@@ -69,7 +69,7 @@ class RandomTuner(BaseTuner):
     """Draws points at random, without repetition."""
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         return self._drawn(count)
 
 
@@ -81,6 +81,6 @@ class GridTuner(BaseTuner):
         self._rest = candidates.in_order()
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         untried = (point for point in self._rest if point not in self._taken)
         return self._proposed(list(islice(untried, count)), "grid")

@@ -23,16 +23,16 @@ Mask = npt.NDArray[np.bool_]
 class Candidates:
     """All points that a space allows, or a given list of them.
 
-    A given list is a space of its own: a move that leads to none of its points ends at the nearest
-    one, which differs in the fewest knobs, then by the least sum of steps along their values (each
-    knob's whole range counting as 1), then by the smallest index.
+    If a list is given, a move that leads to none of its points ends at the nearest of them. Nearest
+    means: the fewest different knobs, then the least sum of steps along their values (each knob's
+    whole range counts as 1), then the smallest index.
 
     Parameters
     ----------
     space : Space
-        Which points there are, and what rules they keep.
+        The space, with its filters.
     points : sequence of int, optional
-        Keep to these: those of a replay table.
+        The only points allowed, such as those of a replay table.
     """
 
     def __init__(self, space: Space, points: Sequence[int] | None = None) -> None:
@@ -47,11 +47,11 @@ class Candidates:
 
     @cached_property
     def points(self) -> Indices | None:
-        """All of them in ascending order; None: too many to list."""
+        """All points in ascending order; None: too many to list."""
         return _listed(self.space) if self._given is None else self._given
 
     def has(self, points: Indices) -> Mask:
-        """Tell which points are among them, shape ``(n,)``."""
+        """Tell which of the given points may be proposed, shape ``(n,)``."""
         if self.points is None:
             return self.space.allows(points)
         if not len(self.points):
@@ -68,7 +68,7 @@ class Candidates:
         return np.setdiff1d(self.points, known, assume_unique=False)
 
     def in_order(self) -> Iterator[int]:
-        """Yield all of them in ascending order."""
+        """Yield all points in ascending order."""
         return self.space.allowed() if self.points is None else iter(self.points.tolist())
 
     # -- random points -----------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Candidates:
     # -- moves -------------------------------------------------------------------------------
 
     def step(self, points: Indices, generator: np.random.Generator) -> Indices:
-        """Return each point moved by another value of one knob; one without such a move stays."""
+        """Change one random knob of each point; a point without a legal change stays the same."""
         free = np.flatnonzero(self.sizes > 1)
         moved = points.copy()
         if not len(free):

@@ -10,10 +10,10 @@ from dlcompiler.autotune.tuners.candidates import Candidates
 
 
 class DescentTuner(BaseTuner):
-    """Measures the points that are a step away from the best along each knob, and goes to the best.
+    """Measures the neighbours of the best point along each knob, and moves to the fastest.
 
-    Where no neighbour is faster, the steps grow: what is one step away may be a plateau. When they
-    are longer than any knob, the descent starts again at a random point.
+    If no neighbour is faster, the steps grow, because the best point may lie on a plateau. When a
+    step is longer than every knob, the descent starts again at a random point.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class DescentTuner(BaseTuner):
         return () if self._centre is None else (self._centre,)
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         left = [point for point in self._around if point not in self._taken]
         while not left:
             if not self._move():
@@ -57,7 +57,7 @@ class DescentTuner(BaseTuner):
         return self._proposed(now, "neighbour")
 
     def _move(self) -> bool:
-        """Go to the best neighbour or make the steps longer; False: there is nowhere to go."""
+        """Move to the best neighbour, or make the steps longer; False: a new start is needed."""
         best = self._best_seen()
         if best is not None and self._rate(best) > self._rate(self._centre):
             self._centre, self._step, self._seen = best, 1, []
@@ -77,7 +77,7 @@ class DescentTuner(BaseTuner):
         return 0.0 if point is None else self._rates.get(point) or 0.0
 
     def _neighbours(self) -> list[int]:
-        """Return the points that are the present step away from the centre along each knob."""
+        """Return the points at the current step length from the centre along each knob."""
         if self._centre is None:
             return []
         candidates = self.candidates

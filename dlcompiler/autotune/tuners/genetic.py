@@ -48,7 +48,7 @@ class GeneticTuner(BaseTuner):
         self._parents: list[int] = []
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         if len(self._generation) >= self._population:
             self._select()
         count = min(count, self._population - len(self._generation))
@@ -60,14 +60,14 @@ class GeneticTuner(BaseTuner):
         return found
 
     def _select(self) -> None:
-        """Let the generation and the elite of all before it be the parents of the next one."""
+        """Set the parents of the next generation: this generation and the fastest points so far."""
         elite = [point for _, point in self._ranked()[:ELITE]]
         timed = [point for point in self._generation if self._rates.get(point)]
         self._parents = list(dict.fromkeys((*elite, *timed)))
         self._generation = []
 
     def _bred(self) -> tuple[Proposal, ...]:
-        """Return a child that was not tried; none if all points were."""
+        """Return a child that was not tried; an empty tuple if all points were."""
         rates = np.array([self._rates[point] or 0.0 for point in self._parents])
         child, origin = self._parents[0], _CROSSOVER
         for _ in range(_TRIES):

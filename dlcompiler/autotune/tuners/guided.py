@@ -1,4 +1,4 @@
-"""The tuner that a cost model guides."""
+"""The tuner that ranks points by a cost model."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Strategy:
 
 
 class ModelTuner(BaseTuner):
-    """Tries what a cost model ranks first, after each batch with what it has learned from it.
+    """Tries the points that a cost model ranks first, and fits the model again after each batch.
 
     Spaces that can be listed are ranked as a whole; in larger ones, walkers search (simulated
-    annealing), and stay where they are from batch to batch.
+    annealing), and keep their points from batch to batch.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ class ModelTuner(BaseTuner):
 
     @property
     def model(self) -> CostModel:
-        """The cost model, as it was last fitted."""
+        """The cost model after its last fit."""
         return self._model
 
     @property
     def walkers(self) -> tuple[int, ...]:
-        """The points at which its walkers are; empty if it ranks all points."""
+        """The current points of the walkers; empty if the tuner ranks all points."""
         return tuple(self._annealing.points.tolist())
 
     def propose(self, count: int) -> tuple[Proposal, ...]:
-        """Return up to `count` points that were not observed; none when there are no more."""
+        """Return up to `count` points that were not observed; an empty result when all were."""
         missing = 0 if self._knows else self._strategy.first - len(self._taken)
         if missing > 0:
             return self._spread_out(min(count, missing))
@@ -104,7 +104,7 @@ class ModelTuner(BaseTuner):
             self._learned = len(self._rates)
 
     def _chosen(self, count: int) -> Indices:
-        """Return the points that make the model's part of a batch."""
+        """Return the points of a batch that are chosen by the model."""
         strategy = self._strategy
         offered = max(count, math.ceil(strategy.choice * count))
         if strategy.walks or self.candidates.points is None:
@@ -116,9 +116,9 @@ class ModelTuner(BaseTuner):
         return points[diverse(scores, self.candidates.space.digits(points), count)]
 
     def _best_of_all(self, points: Indices, count: int) -> tuple[Indices, Vector]:
-        """Return the best untried ones of all points, with their scores; chance decides ties.
+        """Return the untried points with the best scores, and the scores; ties are random.
 
-        All are scored each time: their features then need not be gathered anew.
+        Tried points are scored too: the same list of points makes the model reuse cached features.
         """
         scores = self._score(points)
         tried = np.fromiter(self._taken, np.int64, len(self._taken))
@@ -147,7 +147,7 @@ class ModelTuner(BaseTuner):
         return self._explained(points, "random")
 
     def _explained(self, points: Indices, origin: Origin) -> tuple[Proposal, ...]:
-        """Return points as proposals with what the model expects of them."""
+        """Convert points to proposals with the model's predictions."""
         if not len(points):
             return ()
         self._taken.update(points.tolist())

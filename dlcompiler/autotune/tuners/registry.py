@@ -33,15 +33,15 @@ class Ingredients:
     features: FeatureSource
     """The features of its model; the rows of listed points are cached."""
     experience: Experience | None = None
-    """What is known of other shapes."""
+    """Measurements of other shapes."""
 
     def model(self, name: str) -> LearnedModel:
-        """Make a model that learns."""
+        """Make a cost model that is fitted to measurements."""
         return make_model(name, self.features, self.seed, self.experience, self.roofline)
 
     @property
     def roofline(self) -> RooflineModel | None:
-        """The analytic model of what the features tell; None: they tell no limits."""
+        """The roofline model of the features; None if they contain no time limits."""
         return roofline_of(self.features)
 
 
@@ -126,7 +126,7 @@ def tuner(
 
 
 def check_name(name: str) -> Callable[[Ingredients], Tuner]:
-    """Return what makes the tuners of a name.
+    """Return the function that makes tuners of a name.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class DispatchContext:
 
 
 class ApplyConfig(DispatchContext):
-    """Gives one config to every template.
+    """Provides one config for every template.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class ApplyConfig(DispatchContext):
 
 
 class FallbackContext(DispatchContext):
-    """Gives the first value of each knob, with a note once for each workload."""
+    """Provides the first value of each knob, and shows a note once for each workload."""
 
     def __init__(self) -> None:
         self._told: set[tuple[Any, ...]] = set()
 
     def find(self, target: Target | None, workload: tuple[Any, ...] | None) -> Choices:
-        """Return first values."""
+        """Return the config of first values; show the note if it is new."""
         del target
         if workload is not None and workload not in self._told:
             self._told.add(workload)
@@ -67,7 +67,7 @@ class FallbackContext(DispatchContext):
         return FallbackConfigEntity()
 
     def clear_cache(self, target: Target | None, workload: tuple[Any, ...]) -> None:
-        """Show the note again for a workload."""
+        """Forget a workload, so that its note is shown again."""
         del target
         self._told.discard(workload)
 

@@ -120,7 +120,7 @@ class ConfigSpace(Declaring):
         return not self.errors
 
     def get(self, index: int) -> ConfigEntity:
-        """Return a config by its index, the first knob being the fastest digit."""
+        """Return a config by its index; the first knob varies fastest."""
         space = self._known
         if not self.is_index_valid(index):
             raise TuningError(
@@ -151,13 +151,13 @@ class ConfigSpace(Declaring):
         return [len(knob.values) for knob in self._knobs.values()]
 
     def is_index_valid(self, index: int) -> bool:
-        """Tell whether an index is in range, and no rule forbids its config."""
+        """Tell whether an index is in range and its config is allowed."""
         return 0 <= index < self.range_length and bool(self._known.allows([index])[0])
 
     def get_next_index(
         self, index: int, n: int = 1, start: int | None = None, end: int | None = None
     ) -> int | None:
-        """Return the `n`-th allowed index behind one, or before it where `n` is negative.
+        """Return the `n`-th allowed index after `index`; for a negative `n`, before it.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class ConfigSpace(Declaring):
 
 
 class FallbackConfigEntity(ConfigSpace):
-    """The config used where none is known: first values, or the template's fallback."""
+    """The config for workloads without a known one: first values, or the template's fallback."""
 
     is_fallback = True
 
@@ -262,7 +262,7 @@ class ConfigEntity(Choices):
 
     @classmethod
     def of_values(cls, index: int, values: Sequence[tuple[str, str, Value]]) -> ConfigEntity:
-        """Return the config of a line of a log, given by names, tags and values."""
+        """Return the config of a log line, given by names, tags and values."""
         entities = {name: entity(KINDS[tag], value) for name, tag, value in values}
         return cls(index, entities, None)
 
@@ -326,7 +326,7 @@ class ConfigEntity(Choices):
         return {name: item.val for name, item in found if isinstance(item, OtherOptionEntity)}
 
     def values(self) -> tuple[tuple[str, str, Value], ...]:
-        """Return names, tags and values, as a line of a log has them."""
+        """Return names, tags and values, in the form of a log line."""
         return tuple((name, *_tagged(item)) for name, item in self._entities.items())
 
     def to_json_dict(self) -> dict[str, Any]:

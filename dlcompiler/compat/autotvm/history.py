@@ -21,7 +21,7 @@ logger = logging.getLogger("autotvm")
 
 
 class ApplyHistoryBest(DispatchContext):
-    """Gives the fastest measured config of each workload.
+    """Provides the fastest measured config of each workload.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class LocalRunner:
 
 
 class MeasureOption(NamedTuple):
-    """What ``measure_option`` returns."""
+    """The options of building and running, made by ``measure_option``."""
 
     builder: LocalBuilder
     runner: LocalRunner

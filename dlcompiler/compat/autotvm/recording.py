@@ -55,7 +55,7 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
 
 
 def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """Yield the measurements of a file; a note lists the numbers of lines that are invalid.
+    """Yield the measurements of a file; a note lists the numbers of invalid lines.
 
     Warns
     -----

@@ -85,7 +85,7 @@ class Task:
 
     @property
     def workload(self) -> tuple[Any, ...]:
-        """Name and arguments."""
+        """Name and arguments of the task."""
         return (self.name, *self.args)
 
     @property
@@ -116,7 +116,7 @@ class Task:
 
     @property
     def flop(self) -> float:
-        """Operations of a call, given by ``add_flop`` or counted in the expression."""
+        """Number of operations of a call, given by ``add_flop`` or counted in the expression."""
         work = work_of(self._outputs())
         return self.config_space.flop or (float(work.flops) if work else 0.0)
 
@@ -141,7 +141,7 @@ class Task:
 
     @property
     def _symbol(self) -> str:
-        """Its name as an identifier, for kernels."""
+        """The task's name as an identifier, for kernels."""
         return re.sub(r"\W", "_", self.name)
 
     # -- as an operator ----------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _TaskOperator(Operator):
-    """Adapts a classic template to an operator; the template makes the schedule itself."""
+    """An operator whose template is a classic template, which makes the schedule itself."""
 
     task: Task | None = None
 
@@ -210,7 +210,7 @@ class _TaskOperator(Operator):
 
 
 def _read(schedule: Schedule, args: Sequence[te.Tensor]) -> tuple[te.Tensor, ...]:
-    """Return a template's parameters without unused inputs."""
+    """Return a template's parameters, without inputs that the schedule does not read."""
     unread = frozenset(unread_by(schedule, args))
     return tuple(arg for arg in args if arg not in unread)
 
@@ -258,7 +258,7 @@ def _positional(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def _stored(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return arguments in the form of a log: placeholders become shape and dtype."""
+    """Convert arguments to the form of a log: placeholders become shape and dtype."""
     return tuple(map(_stored_one, values))
 
 
@@ -269,7 +269,7 @@ def _stored_one(value: Any) -> Any:
 
 
 def _given(values: Sequence[Any]) -> list[Any]:
-    """Return arguments for a template: new placeholders of their shapes."""
+    """Convert stored arguments to those of a template: shapes become new placeholders."""
     return [_given_one(value, n) for n, value in enumerate(values)]
 
 

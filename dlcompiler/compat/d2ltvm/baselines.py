@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class Baseline(np.ndarray[Any, np.dtype[Any]]):
-    """A NumPy array with the methods of MXNet's that the book calls."""
+    """A NumPy array with those methods of MXNet's arrays that the book calls."""
 
     def asnumpy(self) -> npt.NDArray[Any]:
         """Return a copy as a plain NumPy array."""
@@ -44,13 +44,13 @@ def _timer(call: Callable[[], object]) -> Timer:
 
 
 def np_matmul_timer(n: int) -> Timer:
-    """Return a workload: NumPy's product of matrices (n, n)."""
+    """Return a workload: NumPy's matrix product of size (n, n)."""
     a, b, c = get_abc((n, n))
     return _timer(lambda: np.dot(a, b, out=c))
 
 
 def matmul_timer_mxnet(n: int, ctx: str = "cpu") -> Timer:
-    """Return a workload: the product of matrices (n, n)."""
+    """Return a workload: the matrix product of size (n, n)."""
     del ctx
     return np_matmul_timer(n)
 
@@ -133,7 +133,7 @@ def get_pool_data_mxnet(
 
 
 def pool_mxnet(pool_type: str, data: Any, out: Any, k: int, p: int, s: int) -> None:
-    """Pool into `out`: ``"max"`` or ``"avg"``, whose windows count the border."""
+    """Pool into `out` by ``"max"`` or ``"avg"``; the mean includes the border."""
     border = -np.inf if pool_type == "max" else 0.0
     seen = windows(padded(data, (p, p), (p, p), border), (k, k), (s, s))
     out[...] = seen.max(axis=(-2, -1)) if pool_type == "max" else seen.mean(axis=(-2, -1))

@@ -15,7 +15,7 @@ SEED = 0
 
 
 def _made(constructor: Constructor, *arrays: Any) -> tuple[Any, ...]:
-    """Return float32 arrays, each given to the constructor."""
+    """Convert arrays to float32, and pass each one to the constructor."""
     values = [np.asarray(array, "float32") for array in arrays]
     return tuple(values if constructor is None else [constructor(value) for value in values])
 
@@ -38,7 +38,7 @@ def get_abc(shape: Any, constructor: Constructor = None) -> tuple[Any, ...]:
 def get_bcast_data(
     shape1: Sequence[int], shape2: Sequence[int], constructor: Constructor = None
 ) -> tuple[Any, ...]:
-    """Return random a and b, and an empty out of the shape they have together."""
+    """Return random a and b, and an empty output of their broadcast shape."""
     random = np.random.default_rng(SEED)
     a, b = random.normal(size=tuple(shape1)), random.normal(size=tuple(shape2))
     return _made(constructor, a, b, np.empty(np.broadcast_shapes(a.shape, b.shape), "float32"))

@@ -21,7 +21,7 @@ def vector_add(n: Any) -> Tensors:
 
 
 def broadcast_add(shape1: Sequence[Any], shape2: Sequence[Any]) -> Tensors:
-    """Return A, B and their sum, two matrices of which one is repeated where its extent is 1."""
+    """Return matrices A and B and their sum; a dimension of extent 1 is broadcast."""
     if len(shape1) != 2 or len(shape2) != 2:
         raise ExpressionError(
             "d2ltvm.broadcast_add", "the tensors are matrices", got=f"{shape1} and {shape2}"

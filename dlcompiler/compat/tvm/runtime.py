@@ -16,7 +16,7 @@ load = load_module
 
 
 def convert(value: Any) -> Any:
-    """Return a Python value as classic code passes it on: numbers become literals."""
+    """Convert numbers, also in lists and dicts, to literals; return other values unchanged."""
     if isinstance(value, list | tuple):
         return tuple(convert(item) for item in value)
     if isinstance(value, dict):
@@ -28,7 +28,7 @@ const = literal
 
 
 def enabled(target: str) -> bool:
-    """Tell whether code can be built for a kind of target, and run: GPUs are simulated."""
+    """Tell whether code for a kind of target can be built and run; GPUs are simulated."""
     return target.split()[0] in ("llvm", "cpu", "c", *GPUS)
 
 

@@ -21,12 +21,12 @@ _NAMES_PX, _BARS_PX, _ROW_PX = 130.0, 300.0, 26.0
 
 
 def target_html(target: Target) -> Markup:
-    """Return a machine: its vectors, caches and memory scopes."""
+    """Return the card of a target: its vectors, caches and memory scopes."""
     return card_html(target_card(target))
 
 
 def timing_html(timing: Timing) -> Markup:
-    """Return a time with its spread, and every sample."""
+    """Return the card of a timing: the median, its spread, and every sample."""
     return card_html(timing_card(timing))
 
 
@@ -36,12 +36,12 @@ def paired_html(paired: Paired) -> Markup:
 
 
 def verified_html(verified: Verified) -> Markup:
-    """Return what a result was compared with."""
+    """Return the card of a verification: what the result was compared with."""
     return card_html(verified_card(verified))
 
 
 def function_html(function: Function) -> Markup:
-    """Return the signature of a kernel, and how to see its code."""
+    """Return the card of a kernel: its signature, and how to see its code."""
     shown = card_html(function_card(function))
     if not isinstance(function, Kernel):
         return shown
@@ -142,7 +142,7 @@ def caches_scene(target: Target) -> Scene:
 
 
 def timing_card(timing: Timing) -> Card:
-    """Return a time with its spread, its rate and its samples."""
+    """Return the card of a timing: the median, its spread, its rate and its samples."""
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}, {timing.label}"
     rate = None if timing.gflops is None else f"{timing.gflops:.3g} GFLOP/s at the median"
     samples = _count(timing.n, "sample")
@@ -210,7 +210,7 @@ def samples_scene(timing: Timing) -> Scene:
 
 
 def paired_card(paired: Paired) -> Card:
-    """Return two times that were measured in alternation, and their ratio."""
+    """Return the card of two times that were measured in alternation, with their ratio."""
     rows: list[list[Cell]] = [
         [name, format_seconds(t.median_s), format_seconds(t.spread_s), t.n,
          "" if t.gflops is None else f"{t.gflops:.3g}"]
@@ -226,7 +226,7 @@ def paired_card(paired: Paired) -> Card:
 
 
 def verified_card(verified: Verified) -> Card:
-    """Return what a result was compared with, and its largest error."""
+    """Return the card of a verification: the oracles, and the largest error."""
     shape = " × ".join(map(str, verified.shape)) or "one element"
     return card(
         "Verified",
@@ -245,7 +245,7 @@ def verified_card(verified: Verified) -> Card:
 
 
 def function_card(function: Function) -> Card:
-    """Return the signature of a kernel, what it was built for, and how to see its code."""
+    """Return the card of a kernel: its signature, its target, and how to see its code."""
     parameters: Table = {
         "columns": ["argument", "type", "role"],
         "rows": [_parameter(str(p), p.is_output, p.is_number) for p in function.params],

@@ -16,22 +16,22 @@ _LONGEST_CODE = 20_000
 
 
 def races_html(report: RaceReport) -> Markup:
-    """Return the loops that may run in any order, and the conflicts of the others."""
+    """Return the card of a race report: loops free of races, and the conflicts of the others."""
     return card_html(races_card(report))
 
 
 def comparison_html(comparison: Comparison) -> Markup:
-    """Return two schedules side by side: their programs, and which is faster."""
+    """Return the card of two schedules side by side: their programs, and which is faster."""
     return card_html(comparison_card(comparison))
 
 
 def trace_html(trace: Trace) -> Markup:
-    """Return the steps from the start of a schedule as a table."""
+    """Return the card of a trace: the steps of a schedule as a table."""
     return card_html(trace_card(trace))
 
 
 def races_card(report: RaceReport) -> Card:
-    """Return the loops that may run in any order, and the conflicts of the others."""
+    """Return the card of a race report: loops free of races, and the conflicts of the others."""
     if not report.verdicts:
         return card(f"Races of {report.name}", "no loop is parallel or vectorized", tone="good")
     rows: list[list[Cell]] = [_race_row(verdict) for verdict in report.verdicts]
@@ -49,7 +49,7 @@ def _race_row(verdict: LoopVerdict) -> list[Cell]:
 
 
 def comparison_card(comparison: Comparison) -> Card:
-    """Return two schedules side by side: their programs, and which is faster."""
+    """Return the card of two schedules side by side: their programs, and which is faster."""
     times = paired_card(comparison.timing)
     return card(
         f"{comparison.a} and {comparison.b}",
@@ -61,7 +61,7 @@ def comparison_card(comparison: Comparison) -> Card:
 
 
 def trace_card(trace: Trace) -> Card:
-    """Return the steps from the start of a schedule."""
+    """Return the card of a trace: the steps of a schedule."""
     table: Table = {
         "columns": ["", "step"],
         "rows": [[n, str(step)] for n, step in enumerate(trace.steps, start=1)],

@@ -16,22 +16,22 @@ MOST_MOVES = 100
 
 
 def stage_html(stage: Stage) -> Markup:
-    """Return a stage of a schedule: where it is computed, and its loops."""
+    """Return the card of a stage: where it is computed, and its loops."""
     return card_html(stage_card(stage))
 
 
 def verdict_html(verdict: Verdict) -> Markup:
-    """Return the verdict on a step: whether it is legal, and why not."""
+    """Return the card of a verdict on a step: legal, pending, or the reason why it is illegal."""
     return card_html(verdict_card(verdict))
 
 
 def moves_html(moves: Sequence[Move]) -> Markup:
-    """Return moves with their verdicts as a table."""
+    """Return the card of a list of moves, as a table with their verdicts."""
     return card_html(moves_card(moves))
 
 
 def stage_card(stage: Stage) -> Card:
-    """Return what a stage of a schedule stores, where it is computed, and its loops."""
+    """Return the card of a stage: what it stores, where it is computed, and its loops."""
     state = stage.state
     shape = ", ".join(map(str, state.tensor.shape))
     text = f"a stage that stores {state.tensor.dtype}[{shape}] in {state.scope} memory"
@@ -71,7 +71,7 @@ def _where(stage: Stage) -> str:
 
 
 def verdict_card(verdict: Verdict) -> Card:
-    """Return the verdict on a step: legal, pending with its obligation, or why it is illegal."""
+    """Return the card of a verdict: legal, pending with its obligation, or why it is illegal."""
     match verdict:
         case Legal():
             return card("Legal", "the step keeps the meaning of the program", tone="good")
@@ -97,7 +97,7 @@ def verdict_card(verdict: Verdict) -> Card:
 
 
 def _place(key: str) -> str:
-    """Return a key of the loop tree in words."""
+    """Return a readable text for a key of the loop tree: ``loop i of C``."""
     stage, _, path = key.partition("/")
     if not path:
         return f"stage {stage}"

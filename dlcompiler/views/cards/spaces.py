@@ -18,12 +18,12 @@ def operator_html(operator: Operator) -> Markup:
 
 
 def space_html(space: Space) -> Markup:
-    """Return the knobs of a space, and the rules that its configs keep."""
+    """Return the card of a space: its knobs, and the rules that its configs obey."""
     return card_html(space_card(space))
 
 
 def config_html(config: Config) -> Markup:
-    """Return the values of a config."""
+    """Return the card of a config: the values of its knobs."""
     return card_html(config_card(config))
 
 
@@ -50,7 +50,7 @@ def operator_card(operator: Operator) -> Card:
 
 
 def space_card(space: Space) -> Card:
-    """Return the knobs of a space, and the rules that its configs keep."""
+    """Return the card of a space: its knobs, and the rules that its configs obey."""
     knobs: Table = {
         "columns": ["knob", "choices", "values"],
         "rows": [[knob.name, len(knob.values), _values(knob.values)] for knob in space.knobs],
@@ -64,7 +64,7 @@ def space_card(space: Space) -> Card:
 
 
 def config_card(config: Config) -> Card:
-    """Return the values of a config."""
+    """Return the card of a config: the values of its knobs."""
     rows: list[list[Cell]] = [[name, _shown(value)] for name, value in config.values.items()]
     return card(
         "Config",

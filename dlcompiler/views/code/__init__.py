@@ -1,4 +1,4 @@
-"""Views of a program as text; most lines know the loops that they come from.
+"""Views of a program as text; most lines carry the keys of the loops that they come from.
 
 From the expression to machine code: `notation_view`, `python_view` (the steps), `program` (loop
 IR), `pass_steps` (what each pass changed), `llvm_text`, `assembly_text`, and `kernels_text` for a

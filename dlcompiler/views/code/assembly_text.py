@@ -75,12 +75,12 @@ def _instructions(text: str) -> Iterator[CodeLine]:
 
 
 def _is_local(label: str) -> bool:
-    """Tell whether a label is LLVM's own, and no function."""
+    """Tell whether LLVM generated a label, so that it names no function."""
     return label.startswith((".L", "L", "$"))
 
 
 def _needed(lines: Sequence[CodeLine], named: set[str]) -> Iterator[CodeLine]:
-    """Yield instructions, functions, and the labels that are named with the data behind these."""
+    """Yield instructions, functions, and the labels in `named` with the data after them."""
     is_named = False
     for line in lines:
         is_label = line.depth == 0
@@ -94,7 +94,7 @@ def _needed(lines: Sequence[CodeLine], named: set[str]) -> Iterator[CodeLine]:
 
 
 def _spaced(text: str) -> str:
-    """Return an instruction with its operands in a column."""
+    """Return an instruction whose operands are padded to start in one column."""
     name, _, operands = text.partition("\t")
     return f"{name:<12} {operands}".rstrip() if operands else text
 

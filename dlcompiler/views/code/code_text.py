@@ -1,7 +1,7 @@
-"""LLVM IR and assembly as lines with the loops that they come from, found by debug lines.
+"""Lines of LLVM IR and assembly with their loops, which are found by debug line numbers.
 
-Each run of instructions has the line of the program that it carries out as its heading. If the code
-is long, only the part around the chosen loop is shown.
+Above each group of instructions, a heading shows the line of the program that they implement. If
+the code is long, only the part around the chosen loop is shown.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class Code:
     """Generated code with the program that it was made from."""
 
     lines: tuple[CodeLine, ...]
-    """The headings among them have no place in the code."""
+    """The generated lines, with headings between them."""
     numbers: tuple[int | None, ...]
-    """For each line its place in the code, from 1; None for a heading."""
+    """The number of each line in the generated code, from 1; None for a heading."""
     program: Sequence[SourceLine]
     tokens: Callable[[str], list[Token]]
     no_line: str
-    """What it means that an instruction is of no single line."""
+    """Explanation of instructions that come from no single line."""
 
     def keys(self, line: CodeLine) -> list[str]:
-        """Return the keys of a line."""
+        """Return the keys of the loops and stages that a line comes from."""
         return list(self.program[line.line - 1].keys) if line.line else []
 
     def first_of(self, key: str | None, start: int = 0, end: int | None = None) -> int | None:
-        """Return the first place from `start` to below `end` that comes from a loop or a stage."""
+        """Return the index of the first line in [start, end) that comes from a loop or stage."""
         own = {n for n, line in enumerate(self.program, 1) if key in line.keys}
         places = range(start, len(self.lines) if end is None else min(end, len(self.lines)))
         return next((n for n in places if self.lines[n].line in own), None)
@@ -77,7 +77,7 @@ def code_of(
     tokens: Callable[[str], list[Token]],
     no_line: str,
 ) -> Code:
-    """Return code with a heading above each run of instructions of one line of the program.
+    """Insert a heading into the code wherever the instructions of another program line begin.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def code_of(
     tokens
         Splits a line of code, without its indentation, into pieces.
     no_line
-        What it means that an instruction is of no single line.
+        Explanation of instructions that come from no single line.
     """
     result: list[CodeLine] = []
     numbers: list[int | None] = []
@@ -107,7 +107,7 @@ def code_of(
 
 
 def place_of(code: Code, chosen: str | None, first: int = 0) -> int:
-    """Return the first line to show; 0 if all lines fit.
+    """Return the index of the first line to show; 0 if all lines fit.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def place_of(code: Code, chosen: str | None, first: int = 0) -> int:
     chosen
         Key of the chosen loop or stage.
     first
-        Where the lines began that were shown last: they stay while the chosen one is among them.
+        First line that was shown before: it is kept while a line of the chosen loop is visible.
     """
     if len(code.lines) <= _fitting(code, 0):
         return 0
@@ -127,7 +127,7 @@ def place_of(code: Code, chosen: str | None, first: int = 0) -> int:
 
 
 def code_text(code: Code, first: int = 0) -> CodeText:
-    """Return the lines to show, from `first`, as many as can be.
+    """Return as many lines from `first` on as fit the size limit.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def code_text(code: Code, first: int = 0) -> CodeText:
 
 
 def _fitting(code: Code, first: int) -> int:
-    """Return how many lines from `first` may be shown."""
+    """Return the number of lines from `first` on that fit the size limit."""
     size = 0
     for count, line in enumerate(code.lines[first : first + MOST_SHOWN]):
         size += _LINE_BYTES + 2 * min(len(line.text), _LONGEST_LINE)

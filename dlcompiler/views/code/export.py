@@ -33,9 +33,9 @@ class Code:
 
 
 def python_text(saved: Saved) -> str:
-    """Return a program that makes a schedule from nothing, and prints its loop nest.
+    """Return a complete Python program that makes a schedule and prints its loop nest.
 
-    It needs no other code: the expression is in it, as notation. Run, it lowers to the same IR.
+    It contains the expression as notation, needs no other code, and lowers to the same IR.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def code_of(saved: Saved) -> Code:
 
 
 def _free(name: str, *texts: str) -> str:
-    """Return a name that no text has as a word."""
+    """Return `name`, with underscores appended until it is a word of none of the texts."""
     words = {word for text in texts for word in re.findall(r"\w+", text)}
     while name in words:
         name += "_"

@@ -1,4 +1,4 @@
-"""The kernels of a program as lines to show, each behind its launch."""
+"""The kernels of a program as lines to show, each after its launch."""
 
 from __future__ import annotations
 

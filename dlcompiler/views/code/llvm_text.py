@@ -51,7 +51,7 @@ def _line(text: str, line: int) -> CodeLine:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Split a line into pieces: the operation, and behind it the marks of debug information."""
+    """Split a line into tokens: the operation, and the debug references after it."""
     match = _PIECES.match(text)
     if match is None or text.endswith(":"):
         return [{"kind": "text", "text": text}]

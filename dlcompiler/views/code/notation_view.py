@@ -22,9 +22,9 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def notation_lines(schedule: Schedule) -> list[Line]:
-    """Return what each stage of a schedule's current state computes: inputs, then producers first.
+    """Return a line for each input, then for the expression of each stage, producers first.
 
-    Steps that change the dataflow, such as ``cache_write``, change the expressions, too.
+    Steps that change the dataflow, such as ``cache_write``, also change the expressions.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def notation_lines(schedule: Schedule) -> list[Line]:
 
 
 def _names(state: State) -> Names:
-    """Return a name for each tensor, whichever handle of it is read."""
+    """Return a name for each tensor; all handles of one tensor get the same name."""
     handles = [t for stage in state.stages for t in (*stage.tensors, *stage.aliases)]
     names = names_of(handles)
     for stage in state.stages:
@@ -81,7 +81,7 @@ def _line(number: int, stage: StageState, tokens: list[Token]) -> Line:
 
 
 def _cut(tokens: Iterator[Token]) -> Iterator[Token]:
-    """Yield tokens while the line is not too long."""
+    """Yield tokens until the line is too long; then a comment says that it was cut."""
     length = 0
     for token in tokens:
         length += len(token["text"])
@@ -118,7 +118,7 @@ def _tokens(stage: StageState, names: Names) -> Iterator[Token]:
 
 
 def _ranges(stage: StageState, statement: Statement) -> str:
-    """Return what the axes of a statement run over, and what becomes of the stage."""
+    """Return the ranges of a statement's axes as text, and ``inlined`` for an inlined stage."""
     parts = [
         f"{f'{axis.start} <= ' if axis.start else ''}{name} < {_end(statement, axis)}"
         + (" (reduction)" if axis.kind == "reduce" else "")
@@ -135,7 +135,7 @@ def _end(statement: Statement, axis: Axis) -> int | str:
 
 
 def _marked(text: str, axes: Mapping[str, list[str]], *, is_comment: bool) -> Iterator[Token]:
-    """Yield a text in pieces: its axes, and what stands between them."""
+    """Split a text into tokens: axes with the keys of their loops, and the text between."""
     end = 0
     for match in _WORD.finditer(text):
         if match[0] not in axes:
@@ -153,7 +153,7 @@ def _plain(text: str, is_comment: bool) -> Token:
 
 
 def _loops(stage: StageState, axis: Axis) -> list[str]:
-    """Return the keys of the loops that an axis of the expression became, outermost first."""
+    """Return the keys of the loops made from an axis of the expression, outermost first."""
     made = {axis}
     for relation in stage.relations:
         match relation:

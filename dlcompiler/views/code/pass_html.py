@@ -16,7 +16,7 @@ COLUMNS = ("", "pass", "effect", "nodes", "needs", "gives")
 
 
 def passes_html(changes: Sequence[Change], passes: Sequence[Pass]) -> list[Markup]:
-    """Return the table of the passes and each difference; only the first one is unfolded.
+    """Return a table of the passes, and the changes of each one; only the first is unfolded.
 
     Times are left out, so that the same program always gives the same HTML.
 

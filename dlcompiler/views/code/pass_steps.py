@@ -1,7 +1,7 @@
 """The passes of a pipeline as a list: changes, time, and required and established properties.
 
-Observers of the pipeline see every pass with the program before and after it; this makes a list of
-what they saw, and the difference that one pass made, line by line.
+A pipeline reports the program before and after each pass. This module makes a list of these
+reports, and compares the two programs of one pass line by line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PassStep(TypedDict):
 
 
 class PassSteps(TypedDict):
-    """The passes of a state's lowering, and one of them in full."""
+    """All passes that lower a state, and the details of one of them."""
 
     steps: list[PassStep]
     open: int
@@ -88,7 +88,7 @@ def pass_steps(changes: Sequence[Change], passes: Sequence[Pass], chosen: str = 
 
 
 def pass_difference(change: Change) -> Program:
-    """Return the program behind a pass, compared with the one before it."""
+    """Return the program after a pass, compared line by line with the program before it."""
     return program(change.after, change.before)
 
 

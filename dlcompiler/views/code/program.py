@@ -34,11 +34,11 @@ class Token(TypedDict):
     kind: TokenKind
     text: str
     keys: NotRequired[list[str]]
-    """Of an axis in notation: the keys of the loops that it became."""
+    """For an axis in notation: the keys of the loops made from it."""
 
 
 class Line(TypedDict):
-    """One line of a program; a removed one is of the program before the step."""
+    """One line of a program; a removed line belongs to the program before the step."""
 
     number: int | None
     """Place in the printed program, from 1; None for a removed line."""
@@ -51,7 +51,7 @@ class Line(TypedDict):
     tokens: list[Token]
     """The text without its indentation, in pieces."""
     within: NotRequired[list[str]]
-    """Of code whose text has no depth: keys of the loops around it, the innermost first."""
+    """For code without indentation: keys of the loops around the line, innermost first."""
     state: NotRequired[str]
     """Of a line that is a step: the id of the state that it led to."""
     about: NotRequired[str]
@@ -117,7 +117,7 @@ def _line(text: str, number: int | None, status: Status, statement: Stmt | None)
 
 
 def _compare(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int | None, Status]]:
-    """Yield (text, number in `new`, status) for all lines of both, in reading order."""
+    """Yield (text, number in `new`, status) for all lines of both programs, in diff order."""
     first, last = _common_ends(old, new)
     left, right = old[first : len(old) - last], new[first : len(new) - last]
     # Comparing takes time in the product of the lengths; programs this long are mostly copies.
@@ -139,7 +139,7 @@ def _compare(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int 
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return how many lines are equal at the start, and how many of the others at the end."""
+    """Return the length of the common prefix, and of the common suffix of the remaining lines."""
     shorter = min(len(old), len(new))
     first = next((n for n in range(shorter) if old[n] != new[n]), shorter)
     rest = shorter - first
@@ -159,7 +159,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def pieces(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Token]:
-    """Split a text where it matches: the name of a match's group is the kind of its piece."""
+    """Split a text into tokens; the name of a match's group is the kind of its token."""
     end = 0
     for match in matches:
         if match.start() > end:

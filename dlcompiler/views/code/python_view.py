@@ -75,7 +75,7 @@ def _line(number: int, line: PythonLine, loops: dict[Axis, str], names: set[str]
 
 
 def _stages(node: Node | None) -> Iterator[str]:
-    """Yield the stages that a step made, and the one that it is about."""
+    """Yield the names of the stages that a step added or was applied to."""
     if node is None or node.step is None or node.parent is None:
         return
     before = {stage.name for stage in node.parent.state.stages}

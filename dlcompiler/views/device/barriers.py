@@ -1,4 +1,4 @@
-"""Barriers of a block's threads, as places in the loop tree."""
+"""Find the rows of the loop tree at which the threads of a block wait at barriers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlcompiler.views.per_state import per_state
 
 @dataclass(frozen=True, slots=True)
 class BarrierPlace:
-    """Where the loop tree shows a barrier of the lowered program."""
+    """The position in the loop tree of one barrier of the lowered program."""
 
     inside: str
     """Key of the loop around it, as in the loop tree."""
@@ -58,7 +58,7 @@ def _barriers(stmt: Stmt, around: str | None) -> Iterator[BarrierPlace]:
 
 
 def _first_key(parts: Sequence[Stmt], host: str) -> str | None:
-    """Return what statements begin with: another stage, or a loop or statement of `host`."""
+    """Return the key at which statements begin: another stage, or a loop or statement of `host`."""
     for node in (node for part in parts for node in walk(part)):
         if isinstance(node, For | Store) and (keys := keys_of(node)):
             stage = keys[0].partition("/")[0]

@@ -1,4 +1,4 @@
-"""Draw a grid of threads beside a grid of the elements that they touch."""
+"""Draw a grid of threads, and next to it a grid of the elements that they touch."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Window:
     rows: int
     columns: int
     down: int
-    """Rows of elements that a cell stands for."""
+    """Rows of elements in one drawn cell."""
     across: int
 
     def place(self, offset: int) -> Place:
-        """Return the cell of an element: row and column."""
+        """Return the row and column of the cell that shows the element at `offset`."""
         row, column = _row_and_column(self.buffer, offset)
         return (row - self.top) // self.down, (column - self.left) // self.across
 
@@ -71,7 +71,7 @@ class Window:
 
 
 def _row_and_column(buffer: Buffer, offset: int) -> Place:
-    """Return where an element is drawn: the last dimension across, all others down."""
+    """Return the row and column of an element: the last dimension across, all others down."""
     *outer, last = index_of(buffer, offset) or (0,)
     if not outer:
         return divmod(last, _ROW)
@@ -82,7 +82,7 @@ def _row_and_column(buffer: Buffer, offset: int) -> Place:
 
 
 def window_of(touch: Touch) -> Window:
-    """Return the part of its buffer that a touch reaches."""
+    """Return the smallest window that contains all elements that the threads touch."""
     places = [
         _row_and_column(touch.buffer, at) for offsets in touch.by_thread.values() for at in offsets
     ]
@@ -96,13 +96,13 @@ def window_of(touch: Touch) -> Window:
 
 
 def thread_text(thread: Thread, threads: Thread) -> str:
-    """Return a thread by its place in the block: ``(3, 2)``, with z where a block has several."""
+    """Return a thread's indices as text: ``(3, 2)``, with z if the block has several."""
     shown = thread if threads[2] > 1 else thread[:2]
     return f"({', '.join(map(str, shown))})"
 
 
 def words_of(recording: BlockRecording, touch: Touch, thread: Thread) -> str:
-    """Return what a thread touches, in words."""
+    """Return a sentence that names the elements that a thread reads or writes."""
     name = f"thread {thread_text(thread, recording.threads)}"
     verb = "writes" if touch.is_write else "reads"
     offsets = list(dict.fromkeys(touch.by_thread.get(thread, ())))
@@ -121,7 +121,7 @@ def threads_in_order(threads: Thread) -> list[Thread]:
 
 
 def draw_map(recording: BlockRecording, touch: Touch) -> tuple[list[Mark], float, float]:
-    """Return the marks of both grids, their width, and where they end; [px].
+    """Return the marks of both grids, their width, and their lower edge [px].
 
     A thread has the key ``t3``, its number with x fastest, and a cell of the buffer ``e17``; each
     has the keys of what it is linked with, too.
@@ -203,7 +203,7 @@ def _draw_elements(
 
 
 def _colors(firsts: Iterable[P]) -> dict[P, str]:
-    """Return a colour for each place, or thread, from the first, dark, to the last, light."""
+    """Return a colour for each place or thread, in ascending order from dark to light."""
     known = sorted(set(firsts))
     return {each: ramp(n / max(len(known) - 1, 1)) for n, each in enumerate(known)}
 
@@ -216,7 +216,7 @@ def _cell_name(window: Window, row: int, column: int) -> str:
 
 
 def _from(window: Window) -> str:
-    """Return where the drawn part begins, of a part that does not begin at 0."""
+    """Return the first row and column of the window as text; '' if both are 0."""
     if not (window.top or window.left):
         return ""
     return f"from row {window.top}, column {window.left}; "
@@ -238,9 +238,9 @@ def _side(rows: int, columns: int) -> float:
 
 
 def merged_cells(marks: Iterable[Mark]) -> list[Mark]:
-    """Return marks in which the cells of one colour are one mark, without their words.
+    """Merge the cells of each colour into one mark, without their descriptions.
 
-    A notebook keeps every picture of it, and cells are many.
+    This saves space: a notebook stores every picture, and a picture has many cells.
     """
     kept: list[Mark] = []
     outlines: dict[str, list[str]] = {}

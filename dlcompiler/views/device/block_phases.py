@@ -21,10 +21,10 @@ Key: TypeAlias = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Phases that follow each other, as often as a loop repeats them."""
+    """A sequence of phases that a loop repeats `count` times."""
 
     parts: tuple[Part, ...]
-    """Of the first round."""
+    """The phases of the first repetition."""
     count: int
 
 
@@ -33,7 +33,7 @@ Part: TypeAlias = "int | Round"
 
 
 def rounds(phases: Sequence[Phase]) -> list[Part]:
-    """Return the phases in order, those that a loop repeats shown once.
+    """Return the phases in order; phases that a loop repeats are merged into one `Round`.
 
     Two phases are the same if they begin at the same barrier and reach the same buffers.
     """
@@ -55,7 +55,7 @@ def rounds(phases: Sequence[Phase]) -> list[Part]:
 
 
 def _folded(parts: list[Part], length: int, key: Callable[[Part], Key]) -> list[Part]:
-    """Return parts with those made one of which `length` follow each other more than once."""
+    """Merge each sequence of `length` parts that is repeated into one `Round`."""
     keys = [key(part) for part in parts]
     found: list[Part] = []
     at = 0
@@ -72,7 +72,7 @@ def _folded(parts: list[Part], length: int, key: Callable[[Part], Key]) -> list[
 
 
 def shown_phases(parts: Iterable[Part]) -> list[int]:
-    """Return the phases that are shown: of those that are repeated, the first round."""
+    """Return the numbers of the phases to show; of repeated phases, only the first repetition."""
     return [
         number
         for part in parts
@@ -81,7 +81,7 @@ def shown_phases(parts: Iterable[Part]) -> list[int]:
 
 
 def shown_for(parts: Iterable[Part]) -> list[int]:
-    """Return for each phase the one that is shown for it."""
+    """Return, for each phase, the number of the phase that represents it in the picture."""
     return [
         number
         for part in parts
@@ -90,24 +90,24 @@ def shown_for(parts: Iterable[Part]) -> list[int]:
 
 
 def times(parts: Iterable[Part], number: int) -> int:
-    """Return how often a phase that is shown is repeated, by all loops."""
+    """Return how many phases the shown phase `number` represents."""
     return shown_for(parts).count(number)
 
 
 def phase_text(recording: BlockRecording, number: int) -> str:
-    """Return where a phase stands: ``phase 3 of 9, k.outer = 1``."""
+    """Return a phase's number and the values of its loops: ``phase 3 of 9, k.outer = 1``."""
     loops = ", ".join(f"{name} = {at}" for name, at in recording.phases[number].loops)
     return f"phase {number + 1} of {len(recording.phases)}" + (f", {loops}" if loops else "")
 
 
 def buffers_of(touches: Sequence[Touch], *, is_write: bool) -> str:
-    """Return the buffers of a phase that are written, or read."""
+    """Return the names of the buffers that are written (`is_write`) or read in a phase."""
     names = [touch.buffer.name for touch in touches if touch.is_write == is_write]
     return ", ".join(dict.fromkeys(names)) or "nothing"
 
 
 def draw_timeline(recording: BlockRecording, chosen: int, y: float) -> tuple[list[Mark], float]:
-    """Return the marks of the phases from `y` down, and where they end; [px].
+    """Return the marks of the phases, drawn from `y` down, and their lower edge [px].
 
     A phase has the key ``phase 3``, counted from 0.
     """
@@ -118,14 +118,14 @@ def draw_timeline(recording: BlockRecording, chosen: int, y: float) -> tuple[lis
 
 @dataclass(frozen=True, slots=True)
 class _Timeline:
-    """What is drawn so far, and of what."""
+    """A drawing in progress: the recording, the chosen phase, and the marks so far."""
 
     recording: BlockRecording
     chosen: int
     marks: list[Mark]
 
     def draw(self, parts: Sequence[Part], x: float, y: float) -> float:
-        """Add parts from (x, y) down; returns where they end."""
+        """Draw parts from (x, y) down, and return their lower edge [px]."""
         for part in parts:
             y = self._round(part, x, y) if isinstance(part, Round) else self._phase(part, x, y)
         return y
@@ -162,7 +162,7 @@ class _Timeline:
         return y + 2 * _LINE + 2
 
     def _span(self, part: Round) -> str:
-        """Return which loops go how far over the rounds: ``, k.outer = 0 … 3``."""
+        """Return the range of each loop that changes between repetitions: ``, k.outer = 0 … 3``."""
         start, length = shown_phases(part.parts)[0], len(shown_for(part.parts))
         first = dict(self.recording.phases[start].loops)
         last = dict(self.recording.phases[start + length * (part.count - 1)].loops)

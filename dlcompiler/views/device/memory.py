@@ -1,4 +1,4 @@
-"""What of a program lives in which memory of a device: global, shared by a block, a thread's."""
+"""The buffers of a program in each memory of a device: global, shared, or private to a thread."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ _OWNERS = {
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """A buffer in its memory."""
+    """One buffer in a device memory, with the size and the number of its copies."""
 
     buffer: Buffer
     bytes: int
-    """Of one copy: what one thread, one block or the program has of it; [byte]."""
+    """Size of one copy, which belongs to one thread, one block or the whole program [byte]."""
     count: int
-    """How many copies there are in all."""
+    """Total number of copies."""
     stage: str
-    """Key of the stage, as in the loop tree; of an input or an output its name."""
+    """Key of the stage in the loop tree; for an input or an output, its name."""
     touched: Footprint | None
-    """What one block touches, of a buffer in global memory."""
+    """Elements that one block touches, for a buffer in global memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """A memory."""
+    """One memory of a device, with the buffers in it."""
 
     name: str
     capacity_bytes: int | None
-    """What a block, or a thread, may have of it; None: no limit is known; [byte]."""
+    """Bytes that a block or a thread may use; None: no limit is known; [byte]."""
     held: tuple[Copies, ...]
 
     @property
     def used_bytes(self) -> int:
-        """By one block, thread or program; [byte]."""
+        """Bytes that one block, one thread or the program uses; [byte]."""
         return sum(copies.bytes for copies in self.held)
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The loops round a place."""
+    """Numbers of blocks, threads and virtual threads that the loops around a place run."""
 
     blocks: int = 1
     threads: int = 1
@@ -72,7 +72,7 @@ class _Around:
 
 
 def device_memories(footprint: ProgramFootprint, target: Target) -> tuple[DeviceMemory, ...]:
-    """Return the memories of a device with what a program keeps in each.
+    """Return the memories of a device with the buffers that a program allocates in each.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _allocations(stmt: Stmt, around: _Around) -> Iterator[tuple[Allocate, _Aroun
 
 
 def _in_one_block(footprint: ProgramFootprint) -> dict[Buffer, Footprint]:
-    """Return what a block touches of each buffer; of several launches, the most."""
+    """Return what one block touches in each buffer; of several launches, the largest part."""
     found: dict[Buffer, Footprint] = {}
     for nest in footprint.root.walk():
         if not _is_block(nest) or any(map(_is_block, nest.children)):

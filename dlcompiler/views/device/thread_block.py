@@ -1,4 +1,4 @@
-"""Which thread of a block touches what in a phase, between two barriers: simulated.
+"""Simulate which elements each thread of a block touches in a phase, between two barriers.
 
 The numbers come from the interpreter, which runs one block on inputs of zeros
 (`dlcompiler.simulate.recording`).
@@ -48,25 +48,25 @@ _COLUMNS = (
 
 
 class Choice(TypedDict):
-    """Something to choose from."""
+    """One option of a list: its key and its text."""
 
     key: str
     text: str
 
 
 class ThreadBlock(TypedDict):
-    """A phase of a block and one of its buffers."""
+    """The view of one phase of a block and one buffer that it touches."""
 
     scene: Scene
     phases: list[Choice]
     buffers: list[Choice]
-    """What may be drawn of the chosen phase: ``A.shared r``."""
+    """Buffers of the chosen phase that can be drawn: ``A.shared r``."""
     threads: list[Choice]
-    """The threads, each with what it touches in words."""
+    """The threads, each with a description of the elements that it touches."""
     phase: int
     """Number of the chosen phase, from 0."""
     buffer: str
-    """Key of the chosen buffer; '' where all that is touched is each thread's own."""
+    """Key of the chosen buffer; '' if the phase touches only private buffers of the threads."""
 
 
 def thread_block(
@@ -104,7 +104,7 @@ def thread_block(
 
 
 def launch_of(func: PrimFunc, key: str | None) -> For | None:
-    """Return the launch that a loop or a stage of the loop tree is part of; the last by default."""
+    """Return the launch that contains a loop or stage, by its key; by default, the last launch."""
     known = launches(func)
     stage = (key or "").partition("/")[0]
     own = (launch for launch in known if any(stage in keys_of(n) for n in walk(launch)
@@ -148,12 +148,12 @@ def _key(touch: Touch) -> str:
 
 
 def _preference(touch: Touch) -> tuple[bool, bool]:
-    """Return what puts the shared memory that is read first."""
+    """Return a sort key that puts reads of shared memory first."""
     return touch.buffer.scope != "shared", touch.is_write
 
 
 def _first_phase(recording: BlockRecording) -> int:
-    """Return the first phase that reads shared memory, else one that touches more than its own."""
+    """Return the first phase that reads shared memory, else one with non-private buffers."""
 
     def rank(phase: Phase) -> tuple[bool, ...]:
         shared = [t for t in phase.touches if t.buffer not in recording.private]
@@ -200,7 +200,7 @@ def _summary(recording: BlockRecording, number: int, touch: Touch | None) -> str
 
 
 def _neighbours(recording: BlockRecording, touch: Touch) -> str:
-    """Return how far apart threads side by side reach in their first step."""
+    """Describe the distance between the first elements that neighbouring threads touch."""
     first = {thread: offsets[0] for thread, offsets in touch.by_thread.items()}
     apart = {
         at - first[x - 1, y, z] for (x, y, z), at in first.items() if (x - 1, y, z) in first
@@ -233,7 +233,7 @@ def _rows(recording: BlockRecording) -> list[list[Cell]]:
 
 
 def _elements(recording: BlockRecording, touch: Touch) -> int:
-    """Return how many elements the threads touch; those of private buffers are of each."""
+    """Return how many elements the threads touch; for a private buffer, how many each one does."""
     if touch.buffer in recording.private:
         return sum(_per_thread(touch))
     return len({at for offsets in touch.by_thread.values() for at in offsets})

@@ -1,4 +1,4 @@
-"""Two states of a schedule beside each other: their steps, their metrics and their programs."""
+"""Compare two states of a schedule: their steps, their metrics and their programs."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ HOW_TO_READ = (
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two states, with what was found out about it."""
+    """One of the two compared states, with its program and metrics."""
 
     node: Node
     program: PrimFunc | DLCompilerError
-    """Its lowered program, or why it has none."""
+    """Its lowered program, or the error of lowering."""
     metrics: Sequence[Metric] = ()
     """Its metrics."""
 
 
 class SideView(TypedDict):
-    """What a state is."""
+    """A state as the view shows it: title, number of steps and note."""
 
     id: str
     title: str
@@ -45,7 +45,7 @@ class SideView(TypedDict):
 
 
 class StepPair(TypedDict):
-    """A step of A, of B, or the same step of both; None where one has no such step."""
+    """One line of the comparison of steps; `a` or `b` is None if that state lacks the step."""
 
     a: str | None
     b: str | None
@@ -53,7 +53,7 @@ class StepPair(TypedDict):
 
 
 class MetricPair(TypedDict):
-    """A metric or a note of both states."""
+    """A metric or a note of both states, as text."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ class MetricPair(TypedDict):
 
 
 class StateComparison(TypedDict):
-    """Two states of one schedule."""
+    """The view of two compared states of one schedule."""
 
     a: SideView
     b: SideView
@@ -135,7 +135,7 @@ def _side(node: Node) -> SideView:
 
 
 def _steps(a: Node, b: Node) -> list[StepPair]:
-    """Return the steps of both in reading order; equal ones stand in one line."""
+    """Return the steps of both states as a diff shows them; equal steps share one line."""
     left, right = ([str(node.step) for node in each.path()[1:]] for each in (a, b))
     pairs: list[StepPair] = []
     codes = difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
@@ -149,7 +149,7 @@ def _steps(a: Node, b: Node) -> list[StepPair]:
 
 
 def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
-    """Pair the metrics of both by name, in the order of the first that has each."""
+    """Pair the metrics of both states by name: those of A first, then those that only B has."""
     left, right = ({metric["name"]: metric for metric in side} for side in (a, b))
     pairs: list[MetricPair] = []
     for name in dict.fromkeys([*left, *right]):
@@ -169,16 +169,16 @@ def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
 
 
 def _ratio(a: float | None, b: float | None) -> str:
-    """Return B as a multiple of A, with three digits; '' where that says nothing."""
+    """Return B / A as text: ``×1.25`` or ``same``; '' if a value is missing or A is ≤ 0."""
     if a is None or b is None or a <= 0:
         return ""
     return "same" if a == b else f"×{b / a:.3g}"
 
 
 def _notes(a: Node, b: Node) -> list[MetricPair]:
-    """Return what is noted of either: its time, whether it was verified.
+    """Pair the notes of both states, such as a measured time or the result of a verification.
 
-    A note that is a time has ``seconds``.
+    Times, which have an attribute ``seconds``, are also compared as a ratio.
     """
     return [
         {

@@ -1,4 +1,4 @@
-"""The states of a schedule as a graph of versions, standing still."""
+"""Static picture of a schedule's states as a version graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LANE, _ROW, _LETTER = 18.0, 24.0, 7.0
 
 
 def history_scene(tree: HistoryTree) -> Scene:
-    """Return the picture of a history.
+    """Return the static picture of a history.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class StepModel(TypedDict):
 
 
 class StepsModel(TypedDict):
-    """The table."""
+    """The table of measured steps."""
 
     version: int
     baseline: str | None
@@ -43,7 +43,7 @@ def steps_model(table: StepTable) -> StepsModel:
 
 
 def step_html(step: MeasuredStep) -> Markup:
-    """Return a step: what was measured, and its loop nest."""
+    """Return the HTML of a step: its measurements and its loop nest."""
     return tag(
         "div",
         {"class": "dlc-fragment"},

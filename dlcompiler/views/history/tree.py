@@ -1,4 +1,4 @@
-"""The states of a schedule as rows with lanes, as a graph of versions is drawn."""
+"""The states of a schedule as rows with lanes, as version control draws commits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dlcompiler.schedule import HistoryView, Node
 
 
 class HistoryRow(TypedDict):
-    """One state."""
+    """The row of one state."""
 
     id: str
     parent: str | None
@@ -30,7 +30,7 @@ class HistoryRow(TypedDict):
 
 
 class HistoryTree(TypedDict):
-    """A history seen from a cursor."""
+    """The rows of a history, relative to the current state."""
 
     rows: list[HistoryRow]
     """Parents before children, a branch's states one after another."""
@@ -65,7 +65,7 @@ def history_tree(view: HistoryView) -> HistoryTree:
 
 
 def branch_name(node: Node) -> str:
-    """Return the name of a state, or of the nearest one before it that has a name; or ''."""
+    """Return the name of a state, or of its nearest named ancestor; '' if there is none."""
     return next((each.name for each in reversed(node.path()) if each.name), "")
 
 

@@ -1,4 +1,4 @@
-"""How the loops of a stage follow from its axes: its splits and fusions as a graph."""
+"""Graph of the splits and fusions that made the loops of a stage from its axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlcompiler.views.render.scene import Cell, Scene
 
 
 def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
-    """Return how the loops of a stage follow from its axes by splits and fusions.
+    """Return the graph of the splits and fusions that made a stage's loops from its axes.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _pairs(relation: Relation) -> list[tuple[Axis, Axis]]:
 
 
 def _extents(schedule: Schedule, stage: StageState) -> Mapping[Axis, Extent]:
-    """Return the extents of the axes here: a stage inside a loop computes only a part."""
+    """Return the extents of a stage's axes; an attached stage computes only a region."""
     state = schedule.state
     return infer_bounds(state).stages[stage.name].extents if has_bounds(state) else {}
 

@@ -15,23 +15,23 @@ Change = Literal["same", "added", "removed", "changed", "moved"]
 
 
 class GhostRow(TypedDict):
-    """A row of either nest."""
+    """A row of the nest before or after the step, with its change."""
 
     key: str
     type: RowType
     depth: int
-    """As in the nest that the row is of: a removed one stands where it stood."""
+    """Depth in the row's own nest; a removed row keeps the depth that it had."""
     name: str
     extent: int | str | None
     kind: str
     colors: list[str]
     change: Change
     was: str
-    """Of a changed row, what differed: ``was serial``, ``was 64``."""
+    """For a changed row, its old values: ``was serial``, ``was 64``."""
 
 
 def ghost_rows(before: LoopTree, after: LoopTree) -> list[GhostRow]:
-    """Return the rows of two nests as one list: those of `after`, and the removed ones of `before`.
+    """Merge the rows of two nests: all rows of `after`, and the rows that only `before` has.
 
     Loop nests in which nothing changes are left out.
 
@@ -76,7 +76,7 @@ def _merged(before: Sequence[Row], after: Sequence[Row]) -> Iterator[GhostRow]:
 
 
 def _difference(old: Row, new: Row) -> str:
-    """Return what a row was that it is no longer, or ''."""
+    """Return the old values of a changed row, such as ``was serial, 64``; '' if nothing changed."""
     parts = []
     if old["extent"] != new["extent"]:
         parts.append(str(old["extent"]))

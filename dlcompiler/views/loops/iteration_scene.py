@@ -1,4 +1,4 @@
-"""The iteration space standing still: what the first step touches in each tensor."""
+"""Static picture of an iteration space: the elements that the first step touches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def iteration_scene(space: IterationSpace, step: int = 0) -> Scene:
 
 
 def summary(space: IterationSpace, step: int) -> str:
-    """Return where a step is, in a sentence."""
+    """Return a sentence with the number of a step and the values of its loops."""
     loops = space["loops"][: space["depth"]]
     values = loop_values(space, step)
     if not loops:
@@ -62,7 +62,7 @@ def summary(space: IterationSpace, step: int) -> str:
 
 
 def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tuple[float, float]:
-    """Add the marks of a tensor at `x`; returns its width, and where it ends below."""
+    """Draw a tensor at `x`, and return its width and its lower edge [px]."""
     grid, accesses = tensor["grid"], tensor["accesses"]
     side = grid["cell"]
     width, height = grid["columns"] * side, grid["rows"] * side
@@ -94,7 +94,7 @@ def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tu
 
 
 def cells(tensor: SpaceTensor, seen: Touched) -> set[tuple[int, int]]:
-    """Return the cells of a tensor's grid that hold something touched: (row, column)."""
+    """Return (row, column) of the grid cells that contain a touched element."""
     down, across = tensor["grid"]["block"]
     if seen["exact"]:
         pairs = (([0, *point])[-2:] for point in seen["points"])
@@ -105,7 +105,7 @@ def cells(tensor: SpaceTensor, seen: Touched) -> set[tuple[int, int]]:
 
 
 def blocks(cells: set[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
-    """Return rectangles that cover cells, each once: (top, left, bottom, right), ends excluded.
+    """Cover cells by disjoint rectangles: (top, left, bottom, right), ends excluded.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def blocks(cells: set[tuple[int, int]]) -> list[tuple[int, int, int, int]]:
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Return the runs of consecutive numbers in ascending ones: (first, behind the last)."""
+    """Return the runs of consecutive numbers in an ascending list, as (first, last + 1)."""
     starts = [n for n in numbers if n - 1 not in numbers]
     ends = [n + 1 for n in numbers if n + 1 not in numbers]
     return list(zip(starts, ends, strict=True))

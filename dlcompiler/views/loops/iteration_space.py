@@ -1,9 +1,9 @@
 """The iteration space: in which order a loop nest visits the elements of its tensors.
 
-A *step* is one iteration of the chosen loop; the loops around it make the order, those inside it
-make what the step touches. The model holds loops, index formulas and conditions, no points: a page
-computes the steps that it shows, by the rules of `views.visits`. Both are tested against each
-other.
+A *step* is one iteration of the chosen loop. The loops around it decide the order of the steps; the
+loops inside it decide which elements a step touches. The model contains loops, index formulas and
+conditions, but no points: a page computes the steps that it shows by the rules of `views.visits`.
+A test compares both.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="
 
 
 class SpaceLoop(TypedDict):
-    """A loop round the statement, outermost first."""
+    """One loop around the statement."""
 
     key: str
     name: str
@@ -55,14 +55,14 @@ class SpaceLoop(TypedDict):
 
 
 class SpaceAccess(TypedDict):
-    """How the statement reaches a tensor."""
+    """One read or write of a tensor by the statement."""
 
     is_write: bool
     indices: list[Formula]
     text: str
     """``A[i.outer*32 + i.inner, k]``."""
     conditions: list[Formula]
-    """What must hold for this access, beyond the conditions of the statement."""
+    """Conditions of this access, in addition to those of the statement."""
 
 
 class Grid(TypedDict):
@@ -77,7 +77,7 @@ class Grid(TypedDict):
 
 
 class SpaceTensor(TypedDict):
-    """A tensor, and every way in which the statement reaches it."""
+    """A tensor with all accesses of the statement to it."""
 
     name: str
     shape: list[int]
@@ -87,7 +87,7 @@ class SpaceTensor(TypedDict):
 
 
 class IterationSpace(TypedDict):
-    """A statement in its loops."""
+    """A statement with its loops, tensors and conditions."""
 
     stage: str
     statement: str
@@ -101,11 +101,11 @@ class IterationSpace(TypedDict):
     tensors: list[SpaceTensor]
     conditions: list[Formula]
     notes: list[str]
-    """What the picture leaves out, in words."""
+    """Sentences that say what the picture leaves out."""
 
 
 def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> IterationSpace:
-    """Return the iteration space of the statement that a loop, or a stage, belongs to.
+    """Return the iteration space of the statement inside a loop, or of a stage.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _stage_of(tree: LoopTree, key: str | None) -> str:
 
 
 def _statement(func: PrimFunc, stage: str) -> list[Access]:
-    """Return the accesses of the statement that updates a stage, what it writes first."""
+    """Return the accesses of the statement that updates a stage: the write, then the reads."""
     found = collect_accesses(func, with_inputs=True).items
     write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
     if write is None:
@@ -257,7 +257,7 @@ def _updates(statement: Stmt, stage: str) -> bool:
 
 
 def _formula(expr: Expr, place: Mapping[Var, int]) -> Formula | None:
-    """Return an expression over loops, of which `place` has the numbers; None if it reads data."""
+    """Return the formula of an expression; `place` numbers its loops. None if it reads data."""
     try:
         return _written(expr, place)
     except LookupError:

@@ -1,4 +1,4 @@
-"""Which loops a line of the printed loop IR comes from; code made of it points at these lines."""
+"""Map lines of the printed loop IR to loops; debug information of the code names these lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.ir.stmt import Origin
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of a printed program, as far as generated code needs it."""
+    """A line of a printed program, with the data that views of generated code need."""
 
     text: str
     """Without its indentation."""
@@ -22,7 +22,7 @@ class SourceLine:
 
 
 def loop_key(stage: str, path: str = "") -> str:
-    """Return the key of a loop, or of a stage."""
+    """Return the key of the loop `path` of a stage; without a path, that of the stage."""
     return f"{stage}/{path}" if path else stage
 
 
@@ -48,7 +48,7 @@ def source_lines(func: PrimFunc) -> list[SourceLine]:
 def keys_of(statement: Stmt | None) -> list[str]:
     """Return the keys of the stages and the loops that a statement comes from.
 
-    A name for a value (``best.next = …``) comes from where the first assignment behind it does.
+    A let statement (``best.next = …``) has the keys of the first assignment after it.
     """
     while isinstance(statement, Let | Seq):
         statement = (

@@ -45,17 +45,17 @@ class Row(TypedDict):
     """One line of the tree, in the order in which the program runs."""
 
     key: str
-    """The same for the same thing in every state; unique in the tree."""
+    """Unique in the tree, and the same in every state of the schedule."""
     type: RowType
     depth: int
-    """0 for a stage that nothing encloses."""
+    """0 for a stage outside all loops."""
     parent: str | None
     """Key of the row around it."""
     stage: str
     name: str
-    """Of a stage; of a loop its path, such as ``i.outer``; the text of a statement, a barrier."""
+    """Name of a stage, path of a loop (``i.outer``), or text of a statement or barrier."""
     detail: str
-    """Of a stage what it stores, and where; otherwise ''."""
+    """For a stage, the buffer that it stores and its scope; otherwise ''."""
     extent: int | str | None
     """Iterations of a loop; [1]. A formula where symbols decide."""
     runs: int | None
@@ -79,10 +79,10 @@ class Row(TypedDict):
 
 
 class PendingObligation(TypedDict):
-    """A pending obligation: what a later step, or lowering, has to do."""
+    """A requirement that a later step, or lowering, must fulfil."""
 
     key: str
-    """Key of the stage that it is about."""
+    """Key of the stage concerned."""
     text: str
     step: str
     """The step that is legal only under this obligation."""
@@ -106,7 +106,7 @@ class LoopTree(TypedDict):
 
 
 def kind_text(row: Row) -> str:
-    """Return the kind of a loop behind its sign, if it has one."""
+    """Return the kind of a loop as text, after its sign if it has one."""
     return f"{row['sign']} {row['kind']}" if row["sign"] else row["kind"]
 
 
@@ -137,7 +137,7 @@ class _Place:
     """The loops of threads of a block around it, and their iterations."""
 
     def inside(self, kind: LoopKind, extent: Extent) -> _Place:
-        """Return the inside of a loop here."""
+        """Return the place inside a loop of this kind and extent at this place."""
         threads = (*self.threads, (kind, extent)) if is_in_block(kind) else self.threads
         return replace(self, runs=_times(self.runs, extent), threads=threads)
 
@@ -275,7 +275,7 @@ class _Tree:
         return replace(inside, parent=key, depth=outside.depth + 1)
 
     def barrier(self, at: BarrierPlace, count: int) -> None:
-        """Insert the row of `count` barriers before the row that follows them."""
+        """Insert a row for `count` barriers at a position of the tree."""
         positions = {row["key"]: n for n, row in enumerate(self.rows)}
         if at.inside not in positions:
             return
@@ -298,7 +298,7 @@ class _Tree:
         self.rows.append({**row, "name": text, "label": text})
 
     def declaration(self, stage: StageState) -> str:
-        """Return what a stage stores; an attached one holds what one iteration needs."""
+        """Return dtype, shape and scope of a stage's buffer: a region for an attached stage."""
         shape = stage.tensor.shape
         stored = [self.aliases[tensor] for tensor in stage.tensors if tensor in self.aliases]
         if isinstance(stage.attachment, AttachedAt) and has_bounds(self.state):
@@ -311,7 +311,7 @@ class _Tree:
         return f"{stage.tensor.dtype}[{', '.join(map(str, shape))}]{scope}"
 
     def text(self, stage: StageState) -> str:
-        """Return the statement of a stage over its original axes; of outside code the first."""
+        """Return the statement of a stage over its original axes; of extern code, a line."""
         if isinstance(stage.op, ScanOp):
             return stage.op.text()
         if isinstance(stage.op, ExternOp):
@@ -333,7 +333,7 @@ class _Tree:
 
 
 def _row(stage: str, place: _Place, key: str, type: RowType) -> Row:
-    """Return a row that stands at `place`, to be filled in."""
+    """Return an empty row at `place`, which the caller fills in."""
     return {
         "key": key, "type": type, "depth": place.depth, "parent": place.parent,
         "stage": stage, "name": "", "detail": "", "extent": None, "runs": place.runs,
@@ -349,7 +349,7 @@ def _sign(kind: LoopKind) -> str:
 
 
 def _joined(state: State) -> dict[str, Collection[Axis]]:
-    """Return the axes of each stage that run on threads of an outer loop, so they are no loops."""
+    """Return the axes of each stage that run on the threads of an outer loop, without a loop."""
     if not has_bounds(state):
         return {stage.name: () for stage in state.stages}
     return {name: bounds.joined for name, bounds in infer_bounds(state).stages.items()}
@@ -371,7 +371,7 @@ def _is_attached(stage: StageState, parent: StageState, leaf: Axis) -> bool:
 
 
 def element_text(target: str, bodies: Sequence[Expr]) -> str:
-    """Return what makes an element of a stage: an assignment, or one step of a reduction."""
+    """Return the statement that computes an element: an assignment, or one reduction step."""
     head = bodies[0]
     if not isinstance(head, Reduce):
         return f"{target} = {', '.join(format_expr(body) for body in bodies)}"

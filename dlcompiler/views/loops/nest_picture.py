@@ -1,4 +1,4 @@
-"""A loop nest as a picture: each loop a coloured bar beside what it repeats.
+"""A loop nest as a picture: each loop is a coloured bar beside its body.
 
 It is made of styled lines of text, not of SVG: JupyterLab removes SVG from notebooks that are not
 trusted, which is every notebook that someone else ran. Where styles are removed too, as on
@@ -90,7 +90,7 @@ def _kind(row: Row) -> Markup:
 
 
 def _levels(row: Row, rows: Mapping[str, Row]) -> list[Markup]:
-    """Return, for each level around a row and its own, the bar of the loop that passes there."""
+    """Return the indentation of a row: for each level, the bar of the loop on that level."""
     bars: dict[int, list[str]] = {}
     at: Row | None = row
     while at is not None:
@@ -102,7 +102,7 @@ def _levels(row: Row, rows: Mapping[str, Row]) -> list[Markup]:
 
 
 def _level(colors: list[str]) -> Markup:
-    """Return a level of indentation, with the bar of a loop of these colours."""
+    """Return one level of indentation; with colours, it contains the bar of a loop."""
     room = _LEVEL_PX - _BAR_PX if colors else _LEVEL_PX
     marks = []
     for n, color in enumerate(colors):

@@ -1,4 +1,4 @@
-"""The loop nest as boxes: a loop is a box round all that it repeats."""
+"""The loop nest as boxes: each loop is a box around its body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHAR_PX = 7.0
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """What is drawn so far, and of what."""
+    """A drawing in progress: the rows by parent, the width, and the marks so far."""
 
     children: dict[str | None, list[Row]]
     width: float
@@ -59,9 +59,9 @@ def nest_scene(tree: LoopTree) -> Scene:
 
 
 def _draw(row: Row, drawing: _Drawing, x: float, y: float) -> float:
-    """Add the marks of a row and all inside it, from (x, y); returns where it ends."""
+    """Draw a row and all rows inside it at (x, y), and return the lower edge [px]."""
     marks = drawing.marks
-    # The right borders stay apart, too.
+    # The right borders also keep a distance from each other.
     right = drawing.width - _GAP - (x - _GAP) / _INSET * _GAP
     if row["type"] in LINES:
         text = _cut(row["name"], right - x)
@@ -89,7 +89,7 @@ def _head(row: Row) -> str:
 
 
 def _width(tree: LoopTree) -> float:
-    """Return how wide the picture is, for the longest line in it and the borders beside that."""
+    """Return the width that the longest line and the borders beside it need [px]."""
     needed = [
         2 * _GAP + row["depth"] * (_INSET + _GAP)
         + _CHAR_PX * len(row["name"] if row["type"] in LINES else _head(row))
@@ -99,6 +99,6 @@ def _width(tree: LoopTree) -> float:
 
 
 def _cut(text: str, width: float) -> str:
-    """Return as much of a text as fits; the whole stands in the title of its mark."""
+    """Return a text cut to fit a width [px]; the title of its mark has the whole text."""
     most = max(int(width / _CHAR_PX), 8)
     return text if len(text) <= most else text[: most - 1] + "…"

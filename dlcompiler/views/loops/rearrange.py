@@ -9,9 +9,10 @@ from dlcompiler.views.loops.line_keys import loop_key
 
 
 def moved_onto(schedule: Schedule, key: str, target: str) -> Step:
-    """Return the step that puts a row where another one is.
+    """Return the step that moves the row `key` to the place of the row `target`.
 
-    A loop onto a loop of its stage is a reorder; a stage onto a loop of another is computed there.
+    A loop moved onto a loop of its own stage gives a reorder. A stage moved onto a loop of another
+    stage gives a compute_at.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def moved_by(schedule: Schedule, key: str, places: int) -> Step:
 
 
 def _reordered(stage: StageState, axis: Axis, to: int) -> Step:
-    """Return the reorder that puts a loop at a place; those between move up by one."""
+    """Return the reorder that moves a loop to position `to`; the loops between shift by one."""
     rest = [leaf for leaf in stage.leaves if leaf is not axis]
     order = [*rest[:to], axis, *rest[to:]]
     moved = [new for new, old in zip(order, stage.leaves, strict=True) if new is not old]

@@ -1,4 +1,4 @@
-"""The stages of a schedule as a graph: what flows between them, and where each is computed."""
+"""Dataflow graph of a schedule's stages, with the place where each stage is computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dlcompiler.views.render.scene import Scene
 
 
 def dataflow_scene(schedule: Schedule) -> Scene:
-    """Return the stages of a schedule, what flows between them, and where each is computed.
+    """Return the dataflow graph of a schedule's stages, with the place where each is computed.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _MOST_BUFFERS = 4
 def with_strides(
     tree: LoopTree, schedule: Schedule, args: Sequence[Tensor], target: Target
 ) -> LoopTree:
-    """Return a loop tree whose spoken labels say the strides of each loop.
+    """Add the strides of each loop to the loop tree's labels for screen readers.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def with_strides(
     Returns
     -------
     LoopTree
-        The same tree where the state cannot be lowered, or sizes are known only at a call.
+        The unchanged tree if the state cannot be lowered, or sizes are known only at a call.
 
     Examples
     --------

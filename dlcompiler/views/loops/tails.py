@@ -16,7 +16,7 @@ SPLIT_AXIS = {"factor": "axis", "nparts": "axis", "x_factor": "x", "y_factor": "
 
 
 def tail_text(extent: Extent, factor: int | None = None, nparts: int | None = None) -> str:
-    """Return what a split of a loop costs, in words.
+    """Describe the tail of a split: how many iterations are guarded, if any.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def tail_text(extent: Extent, factor: int | None = None, nparts: int | None = No
 def tail_costs(
     state: State, stage: str, args: Mapping[str, Any], parameter: str, values: Sequence[int]
 ) -> list[str]:
-    """Return what a split costs for each value of a parameter; '' where it is no number of one.
+    """Describe the tail for each value of a split's parameter; '' if it has no effect on tails.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ def tail_costs(
 
 
 def tail_of_step(state: State, name: str, stage: str, args: Mapping[str, Any]) -> str:
-    """Return what the splits of a step cost; '' for a step that does not split by numbers.
+    """Describe the tails of a split or tile step; '' for any other step.
 
     Parameters
     ----------
     state
-        The state that the step starts from: its bounds say how long the loops are.
+        The state before the step; its bounds give the extents of the loops.
     name, stage, args
         The step, as for `Schedule.attempt`; its numbers may be anything that was typed.
     """
@@ -102,7 +102,7 @@ def tail_of_step(state: State, name: str, stage: str, args: Mapping[str, Any]) -
 
 
 def without_tail(state: State, name: str, stage: str, args: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of a split that leaves a tail, each the nearest that leaves none.
+    """Return the nearest factors that leave no tail, for a split or tile that leaves one.
 
     Returns
     -------

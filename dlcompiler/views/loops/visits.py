@@ -48,7 +48,7 @@ OPERATIONS = tuple(_OPERATIONS)
 
 
 def value_of(formula: Formula, values: Sequence[int]) -> int:
-    """Return the value of a formula where the loops have `values`."""
+    """Evaluate a formula, given the values of the loops."""
     if isinstance(formula, int):
         return formula
     match formula:
@@ -71,7 +71,7 @@ def loop_values(space: IterationSpace, step: int) -> list[int]:
 
 
 def touched(space: IterationSpace, step: int) -> dict[str, Touched]:
-    """Return what a step touches in each tensor, by name.
+    """Return the elements of each tensor, by its name, that a step touches.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _points(
 
 
 def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touched:
-    """Return the indices of each dimension by itself: the loops that it depends on are few."""
+    """Return the touched indices of each dimension separately; each depends on few loops."""
     spans: list[set[int]] = [set() for _ in tensor["shape"]]
     for access in tensor["accesses"]:
         for n, index in enumerate(access["indices"]):
@@ -124,7 +124,7 @@ def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touc
 
 
 def _is_box(space: IterationSpace, tensor: SpaceTensor) -> bool:
-    """Tell whether the dimensions are independent: no loop of the step moves two of them."""
+    """Tell whether the touched elements are a box: no loop of the step changes two dimensions."""
     ways = {str(access["indices"]) for access in tensor["accesses"]}
     conditions = [*space["conditions"], *(c for a in tensor["accesses"] for c in a["conditions"])]
     loops = [

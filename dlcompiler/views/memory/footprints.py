@@ -19,7 +19,7 @@ from dlcompiler.views.per_state import per_state
 def footprint_of(
     program: Schedule | State, args: Sequence[Tensor], target: Target
 ) -> ProgramFootprint:
-    """Return the footprints of a state's loops, as scheduled.
+    """Return the footprints of a state's loops, before the passes change them.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def _counted(
 
 
 def is_for_device(footprint: ProgramFootprint, target: Target) -> bool:
-    """Tell whether a program is for the threads of a device: by its target, or by its loops.
+    """Tell whether a program runs on threads of a device: its target or its loops have thread axes.
 
     A cache model for CPUs does not apply to such a program.
     """
@@ -87,7 +87,7 @@ def nest_of(footprint: ProgramFootprint, key: str | None) -> Nest:
 
 
 def around(footprint: ProgramFootprint, nest: Nest) -> list[Nest]:
-    """Return the loops around one, outermost first, and itself at the end."""
+    """Return the loops around `nest`, outermost first, and `nest` itself at the end."""
     path = [footprint.root]
     while path[-1] is not nest:
         path.append(next(each for each in path[-1].children if nest in each.walk()))

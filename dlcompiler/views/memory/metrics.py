@@ -97,7 +97,7 @@ def _moved(footprint: ProgramFootprint, target: Target) -> Metric:
 
 
 def _at_once(footprint: ProgramFootprint, target: Target) -> Metric:
-    """Return the parallel iterations of the statement that runs most often."""
+    """Return how many iterations of the most frequent statement run at once."""
     _, parallel, lanes = max(_widths(footprint.root, target, 1, 1), default=(0, 1, 1))
     noun = "threads" if is_for_device(footprint, target) else "parallel"
     return {"name": "at once", "value": parallel * lanes, "unit": "iterations",
@@ -106,14 +106,14 @@ def _at_once(footprint: ProgramFootprint, target: Target) -> Metric:
 
 
 def _is_launched(kind: str) -> bool:
-    """Tell whether iterations are blocks or threads; virtual threads run one after the other."""
+    """Tell whether a loop kind is blocks or threads; virtual threads are not: they run in turn."""
     return is_thread(kind) and kind != "vthread"
 
 
 def _widths(
     nest: Nest, target: Target, parallel: int, extent: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield for each store: executions, parallel iterations, and lanes that are used."""
+    """Yield, for each store, its executions, its parallel iterations, and its vector lanes."""
     if nest.loop is not None:
         is_at_once = nest.loop.kind == "parallel" or _is_launched(nest.loop.kind)
         parallel *= nest.trips if is_at_once else 1

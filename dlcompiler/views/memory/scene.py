@@ -1,4 +1,4 @@
-"""Draw the buffers that one iteration touches, by level of memory, and the traffic between."""
+"""Draw the buffers that one iteration touches in each memory level, and the traffic between."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def memory_scene(use: MemoryUse) -> Scene:
 
 
 class Flow:
-    """Texts beside each other, in lines no wider than the picture."""
+    """Draws texts beside each other, and starts a new line at the edge of the picture."""
 
     def __init__(self, marks: list[Mark], x: float, y: float) -> None:
         self.marks = marks
@@ -69,7 +69,7 @@ class Flow:
         self.x += len(text) * (_BOLD if role == "name" else _CHAR) + 8
 
     def swatch(self, color: str, text: str, keys: Sequence[str], title: str) -> None:
-        """Add a text behind a square of its colour."""
+        """Add a coloured square, and a text after it."""
         self._room(len(text) * _CHAR + 15)
         self.marks.append({"shape": "rect", "role": "cell", "x": round(self.x, 1), "y": self.y + 3,
                            "w": 11, "h": 11, "fill": color, "keys": list(keys)})  # fmt: skip

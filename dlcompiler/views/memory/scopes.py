@@ -32,12 +32,12 @@ class Held:
     bytes: int
     """Whole cache lines; [byte]."""
     keys: tuple[str, ...]
-    """Of the loops that fill the level with it, the one that moves most first."""
+    """Keys of the loops that load it into the level; the loop that moves most bytes is first."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopTraffic:
-    """The bytes that a loop moves into and out of a level, in total; predicted."""
+    """Predicted total of the bytes that a loop moves into and out of a level."""
 
     key: str | None
     """None: the whole program."""
@@ -45,47 +45,47 @@ class LoopTraffic:
 
     @property
     def moved_bytes(self) -> int:
-        """In both directions; [byte]."""
+        """Bytes moved in both directions; [byte]."""
         return sum(fill.moved_bytes for fill in self.fills)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A cache, or memory, behind all of them."""
+    """A level of the memory hierarchy: a cache or, as the last level, main memory."""
 
     name: str
     behind: str
     """The level that it is filled from; '' for memory."""
     capacity_bytes: int | None
-    """What the iteration may use of it; None: no limit; [byte]."""
+    """Bytes of it that the iteration may use; None: no limit; [byte]."""
     sharers: int
     """Iterations that run at once and share it."""
     nearer_bytes: int
-    """What of it holds what nearer levels hold, too; [byte]."""
+    """Bytes of it that duplicate data of nearer levels; [byte]."""
     held: tuple[Held, ...]
     loops: tuple[LoopTraffic, ...]
-    """What fills it, the loop that moves most first."""
+    """Traffic of the loops that fill it; the loop that moves most bytes is first."""
 
     @property
     def moved_bytes(self) -> int:
-        """Between it and the level behind, in all; predicted; [byte]."""
+        """Predicted total traffic between this level and the next one; [byte]."""
         return sum(loop.moved_bytes for loop in self.loops)
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A memory that a schedule put buffers into."""
+    """A memory scope with the buffers that a schedule allocates in it."""
 
     name: str
     capacity_bytes: int | None
-    """Of the largest buffer; None: the target says nothing; [byte]."""
+    """Largest allowed size of a buffer; None: the target sets no limit; [byte]."""
     buffers: tuple[tuple[str, int], ...]
     """Names and sizes; [byte]."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """What one iteration of a loop touches, by level, and what the program moves."""
+    """Data that one iteration of a loop touches, by memory level, and the program's traffic."""
 
     key: str | None
     """The loop; None: the whole program."""
@@ -93,18 +93,18 @@ class MemoryUse:
     """Nearest first; memory last."""
     scopes: tuple[Scope, ...]
     compulsory_bytes: int
-    """Bytes that every schedule moves; [byte]."""
+    """Traffic that no schedule can avoid; [byte]."""
 
     @property
     def touched_bytes(self) -> int:
-        """By one iteration: whole cache lines; [byte]."""
+        """Bytes that one iteration touches, in whole cache lines; [byte]."""
         return sum(held.bytes for level in self.levels for held in level.held)
 
 
 def memory_scopes(
     schedule: Schedule, args: Sequence[Tensor], target: Target, chosen: str | None = None
 ) -> Scene:
-    """Return the picture of where buffers live while one iteration of a loop runs.
+    """Return the picture of the memories that hold each buffer while one iteration of a loop runs.
 
     For a program on a GPU, the picture shows the memories of the device.
 
@@ -131,7 +131,7 @@ def memory_scopes(
 
 
 def memory_use(footprint: ProgramFootprint, target: Target, chosen: str | None = None) -> MemoryUse:
-    """Return what one iteration of a loop touches, each buffer at the nearest level with room.
+    """Return the data that one iteration touches; each buffer is at the nearest level with room.
 
     Notes
     -----
@@ -180,7 +180,7 @@ def _by_loop(fills: Sequence[Fill]) -> tuple[LoopTraffic, ...]:
 
 
 def _at_once(footprint: ProgramFootprint, nest: Nest) -> int:
-    """Return how many iterations of parallel loops run while one of a loop does."""
+    """Return how many iterations of the parallel loops around a loop run at once."""
     kinds = [each for each in around(footprint, nest) if each.loop and each.loop.kind == "parallel"]
     return max((each.trips for each in kinds), default=1)
 

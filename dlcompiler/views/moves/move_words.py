@@ -21,7 +21,7 @@ PLAIN = {
 
 
 def loops_of(name: str, args: Mapping[str, Any]) -> list[Axis]:
-    """Return the loops of its own stage that a move is about."""
+    """Return the loops of the move's own stage that are among its arguments."""
     if name in ("compute_at", "compute_group_at"):
         return []
     values = [value if isinstance(value, tuple) else (value,) for value in args.values()]

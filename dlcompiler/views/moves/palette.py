@@ -65,7 +65,7 @@ class Parameter(TypedDict):
 
 
 class PaletteItem(TypedDict):
-    """A move."""
+    """One move, with its parameters and its verdict."""
 
     key: str
     """Id of the move: the same for the same move of the same loop in every state."""
@@ -187,7 +187,7 @@ def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
 
 
 def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iterator[Move]:
-    """Yield the moves that would let `reader` read a copy of a tensor."""
+    """Yield the ``cache_read`` moves that would make `reader` read a cached copy of an input."""
     for tensor in reader.op.input_tensors:
         yield from moves_of(
             schedule,
@@ -198,7 +198,7 @@ def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iter
 
 
 def _variants(schedule: Schedule, move: Move) -> Iterator[Move]:
-    """Yield a move that `moves_of` does not list: a split into a number of parts."""
+    """Yield the variant of a split by a number of parts, which `moves_of` does not list."""
     if move.primitive == "split":
         (domain,) = move.domains
         parts = Domain("nparts", domain.suggested)
@@ -220,7 +220,7 @@ def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[Pa
 
 
 def _folded(items: list[PaletteItem]) -> list[PaletteItem]:
-    """Merge the thread axes that are refused for the same reason: each loop has seven."""
+    """Merge ``bind`` moves refused for the same reason: each loop has one for each thread axis."""
     alike: dict[str, list[PaletteItem]] = {}
     for item in items:
         is_refused_bind = item["primitive"] == "bind" and item["status"] == "illegal"
@@ -285,7 +285,7 @@ def _parts(move: Move) -> list[str]:
 
 
 def _dimension(stage: StageState) -> Parameter:
-    """Return the parameter of rfactor that says which dimension of the partial results is new."""
+    """Return rfactor's parameter: the position of the new dimension in the partial results."""
     values = list(range(len(stage.op.axis) + 1))
     return {
         "name": "factor_axis",
@@ -324,5 +324,5 @@ def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
 
 
 def _default(values: tuple[int, ...]) -> int:
-    """Return the value to start with: the largest that is not above 32."""
+    """Return the initial value: the largest up to 32, or else the smallest."""
     return max((v for v in values if v <= PREFERRED_FACTOR), default=min(values, default=2))

@@ -36,7 +36,7 @@ class MetricChange(TypedDict):
 
 
 class NearestChange(TypedDict):
-    """What to do instead."""
+    """Steps that can replace an illegal or inefficient one."""
 
     text: str
     steps: list[dict[str, Any]]
@@ -134,7 +134,7 @@ def _nearest(
 
 
 def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> NearestChange | None:
-    """Return the nearest split that divides the extent, for one that leaves a tail."""
+    """Suggest the nearest factors without a tail for a split; None if it already leaves no tail."""
     numbers = without_tail(schedule.state, step.primitive, step.stage, args)
     if not numbers:
         return None
@@ -169,7 +169,7 @@ def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[Metric
 
 
 def _ratio(before: Any, after: Any) -> str:
-    """Return the change of a number: ``same``, or its ratio to the old value."""
+    """Return ``same``, or the ratio of the new to the old value; '' if there is no ratio."""
     if before == after:
         return "same"
     is_number = isinstance(before, int | float) and isinstance(after, int | float)

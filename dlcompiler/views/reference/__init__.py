@@ -1,1 +1,1 @@
-"""Pages of the documentation that are written from docstrings: the passes and the operators."""
+"""Documentation pages that are generated from docstrings: the passes and the operators."""

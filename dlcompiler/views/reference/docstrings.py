@@ -38,7 +38,7 @@ def _close(lines: list[str]) -> None:
 
 
 def summary(text: str) -> str:
-    """Return what stands before the first numpydoc section."""
+    """Return the part of a docstring before its first numpydoc section."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if number and line and set(line) == {"-"} and len(line) == len(lines[number - 1]):

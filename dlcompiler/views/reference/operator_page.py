@@ -1,4 +1,4 @@
-"""The page of the documentation about operators: written from their own descriptions."""
+"""Generate the documentation page about operators from their docstrings."""
 
 from __future__ import annotations
 

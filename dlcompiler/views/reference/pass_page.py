@@ -1,4 +1,4 @@
-"""The page of the documentation about passes: written from their own descriptions."""
+"""Generate the documentation page about passes from their docstrings."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def arrow(source: Place[Any], target: Place[Any]) -> Mark:
 
 
 def extent_of(places: Mapping[Any, Place[Any]]) -> tuple[float, float]:
-    """Return the width and the height of a picture that contains all places [px]."""
+    """Return the width and the height of a picture that contains all nodes and a margin [px]."""
     return (
         max((place.x + place.w for place in places.values()), default=0.0) + MARGIN,
         max((place.y + place.h for place in places.values()), default=0.0) + MARGIN,

@@ -54,7 +54,7 @@ def schedule_html(schedule: Schedule) -> Markup:
 
 
 def tree_html(tree: LoopTree) -> Markup:
-    """Return a loop tree as a picture with a table behind it."""
+    """Return a loop tree as a picture, followed by a table."""
     return tag(
         "div",
         {"class": "dlc-fragment"},

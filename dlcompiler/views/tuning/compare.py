@@ -140,7 +140,7 @@ def compare_tuners(
 
 
 def _series(run: RunLike, against: Against, name: str) -> list[tuple[float, float]]:
-    """Return the best so far of a run after each trial, as (trial or seconds, value)."""
+    """Return the best value of a run after each trial, as (trial or seconds, best so far)."""
     if isinstance(run, TuningRun):
         run = watched(run)
     if isinstance(run, Watched):
@@ -219,7 +219,7 @@ def _drawn(course: Course, n: int, across: Scale, up: Scale) -> list[Mark]:
 
 
 def _median_hit(course: Course) -> float | None:
-    """Return the median over runs of the trial or time of the hit; None if half never hit."""
+    """Return the median trial or time at which runs reach the goal; None if half never do."""
     hits = sorted(float("inf") if hit is None else hit for hit in course.hits)
     median = statistics.median(hits)
     return None if median == float("inf") else median

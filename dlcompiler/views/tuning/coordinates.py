@@ -108,7 +108,7 @@ def coordinates(
 
 
 def _height(digit: int, count: int, first: float, base: float) -> float:
-    """Return the height of a value on its line: evenly spaced, the first at the bottom [px]."""
+    """Return the y of a value on its line; values are evenly spaced, from the bottom up [px]."""
     return round(base - (base - first) * (digit / (count - 1) if count > 1 else 0.5), 1)
 
 

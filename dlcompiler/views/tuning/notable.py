@@ -1,4 +1,4 @@
-"""Marks of special points on a map: the best, the chosen, the user's own, and the walkers."""
+"""Marks of special points on a map: the best and chosen trial, the user's config, the walkers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WALKER = glyph_mark("cross", ORANGE, 4.0)
 
 
 def notable(seen: Watched, ground: Ground, place: Place, chosen: int | None) -> list[Mark]:
-    """Return the marks of the walkers' last moves, the best, the user's own and the chosen."""
+    """Return marks of the walkers' moves, the best and chosen trial, and the user's config."""
     marks: list[Mark] = []
     standing = [each for each in seen.rounds if each.walkers][-2:]
     if len(standing) == 2:

@@ -20,7 +20,7 @@ Digits: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Facts of a space that need no trial: a sample of legal points, and the user's own config."""
+    """Data of a space that need no trials: a sample of legal points, and the user's own config."""
 
     space: Space
     legal: tuple[int, ...]

@@ -1,7 +1,7 @@
 """The workbench: the Explorer with all its panes, and each pane as a widget of its own.
 
-``session`` is what it does, ``snapshot`` what it shows, ``widget`` how both reach a page, ``panes``
-and ``text_panes`` the single ones.
+``session`` handles requests, ``snapshot`` builds the contents of panes, and ``widget`` connects
+both to a page. ``panes`` and ``text_panes`` define the widgets of single panes.
 """
 
 from dlcompiler_widgets.explorer.explorer import Explorer

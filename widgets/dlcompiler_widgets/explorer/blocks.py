@@ -1,4 +1,4 @@
-"""The picture of a block of threads; the block is recorded in a thread of its own.
+"""The picture of a block of threads; a background thread records the block.
 
 A recording that takes longer than `PATIENCE_S` is shown when it is ready.
 """
@@ -29,21 +29,21 @@ _REMEMBERED = 16
 
 
 class Blocks:
-    """What the picture shows, and what was recorded for it."""
+    """The state of the picture of a block: its choices, and the recorded blocks."""
 
     def __init__(self) -> None:
         self.on_ready: Callable[[], None] | None = None
-        """Called from the thread when a recording is there that was not waited for."""
+        """Called from the background thread when a recording was not ready in time for `model`."""
         self._block: dict[str, int] = {}
         self.phase: int | None = None
-        """Number of the chosen phase; None: the first that is worth a look."""
+        """Number of the chosen phase; None: the default of `block_view`."""
         self._buffer: str | None = None
         self._thread = ThreadPoolExecutor(1, "recording")
         self._last: Future[BlockRecording] | None = None
         self._known: Remembered[tuple[Any, ...], Future[BlockRecording]] = Remembered(_REMEMBERED)
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
-        """Show another ``phase``, ``buffer`` or ``block``: ``{"tag": "blockIdx.x", "at": 1}``."""
+        """Select a ``phase``, ``buffer`` or ``block``: ``{"tag": "blockIdx.x", "at": 1}``."""
         match args:
             case {"phase": int(phase)}:
                 self.phase = phase
@@ -58,7 +58,7 @@ class Blocks:
         session.status = Status("Shown: the elements that the threads of a block touch.")
 
     def model(self, session: Session) -> Json:
-        """Return what the page draws; ``is_pending`` while the block is still being recorded."""
+        """Return the view model of the picture; ``is_pending`` until the block is recorded."""
         func = session.lowered(session.schedule.node, "loops")
         if isinstance(func, DLCompilerError):
             raise func
@@ -88,17 +88,17 @@ class Blocks:
         return self._known.get(key, lambda: self._thread.submit(record_block, func, launch, block))
 
     def wait(self) -> None:
-        """Wait for what is being recorded."""
+        """Wait until the last requested recording is ready."""
         if self._last is not None:
             wait([self._last])
 
     def close(self) -> None:
-        """Record nothing more."""
+        """Stop the background thread; queued recordings are cancelled."""
         self.on_ready = None
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def still(model: Json) -> Scene:
-    """Return the picture as it stands still, and is kept in notebooks."""
+    """Return the static picture, which is stored in notebooks."""
     scene: Scene = model["scene"]
     return {**scene, "marks": merged_cells(scene["marks"])}

@@ -1,4 +1,4 @@
-"""What the workbench does with the states of a schedule: names, notes, and two side by side."""
+"""Requests about states of a schedule: set names and notes, and compare two states."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe(session: Session, args: Mapping[str, Any]) -> None:
-    """Give the state with an ``id`` a ``name`` and a ``note``."""
+    """Set the ``name`` or the ``note`` of the state with an ``id``."""
     node = _node(session, args.get("id"))
     texts = {kind: args[kind] for kind in ("name", "note") if kind in args}
     for kind, text in texts.items():
@@ -29,7 +29,7 @@ def describe(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def compare(session: Session, args: Mapping[str, Any]) -> None:
-    """Set the states to compare, ``a`` and ``b``; without any, stop comparing."""
+    """Set the states to compare, ``a`` or ``b``; if neither is given, stop comparing."""
     sides = [side for side in ("a", "b") if args.get(side) is not None]
     if not sides:
         session.compared = {}
@@ -48,7 +48,7 @@ def compare(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def comparison(session: Session) -> StateComparison | None:
-    """Return the comparison that is shown, if both sides are chosen."""
+    """Return the comparison of the chosen states; None unless both are chosen."""
     if set(session.compared) != {"a", "b"}:
         return None
     a, b = (_side(session, session.compared[side]) for side in ("a", "b"))
@@ -56,7 +56,7 @@ def comparison(session: Session) -> StateComparison | None:
 
 
 def title_of(node: Node) -> str:
-    """Return the name of a state, or else the step that led to it."""
+    """Return the name of a state; without a name, the step that led to it."""
     return node.name or node.title()
 
 

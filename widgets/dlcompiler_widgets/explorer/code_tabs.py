@@ -1,4 +1,4 @@
-"""The tabs of generated code: LLVM IR and assembly, which are made beside the notebook."""
+"""The tabs of generated code: LLVM IR and assembly, which are compiled in the background."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTES = {
 
 
 class CodeTabs:
-    """What the tabs of generated code remember: what was compiled, and what was shown last."""
+    """The state of the tabs of generated code: compiled states, and the lines shown last."""
 
     def __init__(self) -> None:
         self.compiling = Compiling()
@@ -29,7 +29,7 @@ class CodeTabs:
         self._shown: dict[Part, tuple[Code, int, CodeText]] = {}
 
     def lines(self, session: Session, part: Part) -> Json:
-        """Return the code of the state; the last one's, as stale, while it is being made."""
+        """Return the current state's code; until it is ready, the previous code, marked stale."""
         state = session.schedule.node.id
         compiled = self.compiling.get(state)
         is_stale = compiled is None

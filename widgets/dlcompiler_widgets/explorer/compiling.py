@@ -1,4 +1,4 @@
-"""Code of a schedule, made beside the notebook: LLVM ends its process on what it cannot do."""
+"""Compile schedules in a worker process, because LLVM may abort the process that it runs in."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _REMEMBERED = 24
 
 
 class Printer(Protocol):
-    """What prints assembly; `cancel` may be called from another thread."""
+    """Compiles LLVM IR to assembly; `cancel` may be called from another thread."""
 
     def assembly(self, text: str, options: Options, name: str = ...) -> str:
-        """Return the assembly of LLVM IR, or raise a DLCompilerError."""
+        """Compile LLVM IR to assembly, or raise a DLCompilerError."""
 
     def cancel(self) -> None:
-        """Make what runs end soon."""
+        """Cancel the running compilation."""
 
     def close(self) -> None:
-        """End for good."""
+        """End the printer; it cannot be used afterwards."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """The code of one state; where there is none, the reason."""
+    """The code of one state, or the reason why there is none."""
 
     llvm: Code | Status
     assembly: Code | Status
@@ -54,7 +54,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Job:
-    """What to compile."""
+    """A state to compile, with its parameters and target."""
 
     schedule: Schedule
     """At the state to compile; nobody moves it."""
@@ -64,12 +64,12 @@ class Job:
 
 
 class Compiling:
-    """Compiles the state that was asked for last, in a thread, and remembers what came of it.
+    """Compiles the last requested state in a background thread, and caches the results.
 
     Parameters
     ----------
     printer
-        Makes what prints assembly; by default a worker process.
+        Makes the printer of assembly; by default a worker process.
     """
 
     def __init__(self, printer: Callable[[], Printer] = Assembler) -> None:
@@ -85,14 +85,14 @@ class Compiling:
         self._is_closed = False
 
     def get(self, state: str) -> Compiled | None:
-        """Return the code of a state, if it is there."""
+        """Return the cached code of a state; None if it is not compiled."""
         with self._lock:
             if state in self._known:
                 self._known.move_to_end(state)
             return self._known.get(state)
 
     def want(self, job: Job) -> None:
-        """Compile a state next, instead of one that was to be next."""
+        """Request a state to be compiled next; it replaces the request that is waiting."""
         with self._lock:
             if self._is_closed:
                 return
@@ -107,12 +107,12 @@ class Compiling:
                 self._thread.start()
 
     def wait(self, timeout_s: float = 60.0) -> bool:
-        """Wait until nothing is to be compiled; tells whether that came in time."""
+        """Wait until no compilation is pending; False if that takes longer than `timeout_s`."""
         with self._lock:
             return self._lock.wait_for(lambda: self._thread is None, timeout_s)
 
     def close(self) -> None:
-        """Forget what is wanted, and end the process."""
+        """Drop the waiting request, and end the worker process."""
         with self._lock:
             self._wanted, self.on_ready, self._is_closed = None, None, True
             self._lock.notify_all()
@@ -145,7 +145,7 @@ class Compiling:
                 report()
 
     def _next(self) -> Job | None:
-        """Take the next job; without one, the thread ends."""
+        """Return the next job; None if there is none, and then the thread ends."""
         with self._lock:
             if self._wanted is not None:
                 self._lock.wait_for(lambda: self._is_closed, DELAY_S)
@@ -178,12 +178,12 @@ class Compiling:
 
 
 def _reason(error: Exception) -> Status:
-    """Return what went wrong; a bug, too, must reach the page: nobody looks at a thread."""
+    """Return an error as a status. Bugs are included: only the page shows errors of this thread."""
     if isinstance(error, DLCompilerError):
         return status_of(error)
     return Status(f"compile: {type(error).__name__}: {error}", "error")
 
 
 def job_of(schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> Job:
-    """Return the job of compiling a schedule's current state, wherever it goes meanwhile."""
+    """Return a job for a schedule's current state; later steps do not change the job."""
     return Job(schedule.fork("compiled"), tuple(args), target, name)

@@ -1,4 +1,4 @@
-"""What must reach Python also while a cell is busy: Cancel."""
+"""A connection for Cancel requests, which works while a cell is running."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import traitlets
 
 
 class Control(anywidget.AnyWidget):
-    """A model without a view whose comm only answers.
+    """A widget model without a view, whose comm carries Cancel requests and their answers only.
 
-    A front end's messages to a widget that a thread pushes to may be held back until the running
-    cell has ended. So what has to be served at once goes through a comm of its own; for the same
-    reason the page says hello a moment after it appeared, and is answered.
+    If a thread pushes to a widget, a front end may hold back messages to that widget until the
+    running cell has ended. Cancel must not wait, so it has a comm of its own. For the same reason,
+    the page sends ``hello`` a moment after it has appeared, and gets an answer.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Control(anywidget.AnyWidget):
     _esm = "export default { render() {} };"
 
     asked = traitlets.Int(0).tag(sync=True)
-    """How often the page asked to cancel."""
+    """Number of times that the page has requested a cancel."""
     hello = traitlets.Int(0).tag(sync=True)
     """What the page says after it appeared."""
     answer = traitlets.Int(0).tag(sync=True)

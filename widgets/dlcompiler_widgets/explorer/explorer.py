@@ -1,4 +1,4 @@
-"""The Explorer: all panes, and what it can be made from and taken away as."""
+"""The Explorer: the workbench with all panes, and its imports and exports."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from dlcompiler_widgets.explorer.writing import EXAMPLE
 
 
 class Explorer(Workbench):
-    """A schedule that can be clicked: its loop nest, what may be done next, and what that changes.
+    """An interactive view of a schedule: its loop nest, the possible steps, and their effects.
 
-    It edits the schedule it is given. Steps made elsewhere, in another cell, show up in it.
+    It edits the given schedule. It also shows steps that other cells apply to the schedule.
 
     Parameters
     ----------
     schedule : Schedule or Tensor, optional
-        The schedule, or what it shall compute; without it, the one of an example, with the editor
-        open to write another.
+        The schedule, or the tensors to compute. By default, an example is shown, with the editor
+        open.
     args, target, **options
         As for `Workbench`.
 
@@ -114,7 +114,7 @@ class Explorer(Workbench):
             self._push(None)
 
     def to_python(self) -> str:
-        """Return a program that makes this schedule from nothing."""
+        """Return a complete Python program that makes this schedule."""
         return python_text(saved_of(self._session))
 
     def to_notebook(self) -> str:
@@ -126,11 +126,11 @@ class Explorer(Workbench):
         return to_json(saved_of(self._session))
 
     def to_link(self) -> str:
-        """Return the steps to the current state as the fragment of a link."""
+        """Return the steps to the current state as a URL fragment."""
         return to_link(saved_of(self._session))
 
     def save_html(self, path: str | PathLike[str], *, max_bytes: int = 4_000_000) -> ReplayPage:
-        """Write a page that replays all visited states from a file, without kernel and network.
+        """Write an HTML file that replays all visited states, without kernel and network.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What can be taken away from the workbench, by the name of its button."""
+"""The exports of the workbench, by the name of their button."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Export:
-    """One thing to take away."""
+    """One kind of export."""
 
     text: str
-    """On its button."""
+    """Label of its button."""
     ending: str
-    """Of its file."""
+    """Ending of its file name."""
     media_type: str
     write: Callable[[Session], str]
     note: str
-    """What it is, and how it is used."""
+    """Explanation of what it is, and how it is used."""
 
 
 def saved_of(session: Session) -> Saved:
-    """Return the schedule of a session as something to be saved."""
+    """Return the schedule of a session in the form that is saved."""
     return Saved(session.schedule, session.args, session.target.name, session.name)
 
 
@@ -87,7 +87,7 @@ def replay_of(session: Session, limits: Limits) -> ReplayPage:
 
 
 def export(session: Session, args: Mapping[str, Any]) -> None:
-    """Show the export of a ``kind``; without one, show none."""
+    """Show the export of a ``kind``; without a kind, hide it."""
     kind = args.get("kind")
     if kind is None:
         session.exported = {}
@@ -107,5 +107,5 @@ def export(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def file_name(name: str) -> str:
-    """Return the name of a function as that of a file."""
+    """Return a file name made from the name of a function."""
     return re.sub(r"[^\w-]+", "-", name, flags=re.ASCII).strip("-")[:60] or "schedule"

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Level:
-    """What a level shows; what is not listed as hidden is shown, also what is added later."""
+    """The panes, pictures and primitives that a level shows."""
 
     text: str
     about: str
@@ -68,7 +68,7 @@ def known_level(name: str) -> str:
 
 @dataclass(frozen=True)
 class Preset:
-    """Some of the panes."""
+    """A named selection of panes."""
 
     text: str
     only: frozenset[str] | None
@@ -84,13 +84,13 @@ PRESETS: dict[str, Preset] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What is chosen of both."""
+    """The chosen level and the chosen preset."""
 
     level: str = "work"
     preset: str = "all"
 
     def visible(self, panes: Iterable[str]) -> list[str]:
-        """Return those of a widget's panes that are shown."""
+        """Return the panes of a widget that both the level and the preset show."""
         shown = list(panes)
         for only in (LEVELS[self.level].only, PRESETS[self.preset].only):
             shown = [n for n in shown if only is None or n in only or n in ALWAYS]
@@ -98,16 +98,16 @@ class Layout:
 
     @property
     def primitives(self) -> frozenset[str]:
-        """The primitives that are offered."""
+        """The primitives that the level offers."""
         return LEVELS[self.level].primitives
 
     def pictures(self, tabs: Iterable[str]) -> list[str]:
-        """Return those of some tabs of pictures that the level shows."""
+        """Return those of the given picture tabs that the level shows."""
         only = LEVELS[self.level].pictures
         return [name for name in tabs if only is None or name in only]
 
     def to_json(self) -> Json:
-        """Return what the bar shows of it."""
+        """Return the data for the bar: all levels and presets, and the chosen ones."""
         return {
             "level": self.level,
             "levels": [

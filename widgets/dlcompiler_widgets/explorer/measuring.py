@@ -1,4 +1,4 @@
-"""Verify and measure beside the notebook: in a worker process, awaited by a thread."""
+"""Verify and measure in a worker process, while a background thread waits for it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ State = Literal["idle", "running", "cancelling"]
 
 @dataclass(frozen=True)
 class Measured:
-    """The time of a kernel, and of NumPy beside it."""
+    """The time of a kernel, and of NumPy for comparison."""
 
     timing: Timing
     beside: Paired | None = None
-    """In alternation with NumPy, which is ``a``; None where no function of NumPy does the same."""
+    """Times in alternation with NumPy, which is ``a``; None if no NumPy function does the same."""
     counterpart: str = ""
-    """What NumPy did: ``numpy.matmul``, or its ``einsum`` with subscripts."""
+    """Name of NumPy's function: ``numpy.matmul``, or ``einsum`` with its subscripts."""
     threads: int = 1
-    """Of both."""
+    """Number of threads of the kernel and of NumPy."""
 
     @property
     def seconds(self) -> float:
@@ -53,18 +53,18 @@ class Measured:
 
 
 class Stopwatch(Protocol):
-    """What verifies and measures a schedule; `cancel` may be called from another thread."""
+    """Verifies and measures a schedule; `cancel` may be called from another thread."""
 
     def verify(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> Verified:
-        """Return how the schedule's kernel was verified, or raise a DLCompilerError."""
+        """Verify the schedule's kernel, or raise a DLCompilerError."""
 
     def measure(
         self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str
     ) -> Measured:
-        """Return the time of a call of the schedule's kernel, or raise a DLCompilerError."""
+        """Measure a call of the schedule's kernel, or raise a DLCompilerError."""
 
     def cancel(self) -> None:
-        """Make what runs end soon."""
+        """Cancel the running verification or measurement."""
 
 
 class WorkerStopwatch:
@@ -81,7 +81,7 @@ class WorkerStopwatch:
     def measure(
         self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str
     ) -> Measured:
-        """Generate code here; compile, run and time it in the worker, and NumPy beside it."""
+        """Generate code here; compile and time it in the worker, in alternation with NumPy."""
         _check_size(args)
         source, func = emit_source(schedule, args, target, name)
         threads = num_threads() if _is_parallel(func) else 1
@@ -99,7 +99,7 @@ class WorkerStopwatch:
         return Measured(timing, beside, counterpart, threads)
 
     def cancel(self) -> None:
-        """End the worker process; what runs next starts another."""
+        """End the worker process; the next run starts another one."""
         self._worker.interrupt()
 
 
@@ -107,7 +107,7 @@ Result: TypeAlias = Verified | Measured | Exception | None
 
 
 class Measuring:
-    """One run at a time: its state, its thread, and what it found out.
+    """Verifies and measures a schedule in a background thread, one run at a time.
 
     A run verifies each state on the way to the current one that is not verified yet, and then
     measures the current one: a wrong kernel is not measured.
@@ -115,7 +115,7 @@ class Measuring:
     Parameters
     ----------
     stopwatch
-        What verifies and measures.
+        Does the verifications and the measurement.
     report
         Called from the thread with a node and a result: `Verified` for each state, `Measured` for
         the last one; an error, which ends the run; or None when it was cancelled.
@@ -130,7 +130,7 @@ class Measuring:
         self._thread: threading.Thread | None = None
 
     def start(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> bool:
-        """Verify and measure the schedule's current state; tells whether that was begun."""
+        """Start a run for the schedule's current state; return whether it was started."""
         if self.state != "idle":
             return False
         self.state, self.doing = "running", "starting"
@@ -142,7 +142,7 @@ class Measuring:
         return True
 
     def cancel(self) -> bool:
-        """End what runs; tells whether there was something."""
+        """Cancel the current run; return whether there was one."""
         if self.state != "running":
             return False
         self.state = "cancelling"
@@ -172,7 +172,7 @@ class Measuring:
         self._report(node, None if is_cancelled else result)
 
     def _verify_way(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> None:
-        """Verify each state on the way; one that cannot be lowered is passed over, but the last."""
+        """Verify the states on the path to the current one; skip those that cannot be lowered."""
         here = schedule.node
         way = here.path()
         at = schedule.fork("verified")
@@ -215,12 +215,12 @@ def describe(measured: Measured) -> str:
 
 
 def certify(verified: Verified) -> str:
-    """Return how a state was verified: ``numpy+interpreter, 0.31 of the bound``."""
+    """Return the oracles and the error as text: ``numpy+interpreter, 0.31 of the bound``."""
     return f"{'+'.join(verified.oracles)}, {verified.worst:.2g} of the bound"
 
 
 def _check_size(args: Sequence[Tensor]) -> None:
-    """Refuse arrays that would take the memory of the notebook."""
+    """Refuse arrays that are too large for the memory of the notebook."""
     size = 0
     for tensor in args:
         if not all(isinstance(extent, int) for extent in tensor.shape):

@@ -1,4 +1,4 @@
-"""What the workbench does with moves: look at one, take several, rearrange rows, show fewer."""
+"""Requests about moves: preview one, apply several, drag rows, and filter what is offered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMEMBERED = 64
 
 
 def look(session: Session, args: Mapping[str, Any]) -> None:
-    """Say what a ``step`` would do, or a ``key`` put ``onto`` another; nothing is changed."""
+    """Preview a ``step``, or the drag of the row ``key`` ``onto`` another; nothing is changed."""
     asked = json.dumps([session.schedule.node.id, args], sort_keys=True)
     if asked not in session.previews:
         if len(session.previews) >= REMEMBERED:
@@ -45,7 +45,7 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def move(session: Session, args: Mapping[str, Any]) -> None:
-    """Put the loop or stage of a ``key`` ``onto`` another, or move a loop ``by`` some places."""
+    """Move the loop or stage of a ``key`` ``onto`` another, or move a loop ``by`` some places."""
     step = _wanted(session, args)
     session.schedule.apply(step.primitive, step.stage, decode(session.schedule.state, step))
     session.follow(f"{session.schedule.node.title()}: done.")
@@ -63,9 +63,9 @@ def _wanted(session: Session, args: Mapping[str, Any]) -> Step:
 
 
 def take(session: Session, args: Mapping[str, Any]) -> None:
-    """Take ``steps`` one after another, from the state ``start`` where one is given.
+    """Apply ``steps`` in order, from the state ``start`` if it is given.
 
-    If one is refused, the schedule is where it was.
+    If a step is refused, the schedule is not changed.
     """
     schedule, steps, start = session.schedule, args.get("steps"), args.get("start")
     items = steps if isinstance(steps, list) else []
@@ -82,7 +82,7 @@ def take(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def reset(session: Session, args: Mapping[str, Any]) -> None:
-    """Go to the first state; undo and the history lead back."""
+    """Go to the first state; redo and the history lead back."""
     left = session.schedule.node
     session.schedule.jump(session.schedule.history.history.root.id)
     session.follow(
@@ -93,14 +93,14 @@ def reset(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def set_level(session: Session, args: Mapping[str, Any]) -> None:
-    """Show what a ``level`` shows."""
+    """Set the ``level``."""
     name = _known(args.get("level"), LEVELS, "level")
     session.layout = replace(session.layout, level=name)
     session.status = Status(f"Level {name}: {LEVELS[name].about}.")
 
 
 def set_preset(session: Session, args: Mapping[str, Any]) -> None:
-    """Show the panes of a ``preset``."""
+    """Set the ``preset`` of panes."""
     name = _known(args.get("preset"), PRESETS, "preset")
     session.layout = replace(session.layout, preset=name)
     session.status = Status(f"Shown: {PRESETS[name].text}.")

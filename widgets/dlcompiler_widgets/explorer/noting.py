@@ -1,4 +1,4 @@
-"""What came of a run, noted on its state and said in words."""
+"""Store the result of a run as a note of its state, and describe it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dlcompiler_widgets.explorer.status import Status, status_of
 
 
 def noted(node: Node, result: Result) -> Status:
-    """Note a result on the state that it is about, and return it in words."""
+    """Store a result as a note of its state, and return a sentence about it."""
     match result:
         case Verified():
             node.notes.pop("wrong", None)

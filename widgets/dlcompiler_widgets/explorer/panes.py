@@ -1,4 +1,4 @@
-"""Single panes of the workbench, each a widget and a static picture of its own.
+"""Widgets for single panes of the workbench, each with a static picture.
 
 A pane follows the schedule that it is given, as the Explorer does: steps made in other cells, in
 the Explorer or in another pane show up in it.
@@ -26,7 +26,7 @@ from dlcompiler_widgets.explorer.widget import Workbench
 
 
 class LoopTree(Workbench):
-    """The loop nest of a schedule: a tree to walk in, boxes in boxes where it stands still.
+    """The loop nest of a schedule: an interactive tree; in static pages, nested boxes.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class LoopTree(Workbench):
     shown_panes = ("tree",)
 
     def static_parts(self) -> list[Markup]:
-        """Return the nest as text with bars beside it, which shows everywhere, and as boxes."""
+        """Return the nest twice: as text with bars, which every front end shows, and as boxes."""
         boxes = tag(
             "details",
             None,
@@ -52,12 +52,12 @@ class LoopTree(Workbench):
 
 
 class PicturePane(Workbench):
-    """Some pictures of the workbench without the other panes: the tabs of ``shown_tabs``."""
+    """Shows only the picture tabs in ``shown_tabs``, without the other panes."""
 
     shown_panes = ("picture",)
 
     def scenes(self) -> list[Scene | DLCompilerError]:
-        """Return its pictures as they stand still, or why there is none."""
+        """Return its static pictures; in place of a picture that cannot be drawn, the error."""
         return [self._scene(name) for name in self.shown_tabs["picture"]]
 
     def _scene(self, name: str) -> Scene | DLCompilerError:
@@ -124,28 +124,28 @@ class LoopPicture(PicturePane):
 
 
 class MemoryScopes(LoopPicture):
-    """The memories of the target that hold what an iteration touches, and the traffic between."""
+    """The memories that hold the data of one iteration, and the traffic between them."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("memory",)}
     first_words = "Choose a loop by a click on a mark."
 
 
 class IterationSpace(LoopPicture):
-    """What each iteration of a loop touches in each tensor, in the order of the visit."""
+    """The elements of each tensor that each iteration of a loop touches, in order."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("space",)}
     first_words = "Step, or play the animation; neither needs the kernel."
 
 
 class ThreadBlock(PicturePane):
-    """Which thread of a block touches what in each phase between two barriers; simulated."""
+    """The elements that each thread of a block touches between two barriers, by simulation."""
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("block",)}
     first_words = "Choose a phase, a buffer and a thread."
 
 
 class ScheduleGraph(PicturePane):
-    """What flows between the stages of a schedule, and how the loops of one came from its axes.
+    """The dataflow between the stages, and the splits and fusions that made a stage's loops.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class ScheduleGraph(PicturePane):
 
 
 class HistoryTree(Workbench):
-    """The states of a schedule: go to one, name it, note on it, compare two."""
+    """The states of a schedule: go to a state, name it, add a note, or compare two states."""
 
     shown_panes = ("history", "compare")
     first_words = "Go to a state by a click, or with the arrow keys and Enter."
@@ -179,7 +179,7 @@ class HistoryTree(Workbench):
 
 
 class Advice(Workbench):
-    """What is said of a schedule in words: which loop costs something, why, and what to try."""
+    """Advice on a schedule: which loop is slow, why, and which step to try."""
 
     shown_panes = ("advice",)
     first_words = "Click on advice to choose its loop; a button applies the step."
@@ -204,7 +204,7 @@ class Advice(Workbench):
 
 
 def _key_of(schedule: Schedule, axis: Axis | str) -> str:
-    """Return the key of a loop in the tree."""
+    """Return the key that a loop has in the loop tree."""
     keys = {row["key"] for row in loop_tree(schedule)["rows"] if row["type"] == "loop"}
     if isinstance(axis, str):
         wanted = [axis]

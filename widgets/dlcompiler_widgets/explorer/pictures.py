@@ -1,4 +1,4 @@
-"""The pictures of the workbench, by the name of their tab, and the targets that each is for."""
+"""The picture tabs of the workbench, and the condition under which each one applies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Picture:
     text: str
     """Label of the tab."""
     draw: Callable[[Session], Mapping[str, Any]]
-    """What to show of a session; a `Scene`, or what the drawer named `kind` takes."""
+    """Return the view model for a session: a `Scene`, or the input of the drawer named `kind`."""
     kind: str = "scene"
     still: Callable[[Any], Scene] = lambda scene: scene
     """Make the static picture from what `draw` returned."""

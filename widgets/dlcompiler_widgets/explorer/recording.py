@@ -1,4 +1,4 @@
-"""A recording of the workbench: what each pane shows in each state, for pages without a kernel."""
+"""Record the contents of each pane in each state, for pages without a kernel."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _CODE_S = 10.0
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is recorded."""
+    """Limits of a recording."""
 
     max_bytes: int = 4_000_000
-    """Of JSON; the loops of all states are recorded in any case."""
+    """Bytes of JSON; the loops of all states are recorded even beyond this limit."""
     seconds: float = 30.0
 
 
 @dataclass
 class _Store:
-    """Values, each stored once, as long as there is room and time."""
+    """A list of distinct values, filled until the limits are reached."""
 
     limits: Limits
     values: list[Any] = field(default_factory=list)
@@ -65,13 +65,13 @@ class _Store:
         self._end = time.monotonic() + self.limits.seconds
 
     def must(self, value: Any) -> int:
-        """Return the place of a value that no page can do without."""
+        """Store a value that every page needs, even beyond the limits; return its index."""
         text = json.dumps(value)
         self.bytes += 0 if text in self._places else len(text)
         return self._place(text, value)
 
     def add(self, what: str, make: Callable[[], Any]) -> int | None:
-        """Return the place of a value; None, and a count of what it was, if it is left out."""
+        """Store a value and return its index; beyond the limits, count it as left out: None."""
         if time.monotonic() < self._end and self.bytes < self.limits.max_bytes:
             value = make()
             text = json.dumps(value)
@@ -92,7 +92,7 @@ class _Store:
 def record(
     session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits | None = None
 ) -> Json:
-    """Return what `panes` show in all states that were visited.
+    """Record the contents of `panes` in all states that were visited.
 
     The states on the way to the current one are recorded first; in each, the loop that is chosen
     by default with all tabs, then the other loops, the passes, exports, comparisons, and generated
@@ -167,7 +167,7 @@ class _Recorder:
         self.session.follow()
 
     def needed(self, node: Node) -> None:
-        """Record the loops of a state, and what stands above them."""
+        """Record the panes of a state that every page needs, such as its loops."""
         self.at(node)
         loops = [row["key"] for row in self.session.tree["rows"] if row["type"] not in LINES]
         self.states[node.id] |= {"chosen": self.session.chosen, "loops": loops}
@@ -176,7 +176,7 @@ class _Recorder:
                 self.keep(node, pane, "", "", self.store.must(self.shown(pane)))
 
     def default(self, node: Node) -> None:
-        """Record a state with the loop that is chosen when one comes to it, in all tabs."""
+        """Record all tabs of a state, with the loop that is chosen by default."""
         self.at(node)
         for pane in self.panes:
             if pane not in NEEDED:
@@ -209,7 +209,7 @@ class _Recorder:
         return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
 
     def passes(self, node: Node) -> None:
-        """Record the program behind each pass that changed it, as tabs ``passes NAME``."""
+        """Record the program after each pass that changed it, as tabs ``passes NAME``."""
         self.at(node)
         self.session.tabs["text"] = PASSES_TAB
         steps = (self.shown("text").get("passes") or {}).get("steps", [])
@@ -221,7 +221,7 @@ class _Recorder:
         self.session.pass_browser.chosen = ""
 
     def phases(self, node: Node) -> None:
-        """Record what the threads of a block do in each phase that is drawn, as ``block N``."""
+        """Record the picture of a block for each phase of the timeline, as tabs ``block N``."""
         if "picture" not in self.panes:
             return
         self.at(node)
@@ -243,7 +243,7 @@ class _Recorder:
             self.keep(node, "text", tab, "", self.store.add("listings of code", self.compiled))
 
     def compiled(self) -> Json:
-        """Return a text that is made beside the notebook, when it is there."""
+        """Wait for the generated code of the open tab, and return its view."""
         shown = self.shown("text")
         if shown["is_stale"]:
             self.session.code.compiling.wait(_CODE_S)
@@ -257,7 +257,7 @@ class _Recorder:
             self.keep(node, "export", kind, "", place)
 
     def exported(self, kind: str) -> Json | None:
-        """Return what is shown of an export; None if the schedule has no such text."""
+        """Return the view of an export; None if the schedule cannot be exported in this form."""
         done = self.session.handle("export", {"kind": kind})
         return self.session.exported if done else None
 
@@ -278,7 +278,7 @@ class _Recorder:
             shown.setdefault(tab, {})[chosen] = place
 
     def redo(self) -> dict[str, str]:
-        """Return where redo leads from the states on the way to the current one."""
+        """Return, for each state on the path to the current one, the state that redo leads to."""
         schedule = self.original.schedule
         ways = {node.parent.id: node.id for node in schedule.node.path() if node.parent}
         if schedule.next_node:
@@ -286,7 +286,7 @@ class _Recorder:
         return ways
 
     def history(self) -> Json:
-        """Return the rows of the history, seen from nowhere."""
+        """Return the rows of the history, without marking a current state."""
         history = self.original.schedule.history.history
         tree = history_tree(HistoryView(history, history.root.id))
         rows = [{**row, "label": row["label"].removesuffix(", current state")}

@@ -1,4 +1,4 @@
-"""What was computed last, by what it was computed from."""
+"""A cache of computed values, which drops the least recently used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[K, V]):
-    """Values by their keys; of more than `most`, those that were asked for least recently go.
+    """A cache of at most `most` values; the least recently used value is dropped first.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Remembered(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """Return the value of a key; `make` makes it where it is not remembered."""
+        """Return the cached value of a key; if there is none, compute it with `make`."""
         if key not in self._values:
             self._values[key] = make()
             if len(self._values) > self._most:

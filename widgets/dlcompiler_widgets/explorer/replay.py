@@ -26,7 +26,7 @@ body { margin: 12px auto; padding: 0 12px; max-width: 1600px; background: Canvas
 
 @dataclass(frozen=True)
 class ReplayPage:
-    """A page, and what is in it."""
+    """A replay page: its HTML, its number of states, and what was left out."""
 
     html: str
     states: int
@@ -35,7 +35,7 @@ class ReplayPage:
 
     @property
     def summary(self) -> str:
-        """What is in it, in a sentence."""
+        """A sentence that says what the page contains."""
         size = len(self.html.encode())
         text = f"{self.states} states, {size / 1000:,.0f} kB"
         return f"{text}; left out: {', '.join(self.left_out)}" if self.left_out else text
@@ -110,5 +110,5 @@ def _introduction(title: str, states: int, left_out: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> Markup:
-    """Return JSON in which nothing can be taken for markup."""
+    """Escape JSON so that no part of it can be read as HTML markup."""
     return Markup(text.replace("<", "\\u003c"))

@@ -35,9 +35,9 @@ _REMEMBERED_TEXTS = 64
 
 
 class Session:
-    """A schedule being explored: which loop is chosen, what is shown, what happened last.
+    """The state of a workbench: the schedule, the chosen loop, the open tabs and the status.
 
-    Not thread-safe by itself: its owner holds ``schedule.lock`` round each call.
+    It is not thread-safe: the caller must hold ``schedule.lock`` during each call.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Session:
         self.name = name
         self.tabs = {"picture": next(iter(PICTURES)), "text": FIRST}
         self.only_tabs: Mapping[str, Sequence[str]] = {}
-        """By pane, the tabs of a widget that shows some only; all for a pane that is not named."""
+        """For each pane, the only tabs that the widget shows; a pane that is absent shows all."""
         self.chosen: str | None = None
         self.layout = Layout()
         self.preview: dict[str, Any] = {}
@@ -76,7 +76,7 @@ class Session:
         self.refresh()
 
     def another(self, program: Program | None = None, target: Target | None = None) -> Session:
-        """Return a session on another program, or for another target, that looks like this one.
+        """Return a session for another program or target, with the tabs and layout of this one.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class Session:
     # -- intents ---------------------------------------------------------------------------------
 
     def handle(self, op: str, args: Mapping[str, Any]) -> bool:
-        """Do what the user asked for.
+        """Serve a request of the user.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class Session:
         self.follow(f"Now at: {self.schedule.node.title()}.")
 
     def open_picture(self, args: Mapping[str, Any]) -> None:
-        """Open a ``tab`` of those that the pane of pictures has."""
+        """Open a ``tab`` of the pane with pictures."""
         names = self.tabs_shown("picture", pictures_of(self))
         self._open("picture", {name: PICTURES[name] for name in names}, args)
 
@@ -190,10 +190,10 @@ class Session:
         self.status = Status(f"Shown: {tabs[tab].text}.")
 
     def tabs_shown(self, pane: str, offered: Iterable[str]) -> list[str]:
-        """Return the tabs of a pane: those of `offered` that the widget is for, if there are any.
+        """Return the tabs of `offered` that the widget shows; if there are none, all its own tabs.
 
-        A widget of one tab that is not offered, such as `ThreadBlock` for a CPU, shows it all the
-        same: the tab says why it is empty.
+        For example, `ThreadBlock` shows its only tab even for a CPU; the tab then says why it is
+        empty.
         """
         only = self.only_tabs.get(pane)
         if only is None:
@@ -201,7 +201,7 @@ class Session:
         return [name for name in offered if name in only] or list(only)
 
     def follow(self, text: str = "") -> None:
-        """Show the current state of the schedule, and say what happened."""
+        """Show the current state of the schedule, and set the status to `text`."""
         if not text:
             text = f"Elsewhere: {self.schedule.node.title()}."
         details = tuple(("pending", str(item)) for item in self.schedule.obligations)
@@ -221,7 +221,7 @@ class Session:
         self._chosen_in[self.schedule.node.id] = self.chosen
 
     def lowered(self, node: Node, mode: Mode) -> PrimFunc | DLCompilerError:
-        """Return the program of a state, or why it has none."""
+        """Return the lowered program of a state, or the error of lowering."""
         key = (node.id, mode)
         if key in self._programs:
             self._programs.move_to_end(key)
@@ -245,7 +245,7 @@ class Session:
 
 
 def _step(data: Any) -> Step:
-    """Return a step that came from a browser; what it says is checked by `decode`."""
+    """Read a step that a browser sent; `decode` checks its contents later."""
     match data:
         case {"primitive": str(name), "stage": str(stage), "args": dict(args)}:
             return Step(name, stage, args)
@@ -253,7 +253,7 @@ def _step(data: Any) -> Step:
 
 
 def _next_choice(before: str | None, old: set[str], keys: Sequence[str]) -> str | None:
-    """Return the loop to choose in a new tree: the same, or what became of it, or a new one."""
+    """Return the loop to choose after a step: the same loop, its child or parent, or a new one."""
     new = [key for key in keys if key not in old]
     candidates = [*(new if old else ()), *keys]
     if before is not None:

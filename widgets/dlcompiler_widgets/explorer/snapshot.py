@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def bar(session: Session) -> Json:
-    """Return the contents of the bar: what concerns the whole schedule."""
+    """Return the contents of the bar: name, target, undo and redo of the whole schedule."""
     node, following = session.schedule.node, session.schedule.next_node
     return {
         "name": session.name,
@@ -104,17 +104,17 @@ def advice(session: Session) -> Json:
 
 
 def compare(session: Session) -> Json:
-    """Return the two states that are compared; nothing while there are not two."""
+    """Return the comparison of two states; empty unless two states are chosen."""
     return dict(comparison(session) or {})
 
 
 def export(session: Session) -> Json:
-    """Return the export that is shown, or nothing."""
+    """Return the open export; empty if none is open."""
     return session.exported
 
 
 def editor(session: Session) -> Json:
-    """Return what the editor of the expression shows, or nothing while it is closed."""
+    """Return the contents of the expression editor; empty while it is closed."""
     return session.writing
 
 
@@ -140,16 +140,16 @@ APPLIES: dict[str, Callable[[Target], bool]] = {
 
 
 def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
-    """Return those of `panes` that apply to a target.
+    """Return those of `panes` that apply to a target; if none does, return all.
 
-    A pane that is shown alone stays: it says why it is empty.
+    So a widget with one pane keeps it; the pane says why it is empty.
     """
     names = list(panes)
     return [name for name in names if name not in APPLIES or APPLIES[name](target)] or names
 
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
-    """Return what `panes` show, by name, with the chosen loop, the preview and the status."""
+    """Return the contents of `panes` by name, with the chosen loop, the preview and the status."""
     shown: dict[str, Any] = {}
     for name in panes:
         try:

@@ -1,4 +1,4 @@
-"""What came of an action, in words."""
+"""The text of the status line: the result of the last action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dlcompiler.errors import DLCompilerError
 
 @dataclass(frozen=True)
 class Status:
-    """What came of the last action, in words."""
+    """The text of the status line, with its tone and details."""
 
     text: str
     tone: Literal["info", "error"] = "info"
@@ -20,12 +20,12 @@ class Status:
     """Further lines, each with its label: got, because, hint."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for the front end."""
+        """Return the status as JSON for the front end."""
         return {"text": self.text, "tone": self.tone, "details": [list(d) for d in self.details]}
 
 
 def status_of_bug(operation: str, error: Exception) -> Status:
-    """Return what an unexpected error says, and where it was raised."""
+    """Return the status for an unexpected error: its message, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}" for frame in frames]
     text = f"{operation}: {type(error).__name__}: {error}"
@@ -33,6 +33,6 @@ def status_of_bug(operation: str, error: Exception) -> Status:
 
 
 def status_of(error: DLCompilerError) -> Status:
-    """Return what an error says, in its parts."""
+    """Return the status for an error, with its parts as details."""
     details = tuple((label, str(value)) for label, value in error.parts() if value is not None)
     return Status(f"{error.operation}: {error.problem}", "error", details)

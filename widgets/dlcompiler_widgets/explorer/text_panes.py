@@ -1,4 +1,4 @@
-"""The texts of the workbench as widgets of their own: the passes, and a schedule's code."""
+"""Widgets for single texts of the workbench: the passes, and a schedule's code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dlcompiler_widgets.explorer.widget import Workbench
 
 
 class PassDiff(Workbench):
-    """The program behind each pass of the pipeline, and what the pass changed: a walk in time.
+    """The program after each pass of the pipeline, and the lines that the pass changed.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class PassDiff(Workbench):
         return f"{self!r}\n{passes_table(run, passes_of(self._session.target))}"
 
     def static_parts(self) -> list[Markup]:
-        """Return the passes as a table, and what each changed; without times, which vary."""
+        """Return a table of the passes and their changes, without times, which vary."""
         run = self._session.pass_browser.run(self._session)
         if isinstance(run, DLCompilerError):
             return [tag("p", None, str(run))]
@@ -51,7 +51,7 @@ class PassDiff(Workbench):
 
 
 class CodePanes(Workbench):
-    """A schedule as text, from the notation to the assembly; a chosen loop is marked in each."""
+    """A schedule as text, from notation to assembly; each text marks the chosen loop."""
 
     shown_panes = ("text",)
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -69,7 +69,7 @@ class CodePanes(Workbench):
     def static_parts(self) -> list[Markup]:
         """Return the loops as scheduled, then the notation, the steps and the final program.
 
-        What LLVM makes of it is not among them: that is made when its tab is opened.
+        LLVM IR and assembly are not included: they are compiled only when their tabs are opened.
         """
         loops = self._session.lowered(self.schedule.node, "loops")
         final = self._session.lowered(self.schedule.node, "final")

@@ -1,4 +1,4 @@
-"""The texts of the workbench, by the name of their tab."""
+"""The text tabs of the workbench, by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Text:
-    """One tab."""
+    """One tab of the pane with texts."""
 
     text: str
     lines: Callable[[Session], Json]
@@ -36,7 +36,7 @@ class Text:
 
 
 def _program(session: Session, mode: Mode) -> Json:
-    """Return a lowered program, compared with the one before the last step."""
+    """Return the lowered program, compared with the program before the last step."""
     node = session.schedule.node
     shown = session.lowered(node, mode)
     if isinstance(shown, DLCompilerError):
@@ -71,7 +71,7 @@ def _python(session: Session) -> Json:
 
 
 def _of_state(name: str, make: Callable[[Session], Json]) -> Callable[[Session], Json]:
-    """Return `make`, whose result follows from the state alone, done once for each state."""
+    """Return `make` with a cache by state; its result must depend on the state alone."""
     return lambda session: session.texts.get(
         (name, session.schedule.node.id), lambda: make(session)
     )
@@ -96,5 +96,5 @@ FIRST = "loops"
 
 
 def tabs_of(target: Target) -> dict[str, Text]:
-    """Return the tabs that make sense for a target."""
+    """Return the tabs that apply to a target."""
     return {name: text for name, text in TEXTS.items() if text.language in ("", target.language)}

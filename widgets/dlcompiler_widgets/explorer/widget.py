@@ -36,12 +36,12 @@ SMALL_REQUESTS = ("preview",)
 
 
 class Workbench(anywidget.AnyWidget):
-    """Panes on a schedule: what they show, and what is done when they are clicked.
+    """Base of the Explorer and its panes: shows a schedule, and serves the user's requests.
 
     Parameters
     ----------
     schedule : Schedule or Tensor
-        The schedule; of a tensor, or several, one without any step is made.
+        The schedule; for one or more tensors, a new schedule without steps.
     args : sequence of Tensor, optional
         Parameters of the function to show: inputs first, outputs last. By default, all inputs and
         outputs of the schedule.
@@ -135,10 +135,10 @@ class Workbench(anywidget.AnyWidget):
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of the schedule that is shown.
+        """Hold the lock of the shown schedule.
 
-        It is the history's own: a step of another cell holds it when it calls the listener. While
-        one waits for it, the widget may have turned to another schedule.
+        The lock belongs to the history. A cell that applies a step holds it while it calls the
+        listener. While this thread waits, the widget may switch to another schedule.
         """
         while True:
             lock = self.schedule.lock
@@ -148,7 +148,7 @@ class Workbench(anywidget.AnyWidget):
                     return
 
     def _turn_to(self, session: Session) -> None:
-        """Show another session: another schedule, or the same for another target."""
+        """Switch to another session: another schedule, or the same schedule for another target."""
         before, self._session = self._session, session
         if self._on_step in before.schedule.listeners:
             before.schedule.listeners.remove(self._on_step)
@@ -158,7 +158,7 @@ class Workbench(anywidget.AnyWidget):
         self._listen(session)
 
     def _listen(self, session: Session) -> None:
-        """Show what a session makes beside the notebook when it is ready."""
+        """Register callbacks that show background results of a session when they are ready."""
         session.code.compiling.on_ready = partial(self._on_ready, "text")
         session.blocks.on_ready = partial(self._on_ready, "picture")
 
@@ -219,20 +219,20 @@ class Workbench(anywidget.AnyWidget):
             self._turn_to(session)
 
     def _on_measured(self, node: Node, result: Result) -> None:
-        """Note what came of a run; called from its thread."""
+        """Store and show a result of a run; called from the thread of the run."""
         with self._locked():
             self._session.exported = {}
             self._session.status = noted(node, result)
             self._push(None)
 
     def _on_ready(self, pane: str) -> None:
-        """Show what is ready; called from the thread that made it."""
+        """Update a pane whose background result is ready; called from the background thread."""
         with self._locked():
             if pane in self.shown_panes:
                 self._push(None, (pane,))
 
     def _on_step(self, schedule: Schedule) -> None:
-        """Follow a step that was made elsewhere."""
+        """Show a step that was applied elsewhere, such as in another cell."""
         with self._locked():
             if not self._is_handling and schedule is self.schedule:
                 self._session.follow()
@@ -247,7 +247,7 @@ class Workbench(anywidget.AnyWidget):
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
 
     def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the values of the traits that the page draws: all, or those of some panes."""
+        """Return the values of the traits that the page draws, for all panes or the given ones."""
         there = panes_of(self._session.target, self.shown_panes)
         visible = self._session.layout.visible(there)
         shown = snapshot(self._session, visible if panes is None else panes)
@@ -261,7 +261,7 @@ class Workbench(anywidget.AnyWidget):
 
     @property
     def view(self) -> dict[str, Any]:
-        """All that is shown, by pane, with ``chosen``, ``status`` and ``reply``; JSON-able."""
+        """The contents of all panes, with ``chosen``, ``status`` and ``reply``; JSON-able."""
         names = (*self.shown_panes, "chosen", "status", "reply")
         return {name: getattr(self, name) for name in names}
 
@@ -282,11 +282,11 @@ class Workbench(anywidget.AnyWidget):
         return {**data, "text/plain": self.static_text(), "text/html": self.static_html()}, metadata
 
     def static_text(self) -> str:
-        """Return what shows in a terminal."""
+        """Return the text that a terminal shows."""
         return f"{self!r}\n{loop_table(self.schedule)}"
 
     def static_html(self) -> str:
-        """Return what shows where no front end runs the widget; without script."""
+        """Return the HTML that is shown where no front end runs the widget; it has no script."""
         with self._locked():
             parts = self.static_parts()
         note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to use the widget.")

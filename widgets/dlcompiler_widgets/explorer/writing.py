@@ -1,4 +1,4 @@
-"""What the workbench is about: another expression, another target."""
+"""Requests that change the expression or the target of the workbench."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOW_TO_WRITE = (
 
 
 def opened(session: Session, text: str, error: DLCompilerError | None = None) -> Json:
-    """Return what the editor shows: a text, and what is wrong in it."""
+    """Return the contents of the editor: the text, and its error if there is one."""
     shown: Json = {"text": text, "how_to_write": HOW_TO_WRITE, "name": session.name, "error": None}
     if error is not None:
         place = getattr(error, "place", None)
@@ -48,7 +48,7 @@ def write(session: Session, args: Mapping[str, Any]) -> Session | None:
     Returns
     -------
     Session or None
-        A session on the schedule of the text, or None if that stays as it is.
+        A new session for the text's expression; None if the session stays the same.
     """
     text = args.get("text")
     if args.get("close") or not isinstance(text, str):
@@ -67,7 +67,7 @@ def write(session: Session, args: Mapping[str, Any]) -> Session | None:
 
 
 def text_of(session: Session) -> str:
-    """Return the program of a session's expression; an example where that has no text."""
+    """Return a session's expression as text; if it cannot be written as text, an example."""
     root = session.schedule.history.history.root.state
     outputs = [tensor for stage in root.stages if stage.is_output for tensor in stage.tensors]
     try:
@@ -87,7 +87,7 @@ def retarget(session: Session, args: Mapping[str, Any]) -> Session:
 
 
 def targets_of(session: Session) -> list[str]:
-    """Return the names of the targets to choose from: those that LLVM compiles for."""
+    """Return the names of the targets to choose from: the current one, and those of LLVM."""
     shown = [name for name in target_names() if resolve(name).language == "llvm"]
     return list(dict.fromkeys([session.target.name, *shown]))
 

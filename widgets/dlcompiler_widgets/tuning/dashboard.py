@@ -168,7 +168,7 @@ class TuningDashboard(OpenWidget):
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
 
     def _lists(self) -> dict[str, tuple[dict[str, Any], list[Any]]]:
-        """Return the parts with a long list, each as its other data and the list."""
+        """Return the parts that contain a long list, each as its other data and the list."""
         curve, scene = snapshot.progress(self._session)
         found = {"progress": _framed(curve, scene)}
         found["picture"] = _framed(*snapshot.picture(self._session, self._knowledge))
@@ -196,7 +196,7 @@ class TuningDashboard(OpenWidget):
 
 
 def _framed(frame: dict[str, Any], scene: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return a part without the marks of its scene, and the marks."""
+    """Split a part into its data without the scene's marks, and the list of marks."""
     if scene is None:
         return {**frame, "scene": None}, []
     rest = {name: value for name, value in scene.items() if name != "marks"}

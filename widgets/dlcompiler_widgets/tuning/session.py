@@ -89,7 +89,7 @@ def _choose(session: Session, args: Args) -> None:
 
 
 def _compare(session: Session, args: Args) -> None:
-    """Take the chosen trial as A or as B; without a side, compare nothing."""
+    """Set the chosen trial as A or B of a comparison; without a side, stop comparing."""
     side = args.get("side")
     if side not in ("a", "b"):
         session.a = session.b = None

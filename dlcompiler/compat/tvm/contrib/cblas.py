@@ -14,7 +14,7 @@ NAMES = {2: "tvm.contrib.cblas.matmul", 3: "tvm.contrib.cblas.batch_matmul"}
 
 
 def _matmul(lhs: Any, rhs: Any, out: Any, transa: bool, transb: bool) -> None:
-    """Write the product of the last two dimensions of `lhs` and `rhs`, each as it is or turned."""
+    """Write the matrix product over the last two dimensions to `out`, with optional transposes."""
     a = np.swapaxes(lhs, -1, -2) if transa else lhs
     b = np.swapaxes(rhs, -1, -2) if transb else rhs
     np.matmul(a, b, out=out)
@@ -51,7 +51,7 @@ def matmul(
 def batch_matmul(
     lhs: te.Tensor, rhs: te.Tensor, transa: bool = False, transb: bool = False, **options: Any
 ) -> te.Tensor:
-    """Return the tensor of products of matrices, side by side along the first dimension."""
+    """Return the tensor of matrix products, one for each index of the first dimension."""
     return _product(lhs, rhs, transa, transb, 3, **options)
 
 

@@ -1,4 +1,4 @@
-"""Classic TVM's ``tvm.contrib.utils``: folders for a while."""
+"""Classic TVM's ``tvm.contrib.utils``: temporary folders."""
 
 import shutil
 import tempfile
@@ -9,33 +9,33 @@ from dlcompiler.compat.missing import Named, reporter
 
 
 class TempDirectory(Named):
-    """A folder that only this user may enter, removed with this object."""
+    """A folder that only this user may enter; it is removed together with this object."""
 
     classic = "tvm.contrib.utils.TempDirectory"
 
     def __init__(self) -> None:
         self.temp_dir = tempfile.mkdtemp(prefix="dlcompiler-")
-        """Its path."""
+        """The path of the folder."""
         self._remove = weakref.finalize(self, shutil.rmtree, self.temp_dir, ignore_errors=True)
 
     @property
     def path(self) -> Path:
-        """Its path."""
+        """The path of the folder."""
         return Path(self.temp_dir)
 
     def relpath(self, name: str) -> str:
-        """Return the path of a file in it."""
+        """Return the path of a file in the folder."""
         return str(self.path / name)
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
 
     def listdir(self) -> list[str]:
-        """Return the names of its files."""
+        """Return the names of the files in the folder."""
         return sorted(item.name for item in self.path.iterdir())
 
     def remove(self) -> None:
-        """Remove it now."""
+        """Remove the folder now."""
         self._remove()
 
     def __enter__(self) -> "TempDirectory":
@@ -46,7 +46,7 @@ class TempDirectory(Named):
 
 
 def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
-    """Return a new folder; the arguments are accepted, and not used."""
+    """Return a new temporary folder; the arguments are ignored."""
     del custom_path, keep_for_debug
     return TempDirectory()
 

@@ -28,9 +28,9 @@ _tag: ContextVar[str] = ContextVar("classic_tag", default="")
 
 @contextmanager
 def tag_scope(tag: str) -> Iterator[None]:
-    """Give a tag to what is computed inside a ``with``, or by a function that this decorates.
+    """Tag the operations that are defined inside a ``with`` or in a decorated function.
 
-    Of nested scopes, which classic TVM refuses, the innermost counts.
+    In nested scopes, which classic TVM refuses, the innermost tag applies.
     """
     token = _tag.set(checked_label(tag, "te.tag_scope", "tag"))
     try:
@@ -95,7 +95,7 @@ def decl_tensor_intrin(
 def _reducer(
     over_axes: Callable[..., Any], of_two: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """Return a reduction that, given no axis, combines its operands, as classic reducers do."""
+    """Return a reduction that combines its operands if no axis is given, as in classic TVM."""
 
     def reduce(expr: Any, axis: Any, where: Any = None, init: Any = None, *more: Any) -> Any:
         if isinstance(axis, Axis | list | tuple):
@@ -115,7 +115,7 @@ def comm_reducer(
 ) -> Callable[..., Any]:
     """Make a reducer; see `dlcompiler.te.comm_reducer`.
 
-    Without an axis, it combines its operands.
+    Without an axis, the reducer combines its operands.
     """
 
     def combine(a: Any, b: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Classic TVM's ``tvm.te.hybrid``: scripts that are stages."""
+"""Classic TVM's ``tvm.te.hybrid``: Python functions that define stages."""
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.te.hybrid import script

@@ -23,7 +23,7 @@ def device_enabled(target: Any) -> bool:
 
 
 def enabled_targets() -> list[tuple[str, Device]]:
-    """Return what code can be built for here, with a device of each."""
+    """Return the kinds of targets that code can be built for here, each with a device."""
     return [("llvm", cpu(0))]
 
 

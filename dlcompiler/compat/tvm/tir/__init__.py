@@ -32,7 +32,7 @@ PrimExpr = Expr
 
 
 class _Form(type):
-    """Metaclass of TVM's expression classes: calls make ours, ``isinstance`` checks them."""
+    """Metaclass of TVM's expression classes: a call makes our class; ``isinstance`` checks it."""
 
     make: Callable[..., Anything]
     recognise: Callable[[Anything], bool]
@@ -59,7 +59,7 @@ class FloatImm(metaclass=_Form):
 
 
 class Call(metaclass=_Form):
-    """A call of a function by name: recognised, and made by ``call_intrin``."""
+    """A call of a function by name, as ``call_intrin`` makes it: ``Call(dtype, op, args)``."""
 
     make = staticmethod(lambda dtype, op, args: call_intrin(dtype, op, *args))
     recognise = staticmethod(lambda x: isinstance(x, ir.Call | IntrinsicCall))
@@ -80,7 +80,7 @@ class Cast(metaclass=_Form):
 
 
 class Select(metaclass=_Form):
-    """A choice; both sides are evaluated: ``Select(condition, true_value, false_value)``."""
+    """``Select(condition, true_value, false_value)``; both values are evaluated."""
 
     make = staticmethod(
         lambda condition, true_value, false_value: te.select(condition, true_value, false_value)
@@ -95,7 +95,7 @@ def _no_extent(*_arguments: Anything) -> Anything:
 
 
 class Any(metaclass=_Form):
-    """An extent of which nothing is known: there is none, an extent is a number or has a name."""
+    """TVM's unknown extent, which is refused: here an extent is a number or a named symbol."""
 
     make = staticmethod(_no_extent)
     recognise = staticmethod(lambda x: False)

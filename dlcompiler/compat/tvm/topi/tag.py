@@ -11,12 +11,12 @@ from dlcompiler.ops.helpers import (
 
 
 def is_broadcast(tag: str) -> bool:
-    """Tell whether a tag means a broadcast, or simpler."""
+    """Tell whether a tag means a broadcast or an elementwise operator."""
     return tag.startswith((ELEMWISE, BROADCAST))
 
 
 def is_injective(tag: str) -> bool:
-    """Tell whether a tag means an injective operator, or simpler."""
+    """Tell whether a tag means an injective, a broadcast or an elementwise operator."""
     return is_broadcast(tag) or tag.startswith(INJECTIVE)
 
 

@@ -1,4 +1,4 @@
-"""Operators that move elements, and the matrix product."""
+"""Operators that rearrange elements, and the matrix product."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def get_const_int(expr: Any) -> int:
     Raises
     ------
     ExpressionError
-        If it is not known before the program runs.
+        If the extent is not known before the program runs.
     """
     value = simplify(expr)
     if isinstance(value, int):

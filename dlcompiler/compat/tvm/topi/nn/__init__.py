@@ -57,7 +57,7 @@ def relu(x: te.Tensor) -> Any:
 
 
 def leaky_relu(x: te.Tensor, alpha: float) -> Any:
-    """Return each element, times `alpha` where it is negative."""
+    """Return each element; negative elements are multiplied by `alpha`."""
     return elementwise(
         "leaky_relu",
         lambda value: te.select(

@@ -47,7 +47,7 @@ depthwise_conv2d_nchw = _classic(plain.depthwise_conv2d_nchw)
 def dense(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:
-    """Multiply rows (m, k) by weights (n, k), transposed, and add a bias (n,)."""
+    """Multiply rows (m, k) by transposed weights (n, k), and add a bias (n,)."""
     return gemm.dense(data, weight, bias, out_dtype or data.dtype)
 
 
@@ -59,7 +59,7 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> te.Tensor:
-    """Multiply stacked matrices (b, m, k) and, transposed, (b, n, k); one b may be 1.
+    """Multiply batches of matrices (b, m, k) by transposed (b, n, k); one b may be 1.
 
     Parameters
     ----------
@@ -98,5 +98,5 @@ def _is_one(extent: Any) -> bool:
 
 
 def _fits(one: Any, other: Any) -> bool:
-    """Return whether two extents may be equal; symbols are assumed to be."""
+    """Return whether two extents may be equal; a symbol is assumed to equal any extent."""
     return not (isinstance(one, int) and isinstance(other, int)) or one == other
