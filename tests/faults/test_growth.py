@@ -1,6 +1,7 @@
 """A thousand rounds, and hundreds of runs, without growth of memory, threads or open files."""
 
 import gc
+import itertools
 import os
 import threading
 
@@ -89,12 +90,17 @@ def test_many_runs_leave_nothing_behind(folder):
         gc.collect()
         return threading.active_count(), open_files(), memory_mb()
 
-    for number in range(20):
-        life(number)
-    threads, files, memory = state()
-    for number in range(20, 20 + RUNS):
-        life(number)
-    after = state()
+    numbers = itertools.count()
+    grown = []
+    for runs in (20, RUNS, RUNS, RUNS):
+        threads, files, memory = state()
+        for _ in range(runs):
+            life(next(numbers))
+        after = state()
+        grown.append(after[2] - memory)
+        if len(grown) > 1 and grown[-1] < LEAST_LEAK_MB * RUNS:
+            break
     assert after[0] <= threads + 1  # one that interrupted may not have ended yet
     assert after[1] <= files
-    assert after[2] - memory < LEAST_LEAK_MB * RUNS
+    # The allocator grows in steps, a leak in each batch; the first one fills caches.
+    assert min(grown[1:]) < LEAST_LEAK_MB * RUNS, grown
