@@ -22,9 +22,8 @@ from dlcompiler.ir import (
 from tests.analysis.exact import points, unwritten_elements, unwritten_reads
 from tests.analysis.mutants import lowered, mutant
 from tests.analysis.programs import Programs
-from tests.share import cases_of
 
-CASES = cases_of(range(100))
+CASES = range(100)  # all of them at any share: the rates of answers are over all
 
 ZERO = index_const(0)
 i, j, o = Var("i"), Var("j"), Var("o")

@@ -1,5 +1,7 @@
 """`moves`: finite, each illegal one with its reason, each legal one applicable."""
 
+import dataclasses
+
 import pytest
 
 from dlcompiler import te
@@ -7,7 +9,7 @@ from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.ir import THREADS
 from dlcompiler.schedule import LEGAL, Illegal, create_schedule
 from dlcompiler.schedule.moves.enumeration import divisors, moves_of
-from dlcompiler.target import resolve
+from dlcompiler.target import REGISTRY, resolve
 
 
 def apply(schedule, move):
@@ -219,3 +221,15 @@ def test_a_loop_of_unknown_extent_has_no_limit():
 def test_an_unknown_target_is_refused(matmul):
     with pytest.raises(TargetError, match="no target has this name"):
         matmul.s.moves(matmul.C, "v10")
+
+
+@pytest.mark.parametrize("target", [None, "cpu", "c", "gpu", "bare"])
+def test_intrinsics_are_offered_where_the_target_emits_them(target, monkeypatch):
+    bare = dataclasses.replace(resolve("x86-64-avx2"), name="bare", emits=frozenset({"dot4"}))
+    monkeypatch.setitem(REGISTRY, "bare", bare)
+    A, B = te.placeholder((6, 8), name="A"), te.placeholder((8, 16), name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    C = te.compute((6, 16), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    found = moves_of(create_schedule(C.op), "C", target=target and resolve(target))
+    names = [move.args["intrin"] for move in found if move.primitive == "tensorize"]
+    assert ("gemm_f32_6x16x8" in names) is (target in (None, "cpu"))

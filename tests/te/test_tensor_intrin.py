@@ -5,9 +5,11 @@ import gc
 import pytest
 
 from dlcompiler import te
+from dlcompiler.codegen.llvm import intrinsics
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Buffer, For, Load, Store, Var, index_const
 from dlcompiler.target import resolve
+from dlcompiler.target.presets import LLVM_EMITS
 from dlcompiler.te.intrinsics.library import FAMILIES, families_for
 from tests.intrinsics import product, row_sums
 
@@ -253,6 +255,12 @@ def test_what_fits_what_loops_run_through():
     assert named(("int32", "int8", "int8"), [16], [3]) == []
     for family in FAMILIES.values():
         assert family.name in FAMILIES
+
+
+def test_each_emitter_is_declared_by_the_targets_of_its_language():
+    emitters = set(intrinsics.REGISTRY)
+    assert {family.emitter for family in FAMILIES.values()} == emitters
+    assert {"vectors", "prefetch"} | emitters == LLVM_EMITS
 
 
 @pytest.mark.parametrize(

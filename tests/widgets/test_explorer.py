@@ -12,7 +12,7 @@ from dlcompiler.schedule import create_schedule
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
-from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.snapshot import PANES, Pane
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -326,7 +326,7 @@ def test_a_bug_in_one_pane_is_said_and_the_others_are_drawn(program, monkeypatch
         raise KeyError("lost")
 
     before = program.e.view["history"]
-    monkeypatch.setitem(PANES, "history", broken)
+    monkeypatch.setitem(PANES, "history", Pane(broken))
     view = program.apply("parallel", axis="i")
     assert view["status"]["text"] == "draw history: KeyError: 'lost'"
     assert view["status"]["details"][0][1].endswith("in broken")

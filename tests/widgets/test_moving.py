@@ -13,7 +13,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
-from dlcompiler_widgets.explorer.levels import ALWAYS, FIRST, LEVELS, PRESETS, RARE
+from dlcompiler_widgets.explorer.levels import FIRST, LEVELS, RARE
 from dlcompiler_widgets.explorer.pictures import PICTURES
 
 SPLIT = {"primitive": "split", "stage": "C", "args": {"axis": "j", "factor": 48}}
@@ -164,7 +164,13 @@ def test_the_first_level():
     schedule, args = matmul()
     explorer = Explorer(schedule, args, level="learn")
     assert explorer.layout_of_panes["visible"] == [
-        name for name in Explorer.shown_panes if name in {"tree", "picture", "moves", *ALWAYS}
+        "bar",
+        "tree",
+        "picture",
+        "moves",
+        "compare",
+        "editor",
+        "export",
     ]
     assert [tab["name"] for tab in explorer.picture["tabs"]] == ["space", "off"]
     assert primitives_of(explorer) <= FIRST
@@ -207,15 +213,10 @@ def test_switching_loses_nothing(explorer):
         assert after[name] == before[name], name
 
 
-def test_every_pane_tab_and_primitive_of_a_level_exists():
-    panes = {*Explorer.shown_panes}
+def test_every_tab_and_primitive_of_a_level_exists():
     for level in LEVELS.values():
         assert level.primitives <= set(REGISTRY)
-        assert (level.only or set()) <= panes
         assert (level.pictures or set()) <= set(PICTURES)
-    for preset in PRESETS.values():
-        assert (preset.only or set()) <= panes
-    assert panes >= ALWAYS
 
 
 @pytest.mark.parametrize(("op", "value"), [("level", "none"), ("level", None), ("preset", ["x"])])

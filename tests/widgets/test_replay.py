@@ -240,6 +240,25 @@ class TestInBrowser:
         link = replay.page.locator(".dlc-export textarea").input_value()
         assert from_link(link).schedule.node.title() == "vectorize C j"
 
+    def test_panes_beyond_the_limit_say_so(self, browser, tmp_path):
+        explorer = explored()
+        explorer.save_html(tmp_path / "small.html", max_bytes=1)
+        explorer.close()
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        tab, errors = context.new_page(), []
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto((tmp_path / "small.html").as_uri())
+        page = Replay(tab)
+        page.settle()
+        for name in ("picture", "program", "palette", "advice"):
+            shown = page.page.locator(f".dlc-pane.dlc-{name}").inner_text()
+            assert "this was not recorded: needs a kernel" in shown, name
+        assert page.page.locator(".dlc-advice h3").is_hidden()
+        page.click("undo")
+        assert page.here() == "parallel C i"
+        assert errors == []
+        context.close()
+
     def test_a_hostile_name_is_text(self, browser, tmp_path):
         explorer = explored(HOSTILE)
         explorer.save_html(tmp_path / "hostile.html")

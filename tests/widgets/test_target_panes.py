@@ -156,4 +156,4 @@ def test_a_recording_has_the_same_tabs(make, name):
     shown = data["values"][data["states"][data["here"]]["shown"]["picture"]["nest"]["B/i"]]
     assert [tab["name"] for tab in shown["tabs"]] == tabs(explorer)
     page = replay_of(explorer._session, Limits()).html
-    assert ('"advice"' in page.partition('"panes":[')[2].partition("]")[0]) == (name != "gpu")
+    assert ('"advice"' in page.partition('"panes":{')[2].partition("}")[0]) == (name != "gpu")

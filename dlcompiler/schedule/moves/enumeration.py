@@ -112,7 +112,7 @@ def _candidates(state: State, stage: StageState, target: Target | None) -> Itera
         yield from _loop_candidates(stage, extents_of(state, stage), threads_of(target))
         yield from _launch_candidates(stage, threads_of(target))
         yield from _prefetch_candidates(state, stage)
-        yield from _intrinsic_candidates(state, stage)
+        yield from _intrinsic_candidates(state, stage, target)
     readers = consumers(state, stage)
     scans = [hosts(state)[reader.name] for reader in readers if reader.name in hosts(state)]
     for host in dict.fromkeys((*readers, *scans)):
@@ -176,17 +176,29 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
             yield "prefetch", args, (stage.label(leaf), tensor.name), (ahead,)
 
 
-def _intrinsic_candidates(state: State, stage: StageState) -> Iterator[_Candidate]:
-    for leaf, name in intrinsics_of(state, stage):
+def _intrinsic_candidates(
+    state: State, stage: StageState, target: Target | None
+) -> Iterator[_Candidate]:
+    for leaf, name in intrinsics_of(state, stage, target):
         yield "tensorize", {"axis": leaf, "intrin": name}, (stage.label(leaf), name), ()
 
 
-def intrinsics_of(state: State, stage: StageState) -> Iterator[tuple[Axis, str]]:
-    """Yield (loop, intrinsic) if the sizes of a loop, with the loops inside, fit the intrinsic."""
+def intrinsics_of(
+    state: State, stage: StageState, target: Target | None = None
+) -> Iterator[tuple[Axis, str]]:
+    """Yield (loop, intrinsic) if the sizes of a loop, with the loops inside, fit the intrinsic.
+
+    For a target without the instructions, the loops of the declaration would take the place of the
+    intrinsic: such a step gains nothing, and is left out.
+    """
     if stage.tensorized is not None or len(stage.tensors) > 1 or not has_bounds(state):
         return
     read = dict.fromkeys(load.tensor for load in loads_of(bodies(state)[stage.name]))
-    families = families_for(stage.tensor.dtype, [tensor.dtype for tensor in read])
+    families = [
+        family
+        for family in families_for(stage.tensor.dtype, [tensor.dtype for tensor in read])
+        if target is None or family.emitter in target.emits
+    ]
     for leaf in stage.leaves if families else ():
         extents = box_extents(state, stage, leaf)
         names = () if extents is None else (family.fitting(*extents) for family in families)

@@ -38,8 +38,8 @@ NAME = re.compile(r"(\w+)_(\d+(?:x\d+)*)")
 MAX_RESULTS = 512
 """Most elements of one intrinsic's result: more than the registers of any machine hold; [1]."""
 
-Declared = tuple[Tensor, str, Mapping[Tensor, Strides]]
-"""The output of the computation, the name of its emitter, and the required strides."""
+Declared = tuple[Tensor, Mapping[Tensor, Strides]]
+"""The output of the computation, and the required strides."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,16 @@ class Family:
     """Dtypes of the result and of the operands."""
     data: int
     """Number of sizes that are dimensions of the result; the others are reduced; [1]."""
+    emitter: str
+    """Name of the emitter: targets that have it in `Target.emits` are offered the family."""
+    group: int = 1
+    """Extent of an innermost reduced dimension that is not among the sizes; 1 if there is none."""
 
     def fitting(self, data: Sequence[int], reduced: Sequence[int]) -> str | None:
         """Return the intrinsic whose axes have these extents, if there is one."""
         own = list(reduced)
-        if self.name.startswith("dot4"):  # the reduction over 4 products is not in the name
-            if not own or own.pop() != 4:
+        if self.group > 1:
+            if not own or own.pop() != self.group:
                 return None
             own = own or [1]
         sizes = (*data, *own)
@@ -118,7 +122,8 @@ def _shipped(name: str) -> TensorIntrin | None:
         return None
     if name != f"{family.name}_{'x'.join(map(str, sizes))}":
         return None
-    output, emitter, strides = family.declare(*sizes)
+    output, strides = family.declare(*sizes)
+    emitter = family.emitter
     made = decl_tensor_intrin(
         output.op,  # type: ignore[arg-type]
         lambda _ins, _outs: (emitter, emitter, emitter),
@@ -163,14 +168,14 @@ def _gemm(m: int, n: int, k: int) -> Declared:
     a, b = placeholder((m, k), name="A"), placeholder((k, n), name="B")
     r = reduce_axis((0, k), name="k")
     c = compute((m, n), lambda i, j: sum(a[i, r] * b[r, j], axis=r), name="C")
-    return c, "fma_tile", {b: (None, 1), c: (None, 1)}
+    return c, {b: (None, 1), c: (None, 1)}
 
 
 def _gemv(n: int, k: int) -> Declared:
     a, b = placeholder((k,), name="A"), placeholder((k, n), name="B")
     r = reduce_axis((0, k), name="k")
     c = compute((n,), lambda j: sum(a[r] * b[r, j], axis=r), name="C")
-    return c, "fma_tile", {b: (None, 1), c: (1,)}
+    return c, {b: (None, 1), c: (1,)}
 
 
 def _dot4(first: str) -> Callable[[int, int], Declared]:
@@ -184,17 +189,18 @@ def _dot4(first: str) -> Callable[[int, int], Declared]:
             return sum(product, axis=[p, q])
 
         c = compute((n,), element, name="C")
-        return c, "dot4", {x: (None, 1), w: (None, 4, 1), c: (1,)}
+        return c, {x: (None, 1), w: (None, 4, 1), c: (1,)}
 
     return declare
 
 
 _FLOATS = ("float32", "float32", "float32")
+_U8S8, _S8S8 = ("int32", "uint8", "int8"), ("int32", "int8", "int8")
 
 FAMILIES: dict[str, Family] = {
-    "gemm_f32": Family("gemm_f32", ("m", "n", "k"), _gemm, _FLOATS, 2),
-    "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1),
-    "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), ("int32", "uint8", "int8"), 1),
-    "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), ("int32", "int8", "int8"), 1),
+    "gemm_f32": Family("gemm_f32", ("m", "n", "k"), _gemm, _FLOATS, 2, "fma_tile"),
+    "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1, "fma_tile"),
+    "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), _U8S8, 1, "dot4", group=4),
+    "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), _S8S8, 1, "dot4", group=4),
 }
 """Name -> family of shipped intrinsics."""

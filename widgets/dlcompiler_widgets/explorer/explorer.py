@@ -19,6 +19,7 @@ from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage
+from dlcompiler_widgets.explorer.snapshot import PANES
 from dlcompiler_widgets.explorer.widget import Workbench
 from dlcompiler_widgets.explorer.writing import EXAMPLE
 
@@ -46,10 +47,7 @@ class Explorer(Workbench):
     Explorer(main on cpu: 1 stage, 2 loops; 0 steps)
     """
 
-    shown_panes = (
-        "bar", "tree", "picture", "text", "moves", "history", "advice",
-        "compare", "export", "editor",
-    )  # fmt: skip
+    shown_panes = tuple(PANES)
 
     def __init__(
         self,

@@ -23,14 +23,12 @@ class Level:
     text: str
     about: str
     only: frozenset[str] | None = None
-    """The panes of the level; None for all."""
+    """The panes of the grid that the level shows; None for all."""
     pictures: frozenset[str] | None = None
     """The tabs of pictures; None for all."""
     primitives: frozenset[str] = frozenset(REGISTRY)
 
 
-ALWAYS = frozenset({"bar", "compare", "export", "editor"})
-"""Panes at every level: all but the bar appear only when they are asked for."""
 FIRST = frozenset({"split", "reorder", "parallel", "vectorize"})
 RARE = frozenset(
     {
@@ -89,12 +87,10 @@ class Layout:
     level: str = "work"
     preset: str = "all"
 
-    def visible(self, panes: Iterable[str]) -> list[str]:
-        """Return the panes of a widget that both the level and the preset show."""
-        shown = list(panes)
-        for only in (LEVELS[self.level].only, PRESETS[self.preset].only):
-            shown = [n for n in shown if only is None or n in only or n in ALWAYS]
-        return shown
+    def shows(self, pane: str) -> bool:
+        """Return whether both the level and the preset show a pane of the grid."""
+        chosen = (LEVELS[self.level].only, PRESETS[self.preset].only)
+        return all(only is None or pane in only for only in chosen)
 
     @property
     def primitives(self) -> frozenset[str]:

@@ -27,15 +27,10 @@ Json = dict[str, Any]
 TABS: Mapping[str, Mapping[str, Any]] = {"picture": PICTURES, "text": TEXTS}
 NEEDED = ("bar", "tree")
 """Panes that are recorded whatever the limits are: without them there is nothing to click."""
-OF_THE_STATE = (*NEEDED, "text", "advice")
-"""Panes that show the same whatever loop is chosen."""
 CODE_TABS = ("llvm", "assembly")
 """Texts that take long to make."""
 PASSES_TAB = "passes"
 BLOCK_TAB = "block"
-OVERLAYS = ("history", "compare", "export", "editor")
-"""Panes that are recorded apart."""
-
 
 _CODE_S = 10.0
 """How long the code of a state is waited for [s]."""
@@ -124,7 +119,7 @@ class _Recorder:
     ) -> None:
         self.kinds = kinds
         self.original = session
-        self.panes = [name for name in panes if name not in OVERLAYS]
+        self.panes = [name for name in panes if PANES[name].is_recorded]
         fork = session.schedule.fork("recorded")
         self.session = type(session)(fork, session.args, session.target, session.name)
         self.session.layout = Layout("all")
@@ -188,11 +183,11 @@ class _Recorder:
             if key != self.states[node.id]["chosen"]:
                 self.session.chosen = key
                 for pane in self.panes:
-                    if pane not in OF_THE_STATE:
+                    if PANES[pane].follows_loop:
                         self.pane(node, pane)
 
     def pane(self, node: Node, pane: str) -> None:
-        chosen = "" if pane in OF_THE_STATE else self.session.chosen or ""
+        chosen = (self.session.chosen or "") if PANES[pane].follows_loop else ""
         for tab in TABS.get(pane, [""]):
             if tab in CODE_TABS or (pane == "text" and tab not in tabs_of(self.session.target)):
                 continue
@@ -202,10 +197,10 @@ class _Recorder:
             self.keep(node, pane, tab, chosen, self.store.add(what, partial(self.shown, pane)))
 
     def shown(self, pane: str) -> Json:
-        value = PANES[pane](self.session)
+        value = PANES[pane].contents(self.session)
         if pane == "picture" and (value["model"] or {}).get("is_pending"):
             self.session.blocks.wait()
-            value = PANES[pane](self.session)
+            value = PANES[pane].contents(self.session)
         return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
 
     def passes(self, node: Node) -> None:
@@ -270,7 +265,7 @@ class _Recorder:
 
     def compared(self, a: Node, b: Node) -> Json:
         self.session.compared = {"a": a.id, "b": b.id}
-        return PANES["compare"](self.session)
+        return PANES["compare"].contents(self.session)
 
     def keep(self, node: Node, pane: str, tab: str, chosen: str, place: int | None) -> None:
         if place is not None:

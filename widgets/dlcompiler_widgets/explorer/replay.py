@@ -13,6 +13,7 @@ from dlcompiler.views.render.html import history_html, tree_html
 from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.recording import Limits, record
+from dlcompiler_widgets.explorer.snapshot import PANES
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -78,7 +79,8 @@ def replay_page(
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    recording = json.dumps({**data, "panes": list(panes)}, separators=(",", ":"))
+    places = {name: PANES[name].place for name in panes}
+    recording = json.dumps({**data, "panes": places}, separators=(",", ":"))
     history = session.schedule.history
     states = len(data["states"])
     title = f"{session.name} on {session.target.name}"

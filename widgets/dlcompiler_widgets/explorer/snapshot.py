@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule.primitives import REGISTRY
@@ -26,6 +27,23 @@ MOST_PALETTES = 64
 """Palettes that are kept, by state, loop and level: tabs and undo come back to them."""
 
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pane:
+    """A pane of the workbench: what it shows, where, and for which targets."""
+
+    contents: Callable[[Session], Json]
+    """What ``draw`` of its class in ``js/`` gets."""
+    place: Literal["above", "grid", "below"] = "grid"
+    """Panes above and below the grid are there at every level; they hide themselves if empty."""
+    follows_loop: bool = True
+    """Whether the contents depend on the chosen loop; a recording then holds them for each loop."""
+    is_recorded: bool = True
+    """Whether `recording` stores the contents in each state; the other panes have code of their
+    own there and in ``js/replay.js``."""
+    applies: Callable[[Target], bool] = lambda target: True
+    """Whether there is something to show for a target."""
 
 
 def bar(session: Session) -> Json:
@@ -118,25 +136,24 @@ def editor(session: Session) -> Json:
     return session.writing
 
 
-PANES: dict[str, Callable[[Session], Json]] = {
-    "bar": bar,
-    "tree": tree,
-    "picture": picture,
-    "text": text,
-    "moves": moves,
-    "history": history,
-    "advice": advice,
-    "compare": compare,
-    "export": export,
-    "editor": editor,
+PANES: dict[str, Pane] = {
+    "bar": Pane(bar, "above", follows_loop=False),
+    "tree": Pane(tree, follows_loop=False),
+    "picture": Pane(picture),
+    "text": Pane(text, follows_loop=False),
+    "moves": Pane(moves),
+    "history": Pane(history, is_recorded=False),
+    "advice": Pane(
+        advice,
+        follows_loop=False,
+        applies=lambda target: not target.thread_axes,  # its rules are about the loops of a CPU
+    ),
+    "compare": Pane(compare, "below", is_recorded=False),
+    "editor": Pane(editor, "above", is_recorded=False),
+    "export": Pane(export, "above", is_recorded=False),
 }
-"""What a pane shows. The name is that of the trait and of the pane in ``js/workbench.js``."""
-
-
-APPLIES: dict[str, Callable[[Target], bool]] = {
-    "advice": lambda target: not target.thread_axes,  # its rules are about the loops of a CPU
-}
-"""Pane -> whether it has something to show for a target; a pane that is not listed always has."""
+"""The panes in the order of the page. A name is also that of the trait in ``widget.py`` and of the
+class in ``js/workbench.js``."""
 
 
 def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
@@ -145,7 +162,18 @@ def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
     So a widget with one pane keeps it; the pane says why it is empty.
     """
     names = list(panes)
-    return [name for name in names if name not in APPLIES or APPLIES[name](target)] or names
+    return [name for name in names if PANES[name].applies(target)] or names
+
+
+def layout_of(session: Session, panes: Iterable[str]) -> Json:
+    """Return where each of `panes` is on the page, and which of them are visible."""
+    places = {name: PANES[name].place for name in panes}
+    visible = [
+        name
+        for name in panes_of(session.target, places)
+        if places[name] != "grid" or session.layout.shows(name)
+    ]
+    return {"panes": places, "visible": visible}
 
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
@@ -153,7 +181,7 @@ def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for name in panes:
         try:
-            shown[name] = PANES[name](session)
+            shown[name] = PANES[name].contents(session)
         except Exception as error:
             # A bug in one pane: the others are drawn, and the page does not wait for ever.
             _LOG.exception("the pane %s cannot be drawn", name)

@@ -23,7 +23,7 @@ from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
 from dlcompiler_widgets.explorer.session import Session
-from dlcompiler_widgets.explorer.snapshot import panes_of, snapshot
+from dlcompiler_widgets.explorer.snapshot import layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
 
@@ -68,7 +68,7 @@ class Workbench(anywidget.AnyWidget):
     """What the status line says before anything was done."""
 
     layout_of_panes = traitlets.Dict().tag(sync=True)
-    """``panes``: which there are; ``visible``: which of them are shown now."""
+    """``panes``: which there are, and the place of each; ``visible``: which are shown now."""
     bar = traitlets.Dict().tag(sync=True)
     tree = traitlets.Dict().tag(sync=True)
     picture = traitlets.Dict().tag(sync=True)
@@ -119,9 +119,7 @@ class Workbench(anywidget.AnyWidget):
         self._seq = 0
         self._answered: Any = None
         self._control = Control(self._measuring.cancel)
-        super().__init__(
-            layout_of_panes={"panes": list(self.shown_panes)}, control=self._control.model_id
-        )
+        super().__init__(control=self._control.model_id)
         with self._locked():
             self._push(None)
         schedule.listeners.append(self._on_step)
@@ -248,10 +246,9 @@ class Workbench(anywidget.AnyWidget):
 
     def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the values of the traits that the page draws, for all panes or the given ones."""
-        there = panes_of(self._session.target, self.shown_panes)
-        visible = self._session.layout.visible(there)
-        shown = snapshot(self._session, visible if panes is None else panes)
-        shown["layout_of_panes"] = {"panes": list(self.shown_panes), "visible": visible}
+        layout = layout_of(self._session, self.shown_panes)
+        shown = snapshot(self._session, layout["visible"] if panes is None else panes)
+        shown["layout_of_panes"] = layout
         if "bar" in shown:
             shown["bar"]["measuring"] = {
                 "state": self._measuring.state,

@@ -8,14 +8,15 @@ import { choice, levelControls } from "./levels.js";
 export class BarPane {
   constructor(app) {
     this.app = app;
-    this.root = h("div", { class: "dlc-bar", role: "toolbar", "aria-label": "Schedule" });
+    this.tools = h("div", { class: "dlc-bar", role: "toolbar", "aria-label": "Schedule" });
     this.code = h("div", { class: "dlc-code", hidden: true });
+    this.root = h("div", {}, this.tools, this.code);
   }
 
   draw(bar) {
     const send = (op) => () => this.app.send(op);
     this.python = bar.python;
-    this.root.replaceChildren(...[
+    this.tools.replaceChildren(...[
       h("div", { class: "dlc-title" },
         h("strong", { text: bar.name }),
         h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),

@@ -22,9 +22,9 @@ export function levelControls({ level, levels, preset, presets }, send) {
 }
 
 /** Show the panes that are visible, and let the grid know which are not. */
-export function applyLayout(panes, grid, { visible }) {
+export function applyLayout(panes, grid, { panes: places, visible }) {
   for (const [name, pane] of Object.entries(panes)) {
-    if (["compare", "export", "editor"].includes(name)) continue; // they appear by themselves
+    if (places[name] !== "grid") continue; // it shows and hides itself
     pane.root.hidden = !visible.includes(name);
     grid.classList.toggle(`dlc-no-${name}`, pane.root.hidden);
   }

@@ -24,7 +24,7 @@ export class Recording {
     this.exported = null;
     this.seq = 0;
     this.traits = {
-      layout_of_panes: { panes, visible: panes }, preview: {}, last_latency_ms: 0, control: "",
+      layout_of_panes: { panes, visible: Object.keys(panes) }, preview: {}, last_latency_ms: 0, control: "",
       status: info("This is a recording: go to any state, choose loops, open tabs."),
     };
     this.arrive(data.here);
@@ -99,7 +99,7 @@ export class Recording {
   // -- what is shown ---------------------------------------------------------------------------
 
   show(id) {
-    for (const pane of this.traits.layout_of_panes.panes) {
+    for (const pane of this.traits.layout_of_panes.visible) {
       this.traits[pane] = (this[`show_${pane}`] ?? this.showPane).call(this, pane);
     }
     this.traits.chosen = this.chosen;
@@ -114,13 +114,13 @@ export class Recording {
     return open ?? this.recorded(this.here, pane, tab, this.chosen) ?? this.missing(pane, tab);
   }
 
-  /** In place of what was not recorded: the tabs, and why there is nothing. */
+  /** In place of what was not recorded: why there is nothing; of a pane with tabs, its tabs. */
   missing(pane, tab) {
     const error = refused("this was not recorded");
-    const known = this.data.values.find((value) => value?.tabs && value.tab && pane in this.tabs
-      && value.tabs.some(({ name }) => name === tab)) ?? {};
-    return { ...known, tab, kind: "off", model: null, lines: [], left_out: 0, note: "", error,
-      title: error.text, loop: [], stage: [] };
+    const known = pane in this.tabs && this.data.values.find((value) =>
+      value?.tab && value.tabs?.some(({ name }) => name === tab));
+    if (!known) return { unavailable: error };
+    return { ...known, tab, kind: "off", model: null, lines: [], left_out: 0, note: "", error };
   }
 
   show_bar(pane) {

@@ -45,15 +45,17 @@ class Workbench {
     this.control = new Control(model, signal);
     this.drawn = {};
     this.lastSeq = -1;
-    const { panes } = model.get("layout_of_panes");
-    this.panes = Object.fromEntries(panes.map((name) => [name, new PANES[name](this)]));
+    const { panes: places } = model.get("layout_of_panes");
+    const names = Object.keys(places);
+    this.panes = Object.fromEntries(names.map((name) => [name, new PANES[name](this)]));
+    const rootsOf = (place) => names.filter((name) => places[name] === place)
+      .map((name) => this.panes[name].root);
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
-    const { bar, compare, export: exported, editor, ...rest } = this.panes;
-    this.root = h("div", {
-      class: `dlc-explorer${Object.keys(rest).length > 1 ? "" : " dlc-single"}`, "data-latency-ms": "" },
-    bar?.root, bar?.code, editor?.root, exported?.root,
-    this.grid = h("div", { class: "dlc-grid" }, ...Object.values(rest).map((pane) => pane.root)),
-    this.status, compare?.root);
+    this.grid = h("div", { class: "dlc-grid" }, ...rootsOf("grid"));
+    const isSingle = this.grid.children.length === 1;
+    this.root = h("div",
+      { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
+      ...rootsOf("above"), this.grid, this.status, ...rootsOf("below"));
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     host.append(this.root);
     const update = () => this.redraw();
@@ -178,13 +180,23 @@ class Workbench {
       if (!pane || !value || !layout.visible.includes(name)) continue;
       if (this.drawn[name] === value) continue; // only what changed is sent
       this.drawn[name] = value;
-      pane.draw(value);
+      this.drawPane(pane, value);
     }
     this.drawStatus();
     this.mark(this.model.get("chosen"));
     const { id } = this.model.get("reply");
     for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
     this.restoreFocus(focus);
+  }
+
+  /** Draw a pane; in place of contents that a recording does not hold, why there are none. */
+  drawPane(pane, value) {
+    pane.unavailable?.remove();
+    pane.root.classList.toggle("dlc-unavailable", "unavailable" in value);
+    if ("unavailable" in value) {
+      pane.unavailable = message(value.unavailable);
+      pane.root.append(pane.unavailable);
+    } else pane.draw(value);
   }
 
   /** What the page said by itself stays until something is done: a question does not end it. */
