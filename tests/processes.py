@@ -1,6 +1,7 @@
-"""The processes of this machine: their parents and their CPU times."""
+"""The processes of this machine: their parents, their CPU times, and whether they have ended."""
 
 import os
+import time
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,3 +30,23 @@ def descendants(of):
         new = {number for number, (parent, _) in known.items() if parent in new}
         found |= {number: known[number][1] for number in new}
     return found
+
+
+def has_ended(process):
+    """Tell whether a process has ended; one that nobody has waited for yet has, too."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2]
+    except OSError:  # also where it ends while its file is read
+        return True
+    return state.split()[0] in "ZX"
+
+
+def ends(process, within_s=60):
+    """Wait until a process has ended; tell whether it did.
+
+    The limit is for tests: no process of ours runs that long by itself.
+    """
+    end = time.monotonic() + within_s
+    while not has_ended(process) and time.monotonic() < end:
+        time.sleep(0.01)
+    return has_ended(process)

@@ -12,7 +12,11 @@ from dlcompiler.ir import TensorHandle
 from dlcompiler.schedule import StageState, State
 from dlcompiler.schedule.inference.inlining import bodies, loads_of
 from dlcompiler.schedule.inference.recurrences import is_update
-from dlcompiler.schedule.inference.threads import is_shared, reduced_by_threads, threads_of_block
+from dlcompiler.schedule.inference.thread_loops import (
+    is_shared,
+    reduced_by_threads,
+    threads_of_block,
+)
 from dlcompiler.schedule.legality.obligations import stages_inside
 
 

@@ -55,7 +55,7 @@ from dlcompiler.lowering.pieces import (
     with_allocations,
 )
 from dlcompiler.schedule import StageBounds, StageState
-from dlcompiler.schedule.inference.threads import (
+from dlcompiler.schedule.inference.thread_loops import (
     nest_order,
     reduced_by_threads,
     threads_around,

@@ -36,7 +36,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.lowering.pieces import under
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
-from dlcompiler.schedule.inference.threads import uses_threads
+from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.te.access import OpenRead, open_reads
 from dlcompiler.te.extern.checks import index_assertion
 

@@ -49,7 +49,7 @@ from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.inference.recurrences import is_update, storage_aliases
 from dlcompiler.schedule.inference.rolling import moving_window
 from dlcompiler.schedule.inference.strides import aligned_strides
-from dlcompiler.schedule.inference.threads import (
+from dlcompiler.schedule.inference.thread_loops import (
     scope_of,
     threads_of_block,
 )

@@ -35,7 +35,7 @@ from dlcompiler.lowering.tensorized import tensorized_nest
 from dlcompiler.schedule import AttachedAt, StageBounds, StageState, State
 from dlcompiler.schedule.inference.bounds import knobs_of, size_symbols
 from dlcompiler.schedule.inference.recurrences import hosts
-from dlcompiler.schedule.inference.threads import (
+from dlcompiler.schedule.inference.thread_loops import (
     reduced_by_threads,
     uses_threads,
 )

@@ -72,7 +72,7 @@ REGISTRY: Registry[Operator] = Registry(
         "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
         "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
         "conv2d_gemm": "dlcompiler.ops.conv2d.gemm:CONV2D_GEMM",
-        "pool2d": "dlcompiler.ops.pool:POOL2D",
+        "pool2d": "dlcompiler.ops.pool2d:POOL2D",
         "softmax": "dlcompiler.ops.softmax:SOFTMAX",
         "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
         "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",

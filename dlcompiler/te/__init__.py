@@ -113,7 +113,7 @@ from dlcompiler.te.tensor import (
     Tensor,
     post_order,
 )
-from dlcompiler.te.threads import ThreadAxis, thread_axis
+from dlcompiler.te.thread_axes import ThreadAxis, thread_axis
 
 __all__ = [
     "AXIS_SEPARATOR",

@@ -13,8 +13,8 @@ def test_launches_are_timed_inside_the_kernel(count):
         found = threads.dispatch(rounds=5)
     finally:
         set_num_threads(None)
-    assert 0 <= found.spinning_s < 1
-    assert 0 < found.meeting_asleep_s < 1
+    assert 0 <= found.spinning_s < 30
+    assert 0 < found.meeting_asleep_s < 30
 
 
 def test_both_products_are_measured_alone_and_in_turn():

@@ -83,7 +83,7 @@ def test_many_runs_leave_nothing_behind(folder):
         run = start(folder / f"{number}.db", 3)
         run.pause()
         run.resume()
-        run.wait(20)
+        run.wait(60)
         run.store.close()
 
     def state():

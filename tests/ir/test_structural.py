@@ -97,7 +97,7 @@ def test_shared_graphs_compare_in_linear_time():
     assert hash(structural_key(_tower(120), rename=True)) == hash(
         structural_key(_tower(120), rename=True)
     )
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # not 2**120 nodes
 
 
 def test_sharing_itself_does_not_count():

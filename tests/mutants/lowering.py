@@ -303,7 +303,7 @@ def start_forgotten(patch: Patch) -> None:
 def threads_clipped(patch: Patch) -> None:
     """Splits that threads derive from are clipped to the extent, too."""
     patch.function(
-        "schedule.inference.threads:axes_of_threads", lambda original, stage: frozenset()
+        "schedule.inference.thread_loops:axes_of_threads", lambda original, stage: frozenset()
     )
 
 
@@ -311,7 +311,7 @@ def threads_clipped(patch: Patch) -> None:
 def only_the_loops_of_threads_keep_their_factor(patch: Patch) -> None:
     """Of several splits around a loop of threads, only the last one keeps its factor."""
     patch.function(
-        "schedule.inference.threads:axes_of_threads",
+        "schedule.inference.thread_loops:axes_of_threads",
         lambda original, stage: original(replace(stage, relations=())),
     )
 

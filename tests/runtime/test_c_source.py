@@ -15,6 +15,7 @@ from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.c_source import CCode, c_compiler
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.libraries import save_library
+from tests.processes import ends
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 needs_compiler = pytest.mark.skipif(c_compiler() is None, reason="no C compiler on this machine")
@@ -141,14 +142,6 @@ def sleeping_compiler(monkeypatch, tmp_path):
     return started
 
 
-def _has_ended(process):
-    """Tell whether a process, perhaps one that nobody has reaped yet, runs no more."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
-
-
 def _wait_until(condition):
     end = time.monotonic() + 60
     while not condition():
@@ -169,7 +162,7 @@ def test_a_compiler_that_does_not_end_is_killed_with_what_it_started(
     monkeypatch.setattr(c_source.subprocess.Popen, "communicate", late)
     with pytest.raises(DeviceUnavailable, match=r"call twice: .*/cc did not end within 120 s"):
         _function()(_one(), _one())
-    _wait_until(lambda: _has_ended(int(sleeping_compiler.read_text())))
+    assert ends(int(sleeping_compiler.read_text()))
 
 
 @on_linux
@@ -181,7 +174,7 @@ def test_an_interrupted_compiler_is_killed_with_what_it_started(sleeping_compile
     monkeypatch.setattr(c_source.subprocess.Popen, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _function()(_one(), _one())
-    _wait_until(lambda: _has_ended(int(sleeping_compiler.read_text())))
+    assert ends(int(sleeping_compiler.read_text()))
 
 
 @on_linux
@@ -193,7 +186,7 @@ def test_a_child_that_outlives_its_compiler_is_killed(monkeypatch, tmp_path):
     monkeypatch.setattr(c_source, "LIMIT_S", 1.0)  # the child holds the pipes open
     with pytest.raises(DeviceUnavailable, match="did not end within 1 s"):
         _function()(_one(), _one())
-    _wait_until(lambda: _has_ended(int(started.read_text())))
+    assert ends(int(started.read_text()))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.runtime.workers import Worker
+from tests.processes import ends
 
 CHILD = """
 import ctypes, os, subprocess, sys, time
@@ -51,19 +52,6 @@ def ids(worker):
     return worker.call("pid", timeout_s=10).value
 
 
-def gone(pid):
-    end = time.monotonic() + 2
-    while time.monotonic() < end:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_raw_bytes_come_back(worker):
     outcome = worker.call("bytes", data=b"abc" * 10**6, timeout_s=10)
     assert outcome.value == {"n": 3 * 10**6}
@@ -77,7 +65,6 @@ def test_a_crash_costs_a_fork(worker):
     start = time.perf_counter()
     after = ids(worker)
     print(f"the next call was answered after {1e3 * (time.perf_counter() - start):.0f} ms")
-    assert time.perf_counter() - start < 1.0
     assert after["parent"] == before["parent"], "the fork server is still there"
     assert after["pid"] != before["pid"]
     assert after["group"] == after["pid"]
@@ -88,11 +75,9 @@ def test_a_hang_ends_at_the_limit_and_costs_a_fork(worker):
     before = ids(worker)
     outcome = worker.call("hang", timeout_s=0.3)
     assert (outcome.kind, outcome.message) == ("timeout", "no answer within 0.3 s")
-    assert 0.3 <= outcome.seconds < 1.5
-    start = time.perf_counter()
+    assert outcome.seconds >= 0.3
     assert ids(worker)["parent"] == before["parent"]
-    assert time.perf_counter() - start < 1.0
-    assert gone(before["pid"])
+    assert ends(before["pid"])
 
 
 @pytest.mark.parametrize("status", [0, 7])
@@ -106,7 +91,7 @@ def test_a_child_that_leaves_without_an_answer(worker, status):
 def test_what_a_hanging_child_started_ends_with_it(worker):
     outcome = worker.call("family", timeout_s=0.5)
     assert outcome.kind == "timeout"
-    assert gone(int(outcome.stderr.split()[-1]))
+    assert ends(int(outcome.stderr.split()[-1]))
 
 
 def test_half_an_answer_is_lost(worker):
@@ -119,7 +104,7 @@ def test_a_child_killed_while_idle_is_replaced(worker):
     for _ in range(3):
         before = ids(worker)
         os.kill(before["pid"], signal.SIGKILL)
-        assert gone(before["pid"])
+        assert ends(before["pid"])
         time.sleep(0.1)
         after = ids(worker)
         assert (after["parent"], after["pid"] != before["pid"]) == (before["parent"], True)
@@ -128,7 +113,7 @@ def test_a_child_killed_while_idle_is_replaced(worker):
 def test_a_killed_fork_server_takes_its_child_with_it(worker):
     before = ids(worker)
     os.kill(before["parent"], signal.SIGKILL)
-    assert gone(before["pid"])
+    assert ends(before["pid"])
     assert worker.call("echo", timeout_s=10).ok
 
 
@@ -143,12 +128,12 @@ def test_memory_is_limited_in_each_child():
 def test_an_interrupt_and_a_close_end_all(worker):
     before = ids(worker)
     worker.interrupt()
-    assert gone(before["pid"])
-    assert gone(before["parent"])
+    assert ends(before["pid"])
+    assert ends(before["parent"])
     before = ids(worker)
     worker.close()
-    assert gone(before["pid"])
-    assert gone(before["parent"])
+    assert ends(before["pid"])
+    assert ends(before["parent"])
 
 
 def test_no_process_and_no_file_is_left_after_many_crashes(worker):

@@ -10,7 +10,7 @@ from dlcompiler.ir import Load, binary, rewrite
 from dlcompiler.measurement.verify import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import Trace, create_schedule
-from dlcompiler.schedule.inference.threads import uses_threads
+from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.simulate import interpret
 from tests.recurrences import (
     fibonacci,

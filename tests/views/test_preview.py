@@ -89,7 +89,7 @@ def test_a_refused_step_has_reason_conflicts_and_what_to_do(plain):
         "steps": [{"primitive": "vectorize", "stage": "C", "args": {"axis": "j"}}],
         "start": "",
     }
-    assert view["rows"] == view["figures"] == []
+    assert view["rows"] == view["metrics"] == []
 
 
 @pytest.mark.parametrize("value", ["3x", "", None, 2.5, -1, 10**40, [], {}, True])
@@ -138,7 +138,7 @@ def test_metrics_are_paired_by_name(plain):
         ]
 
     view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), metrics)
-    assert view["figures"] == [
+    assert view["metrics"] == [
         {"name": "loops", "before": "3 loops", "after": "4 loops", "kind": "exact",
          "change": "×1.33"},
         {"name": "steps", "before": "none", "after": "none", "kind": "exact", "change": "same"},
@@ -150,7 +150,7 @@ def test_no_metrics_where_a_state_has_none(plain):
         raise ScheduleError("count", "what is owed is open")
 
     view = preview(plain, Step("split", "C", {"axis": "i", "factor": 2}), metrics)
-    assert view["figures"] == []
+    assert view["metrics"] == []
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -59,7 +59,7 @@ def test_trials_that_come_later_are_added():
     going = watched_runs.start(40, permits=5)
     early = watched(going)
     going.pool.permits = 40
-    going.wait(10)
+    going.wait(60)
     late = watched(going, early)
     assert len(late.rows) == 40
     assert late.rows[: len(early.rows)] == early.rows

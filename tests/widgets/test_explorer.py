@@ -291,7 +291,7 @@ def test_cancel_has_a_way_of_its_own():
     class Slow:
         def verify(self, *args):
             began.set()
-            assert ended.wait(10)
+            assert ended.wait(60)
             raise MeasurementError("verify", "it was ended")
 
         def cancel(self):
@@ -303,10 +303,10 @@ def test_cancel_has_a_way_of_its_own():
     control.hello = 3
     assert control.answer == 3
     program.send("measure")
-    assert began.wait(10)
+    assert began.wait(60)
     control.asked += 1
-    assert ended.wait(10)
-    program.e._measuring.wait(10)
+    assert ended.wait(60)
+    program.e._measuring.wait(60)
     assert program.status()["text"] == "The run was cancelled."
     program.e.close()
 

@@ -77,7 +77,7 @@ def test_tile_reorder_vectorize_run_and_export(hands):
 
     hands.tab_to("measure")
     hands.enter()
-    live.widget._measuring.wait(20)
+    live.widget._measuring.wait(60)
     live.push()
     assert "measured" in live.widget.schedule.node.notes
 

@@ -47,8 +47,8 @@ def choose(page, key):
 
 
 def answered(page):
-    """Wait for the answer about a move; it is the one part that shows figures or a button."""
-    page.locate(".dlc-figures, .dlc-nearest").first.wait_for()
+    """Wait for the answer about a move; it is the one part that shows metrics or a button."""
+    page.locate(".dlc-metrics, .dlc-nearest").first.wait_for()
 
 
 def why(page):
@@ -140,7 +140,7 @@ def test_legal_moves_stand_before_illegal_ones(page):
 # -- previews --------------------------------------------------------------------------------------
 
 
-def test_the_pointer_shows_the_nest_and_the_figures(page):
+def test_the_pointer_shows_the_nest_and_the_metrics(page):
     choose(page, "C/i")
     page.key("parallel C C.i").hover()
     answered(page)

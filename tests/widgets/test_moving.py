@@ -50,7 +50,7 @@ def test_a_preview_changes_nothing_else(explorer):
     before = {name: value for name, value in explorer.view.items() if name != "reply"}
     send(explorer, "preview", step=SPLIT)
     assert explorer.preview["tail"].startswith("48 does not divide 64")
-    assert [figure["name"] for figure in explorer.preview["figures"]] == [
+    assert [metric["name"] for metric in explorer.preview["metrics"]] == [
         "operations", "memory traffic", "at once",
     ]  # fmt: skip
     after = {name: value for name, value in explorer.view.items() if name != "reply"}

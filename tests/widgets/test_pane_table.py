@@ -14,7 +14,7 @@ from dlcompiler_widgets.explorer.widget import Workbench
 from tests.widgets.test_live_page import matmul
 
 JS = Path(dlcompiler_widgets.__file__).parent / "js"
-ENTRY = re.compile(r"(\w+): (\w+Pane)\b")
+ENTRY = re.compile(r"(\w+): (\w+)")
 
 
 def classes():

@@ -164,7 +164,7 @@ def test_measured_times_are_compared():
     node = explorer.schedule.node
     node.parent.notes["measured"] = Measured(Timing((0.001, 0.001, 0.001)))
     view = send(explorer, "compare", a=node.parent.id, b=node.id)
-    measured = next(f for f in view["compare"]["figures"] if f["name"] == "measured")
+    measured = next(f for f in view["compare"]["metrics"] if f["name"] == "measured")
     assert (measured["change"], measured["a"]) == ("×2", "1 ms ± 0 s")
 
 

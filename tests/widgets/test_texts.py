@@ -156,7 +156,7 @@ def test_of_several_states_the_last_is_compiled():
         s.undo()
     slow.let.release()
     slow.let.release()
-    assert compiling.wait(10)
+    assert compiling.wait(60)
     assert [compiling.get(state) is not None for state in ids] == [True, False, True]
     assert len(slow.seen) == 2
     compiling.close()
@@ -167,7 +167,7 @@ def test_a_closed_widget_starts_no_process():
     compiling = Compiling(lambda: pytest.fail("a process"))
     compiling.close()
     compiling.want(job_of(s, args, resolve("cpu"), "f"))
-    assert compiling.wait(10)
+    assert compiling.wait(60)
     assert compiling.get(s.node.id) is None
 
 

@@ -39,7 +39,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ir import Axis, Expr, TensorLoad, Var
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.inference.placement import placed
-from dlcompiler.schedule.inference.threads import axes_of_threads
+from dlcompiler.schedule.inference.thread_loops import axes_of_threads
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,

@@ -12,9 +12,9 @@ from dlcompiler.codegen.c.interface import Codes, Interface
 from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.c.statements import Statements, has_assertions, reports_values
 from dlcompiler.codegen.c.writer import Writer
+from dlcompiler.codegen.cpu_kernel import only_kernel
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.codegen.threads import only_kernel
 from dlcompiler.errors import TargetError, as_template
 from dlcompiler.ir import Allocate, Buffer, Compare, Expr, Logical, PrimFunc, Var, walk
 from dlcompiler.ir.program import Program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.cpu_kernel import only_kernel
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.llvm import allocations
@@ -12,7 +13,6 @@ from dlcompiler.codegen.llvm.parallel import buffer_parameter
 from dlcompiler.codegen.llvm.statements import Statements, may_fail
 from dlcompiler.codegen.llvm.types import value_type
 from dlcompiler.codegen.llvm.writer import Function, Module
-from dlcompiler.codegen.threads import only_kernel
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import Buffer, Expr, PrimFunc, walk
 from dlcompiler.ir.program import Program

@@ -34,7 +34,7 @@ from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.inference.recurrences import hosts, is_update, region_of_time, time_of
 from dlcompiler.schedule.inference.relations import outward
-from dlcompiler.schedule.inference.threads import (
+from dlcompiler.schedule.inference.thread_loops import (
     axes_of_threads,
     axis_of,
     is_launched,

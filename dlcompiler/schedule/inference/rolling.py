@@ -18,7 +18,7 @@ from dlcompiler.arith.affine import atom_key
 from dlcompiler.ir import Axis, Compare, Expr, Var, Window, free_vars, is_concurrent
 from dlcompiler.schedule.inference.bounds import StageBounds, infer_bounds
 from dlcompiler.schedule.inference.relations import related
-from dlcompiler.schedule.inference.threads import is_shared, reduced_by_threads
+from dlcompiler.schedule.inference.thread_loops import is_shared, reduced_by_threads
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal, IllegalKind
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from dlcompiler.ir import SHARED_SCOPES, is_concurrent, is_in_block
 from dlcompiler.schedule.inference.inlining import bodies, loads_of
-from dlcompiler.schedule.inference.threads import axis_of, scope_of, threads_around
+from dlcompiler.schedule.inference.thread_loops import axis_of, scope_of, threads_around
 from dlcompiler.schedule.legality.obligations import is_inside, stages_inside
 from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal

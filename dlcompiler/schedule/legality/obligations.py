@@ -13,7 +13,11 @@ from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.inference.placement import placed, standing_for
 from dlcompiler.schedule.inference.recurrences import is_fixed
 from dlcompiler.schedule.inference.scan_blocks import blocks_of, updates_of
-from dlcompiler.schedule.inference.threads import threads_around, threads_of_block, uses_threads
+from dlcompiler.schedule.inference.thread_loops import (
+    threads_around,
+    threads_of_block,
+    uses_threads,
+)
 from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 
 ObligationKind: TypeAlias = Literal["place", "reader", "loop", "thread", "settled"]

@@ -8,7 +8,7 @@ from dlcompiler.ir import WARP, Axis, is_in_block, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.recurrences import is_update
 from dlcompiler.schedule.inference.scan_blocks import block_problems
-from dlcompiler.schedule.inference.threads import (
+from dlcompiler.schedule.inference.thread_loops import (
     is_launched,
     is_shared,
     loops_around,

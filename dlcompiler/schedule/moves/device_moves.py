@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler import dtypes
 from dlcompiler.ir import THREADS, ThreadTag, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
-from dlcompiler.schedule.inference.threads import threads_around
+from dlcompiler.schedule.inference.thread_loops import threads_around
 from dlcompiler.schedule.legality.obligations import has_bounds
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.primitives.env_threads import axes_of

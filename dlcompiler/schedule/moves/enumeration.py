@@ -15,7 +15,7 @@ from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.inference.recurrences import hosts
-from dlcompiler.schedule.inference.threads import is_launched
+from dlcompiler.schedule.inference.thread_loops import is_launched
 from dlcompiler.schedule.legality.obligations import extents_of, has_bounds
 from dlcompiler.schedule.legality.tensorized import box_extents
 from dlcompiler.schedule.moves.device_moves import scopes_of, threads_of, verdict_on

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.ir import Compare, Const, Expr, Logical, Var
-from dlcompiler.schedule.inference.threads import reduced_by_threads
+from dlcompiler.schedule.inference.thread_loops import reduced_by_threads
 from dlcompiler.schedule.legality.obligations import extents_of
 from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_loops
 from dlcompiler.schedule.state import StageState, State

@@ -72,7 +72,7 @@ class StateComparison(TypedDict):
     summary: str
     how_to_read: str
     steps: list[StepPair]
-    figures: list[MetricPair]
+    metrics: list[MetricPair]
     program: Program | None
     """B's program, compared with A's; None if one of them has none."""
     problems: list[str]
@@ -101,7 +101,7 @@ def compare_states(a: Side, b: Side) -> StateComparison:
         "summary": _summary(steps, lines),
         "how_to_read": HOW_TO_READ,
         "steps": steps,
-        "figures": [*_metrics(a.metrics, b.metrics), *_notes(a.node, b.node)],
+        "metrics": [*_metrics(a.metrics, b.metrics), *_notes(a.node, b.node)],
         "program": lines,
         "problems": [
             f"{letter} has no program: {side.program.operation}: {side.program.problem}"
@@ -118,9 +118,9 @@ def comparison_html(view: StateComparison) -> Markup:
         tag("p", None, tag("strong", None, titles), view["summary"]),
         table_html(["step of A", "step of B"], [[s["a"], s["b"]] for s in view["steps"]]),
     ]
-    if view["figures"]:
-        rows = [[f["name"], f["a"], f["b"], f["change"], f["kind"]] for f in view["figures"]]
-        parts.append(table_html(["figure", "A", "B", "B ÷ A", "what it is"], rows))
+    if view["metrics"]:
+        rows = [[f["name"], f["a"], f["b"], f["change"], f["kind"]] for f in view["metrics"]]
+        parts.append(table_html(["metric", "A", "B", "B ÷ A", "what it is"], rows))
     parts += [tag("p", None, problem) for problem in view["problems"]]
     if view["program"]:
         parts.append(program_html(view["program"], "Program of B compared with that of A"))

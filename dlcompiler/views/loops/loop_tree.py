@@ -23,7 +23,7 @@ from dlcompiler.schedule.inference.bounds import largest_extents
 from dlcompiler.schedule.inference.inlining import bodies
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.inference.recurrences import storage_aliases
-from dlcompiler.schedule.inference.threads import nest_order, scope_of
+from dlcompiler.schedule.inference.thread_loops import nest_order, scope_of
 from dlcompiler.schedule.legality.obligations import obligations
 from dlcompiler.te import ExternOp, ScanOp
 from dlcompiler.views.device.barriers import BarrierPlace, barrier_places

@@ -1,7 +1,4 @@
-"""Metrics of a state: arithmetic operations, memory traffic and iterations at once.
-
-The page and the view models call them ``figures``.
-"""
+"""Metrics of a state: arithmetic operations, memory traffic and iterations at once."""
 
 from __future__ import annotations
 

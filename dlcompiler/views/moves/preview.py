@@ -65,7 +65,7 @@ class Preview(TypedDict):
     """What a split costs."""
     rows: list[GhostRow]
     """The resulting loop nest, compared with the current one."""
-    figures: list[MetricChange]
+    metrics: list[MetricChange]
 
 
 def preview(
@@ -92,7 +92,7 @@ def preview(
     view: Preview = {
         "step": step.to_json(), "title": str(step), "status": "legal", "kind": "", "reason": "",
         "because": "", "got": "", "hint": "", "conflicts": [], "nearest": None, "tail": "",
-        "rows": [], "figures": [],
+        "rows": [], "metrics": [],
     }  # fmt: skip
     try:
         args = decode(schedule.state, step)
@@ -113,7 +113,7 @@ def preview(
     after = schedule.after(attempt)
     view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
     if metrics is not None:
-        view["figures"] = _changes(metrics, schedule, after)
+        view["metrics"] = _changes(metrics, schedule, after)
     return view
 
 

@@ -69,7 +69,7 @@ def test_the_tile_stays_in_registers(kind):
 
 
 def test_two_hundred_statements_are_written_in_no_time(target):
-    """A bound that only a mistake of complexity breaks; the usual time is a tenth."""
+    """A bound that only a mistake of complexity breaks; the usual time is a hundredth."""
     import time
 
     func = _matmul()
@@ -77,4 +77,4 @@ def test_two_hundred_statements_are_written_in_no_time(target):
     start = time.process_time()
     for _ in range(10):
         emit(func, target)
-    assert (time.process_time() - start) / 10 < 0.05
+    assert (time.process_time() - start) / 10 < 0.5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.schedule.inference.threads import uses_threads
+from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.views.loops.axis_graph import axes_scene
 from dlcompiler.views.loops.iteration_scene import iteration_scene
 from dlcompiler.views.loops.iteration_space import iteration_space

@@ -1,5 +1,5 @@
 /*
- * Two states side by side, over the other panes: their steps, their figures, their programs.
+ * Two states side by side, over the other panes: their steps, their metrics, their programs.
  */
 
 import { button, focusable, h } from "./dom.js";
@@ -37,7 +37,7 @@ export class ComparePane {
         button("close comparison", "✕ Close", "Close the comparison", () => this.close())),
       h("p", { text: view.summary }),
       h("div", { class: "dlc-compare-body" },
-        h("div", { class: "dlc-compare-facts" }, steps(view.steps), figures(view.figures)),
+        h("div", { class: "dlc-compare-facts" }, steps(view.steps), metrics(view.metrics)),
         program(view)),
       h("p", { class: "dlc-soft", text: `How to read: ${view.how_to_read}` }));
     if (!wasOpen) this.home().focus();
@@ -69,9 +69,9 @@ function steps(pairs) {
       h("td", { text: pair.a ?? "–" }), h("td", { text: pair.b ?? "–" }))));
 }
 
-function figures(pairs) {
+function metrics(pairs) {
   if (!pairs.length) return null;
-  return rows(["figure", "A", "B", "B ÷ A"], pairs.map((pair) =>
+  return rows(["metric", "A", "B", "B ÷ A"], pairs.map((pair) =>
     h("tr", {}, h("th", { scope: "row" }, h("div", { text: pair.name }),
       h("div", { class: "dlc-soft", text: pair.kind })), h("td", { text: pair.a }),
     h("td", { text: pair.b }), h("td", { text: pair.change }))));

@@ -7,7 +7,7 @@
 
 import { controlsOf, named } from "./controls.js";
 import { focusable, h } from "./dom.js";
-import { figureList, ghostNest, nearestButton, reasons, showChange } from "./preview.js";
+import { metricList, ghostNest, nearestButton, reasons, showChange } from "./preview.js";
 
 const WAIT_MS = 80;
 const NAMES = { compute_at: "compute at", cache_read: "cache read", cache_write: "cache write" };
@@ -111,7 +111,7 @@ export class MovesPane {
       ...reasons(shown, { name: view.title ?? item.primitive, about: view.tail || item.about }),
       view.tail && view.reason ? h("p", { text: view.tail }) : null,
       nearestButton(view, (args) => this.app.send("take", args)),
-      figureList(view.figures),
+      metricList(view.metrics),
       item.status === "done" ? null : ghostNest(view.rows, view.title),
     ].filter((node) => node));
     showChange(this.why);

@@ -1,5 +1,5 @@
 /*
- * What a move would do: why it is refused and what to do instead, its figures before and after, and
+ * What a move would do: why it is refused and what to do instead, its metrics before and after, and
  * the loop nest that it leads to. All of it is words and rows that Python made.
  */
 
@@ -31,18 +31,18 @@ export function nearestButton({ nearest, status }, take) {
       () => take({ steps: nearest.steps, start: nearest.start })));
 }
 
-/** The figures of a step: those that change, before and after, and then the others. */
-export function figureList(figures) {
-  if (!figures?.length) return null;
-  const changed = figures.filter(({ change }) => change !== "same");
-  const same = figures.filter(({ change }) => change === "same");
-  return h("ul", { class: "dlc-figures", "aria-label": "Figures" },
-    ...changed.map((figure) => h("li", {},
-      h("span", { text: `${figure.before} → ${figure.after} ` }),
-      h("b", { text: figure.change }),
-      h("span", { class: "dlc-soft", text: ` ${figure.kind}` }))),
+/** The metrics of a step: those that change, before and after, and then the others. */
+export function metricList(metrics) {
+  if (!metrics?.length) return null;
+  const changed = metrics.filter(({ change }) => change !== "same");
+  const same = metrics.filter(({ change }) => change === "same");
+  return h("ul", { class: "dlc-metrics", "aria-label": "Metrics" },
+    ...changed.map((metric) => h("li", {},
+      h("span", { text: `${metric.before} → ${metric.after} ` }),
+      h("b", { text: metric.change }),
+      h("span", { class: "dlc-soft", text: ` ${metric.kind}` }))),
     same.length ? h("li", { class: "dlc-soft", text: `as before: ${same.map(
-      (figure) => `${figure.after} (${figure.kind})`).join(" · ")}` }) : null);
+      (metric) => `${metric.after} (${metric.kind})`).join(" · ")}` }) : null);
 }
 
 /** The nest that a step leads to, with what is added, removed, changed and moved. */

@@ -20,12 +20,12 @@ from dlcompiler.compat.tvm.topi.nn.products import (
 )
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
-from dlcompiler.ops import pool
 from dlcompiler.ops.conv2d.plain import SlidingWindow, pair
 from dlcompiler.ops.conv2d.shapes import Pair, Window
 from dlcompiler.ops.elementwise import elementwise
 from dlcompiler.ops.helpers import BROADCAST, dimensions, over, tensor
-from dlcompiler.ops.pool import KINDS, Pooling
+from dlcompiler.ops.pool2d import KINDS, Pooling
+from dlcompiler.ops.pool2d import pool2d as define_pool2d
 from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.ops.transforms import pad, reshape
 
@@ -48,7 +48,7 @@ def _pooled(
         replace(of, after=of.after + more) for of, more in zip(given, over_edge, strict=True)
     )
     pooling = Pooling(kind, rows, columns, layout, counts_padding)
-    return pool.pool2d(data, pooling, (given[0], given[1]), is_wide=False)
+    return define_pool2d(data, pooling, (given[0], given[1]), is_wide=False)
 
 
 def relu(x: te.Tensor) -> Any:

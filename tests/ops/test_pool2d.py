@@ -1,4 +1,4 @@
-"""ops.pool: kinds, layouts, dtypes and awkward windows against NumPy and PyTorch's rules."""
+"""ops.pool2d: kinds, layouts, dtypes and awkward windows against NumPy and PyTorch's rules."""
 
 import random
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.pool import global_pool, window_of
+from dlcompiler.ops.pool2d import global_pool, window_of
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
