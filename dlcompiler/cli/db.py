@@ -36,9 +36,8 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps([_described(group) for group in found], indent=1))
         return 0
     for group in found:
-        counts = ", ".join(f"{count} {name}" for name, count in group.counts.items())
         best = _time_of(group.best) if group.best else "none"
-        facts = f"  best {best}; {counts}; {group.runs} runs"
+        facts = f"  best {best}; {_counts_of(group)}; {group.runs} runs"
         show(str(group.workload), f"  {group.target}", facts)
     show(f"{sum(sum(group.counts.values()) for group in found)} records")
     return 0
@@ -60,6 +59,11 @@ def _best(args: argparse.Namespace) -> int:
         facts = f"  {_time_of(record)}: {record.describe()}"
         show(str(record.workload), f"  {record.target}", facts)
     return 0
+
+
+def _counts_of(group: Group) -> str:
+    """Return how many records of a group have which outcome."""
+    return ", ".join(f"{count} {name}" for name, count in group.counts.items())
 
 
 def _time_of(record: Record) -> str:
@@ -106,13 +110,21 @@ def _take_in(
 
 
 def _prune(args: argparse.Namespace) -> int:
-    """Keep the fastest records of each workload on each machine."""
+    """Keep the fastest records of each workload on each machine; without --yes, list the others."""
     if args.keep < 1:
         raise UserError("db prune", "--keep is not a positive number", got=args.keep)
     _check_exists(args.db)
-    with RecordStore(args.db) as store:
-        deleted = store.prune(args.keep)
-        show(f"{deleted} records deleted, {len(store)} kept")
+    with RecordStore(args.db, is_read_only=not args.yes) as store:
+        slower, before = store.prunable(args.keep), len(store)
+        unreadable = len(store.unreadable)
+        _warn(store)
+        for group in groups(slower):
+            show(str(group.workload), f"  {group.target}", f"  {_counts_of(group)}")
+        if args.yes:
+            show(f"{store.prune(args.keep)} records deleted, {len(store)} kept")
+        else:
+            count = len(slower) + unreadable
+            show(f"{count} records would be deleted, {before - count} kept: --yes deletes them")
     return 0
 
 
@@ -197,7 +209,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("files", nargs="+", metavar="FROM", help="database or log with records")
         if act is _import:
             sub.add_argument("--autotvm", action="store_true", help="logs of AutoTVM 0.2")
-    action("prune", _prune).add_argument("--keep", type=int, default=16, help="how many of each")
+    sub = action("prune", _prune)
+    sub.add_argument("--keep", type=int, default=16, help="how many of each; 16 by default")
+    sub.add_argument("--yes", action="store_true", help="delete the others")
     sub = action("export", _export)
     sub.add_argument("file", metavar="TO", help="a file, or - for standard output")
     sub.add_argument("--autotvm", action="store_true", help="add to a log of AutoTVM 0.2")

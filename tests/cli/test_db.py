@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -160,7 +161,20 @@ def test_merge_takes_databases_and_lines(db, tmp_path, capsys):
 
 
 def test_prune_keeps_the_fastest_of_each(db, capsys):
-    assert db_command(capsys, "prune", db, "--keep", "2")[1] == "2 records deleted, 3 kept\n"
+    listed = "matmul(m=64, n=64, k=64, dtype=float32)\n  x86:zen\n  1 ok, 1 crashed\n"
+    before = Path(db).read_bytes()
+    assert db_command(capsys, "prune", db, "--keep", "2")[:2] == (
+        0,
+        f"{listed}2 records would be deleted, 3 kept: --yes deletes them\n",
+    )
+    assert Path(db).read_bytes() == before
+    assert db_command(capsys, "prune", db, "--keep", "2", "--yes")[:2] == (
+        0,
+        f"{listed}2 records deleted, 3 kept\n",
+    )
+    assert db_command(capsys, "prune", db, "--keep", "2", "--yes")[1] == (
+        "0 records deleted, 3 kept\n"
+    )
     with RecordStore(db) as store:
         assert [item.result.seconds for item in store.records()] == [0.5, 0.25, 0.1]
     assert "not a positive number" in db_command(capsys, "prune", db, "--keep", "0")[2]

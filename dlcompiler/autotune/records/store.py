@@ -39,6 +39,12 @@ from dlcompiler.space import Workload
 __all__ = ["MEMORY", "Claim", "RecordStore"]
 
 _MOST_KEPT = 2**63 - 1  # SQLite's largest integer
+_SLOWER = (
+    "id NOT IN (SELECT id FROM (SELECT id, seconds, row_number() OVER"
+    f" (PARTITION BY workload, target, {KIND} ORDER BY seconds, id) AS place"
+    " FROM records WHERE seconds IS NOT NULL) WHERE place <= ?)"
+)
+"""Condition of all rows but the fastest of each workload, machine and kind of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +128,23 @@ class RecordStore:
         int
             How many were deleted.
         """
-        ranked = (
-            "SELECT id FROM (SELECT id, seconds, row_number() OVER"
-            f" (PARTITION BY workload, target, {KIND} ORDER BY seconds, id) AS place"
-            " FROM records WHERE seconds IS NOT NULL) WHERE place <= ?"
-        )
         with self._using() as connection:
             with transaction(connection):
                 deleted = connection.execute(
-                    f"DELETE FROM records WHERE id NOT IN ({ranked})", (min(keep, _MOST_KEPT),)
+                    f"DELETE FROM records WHERE {_SLOWER}", (min(keep, _MOST_KEPT),)
                 ).rowcount
             connection.execute("VACUUM")
         return int(deleted)
+
+    def prunable(self, keep: int) -> Sequence[Record]:
+        """Return the records that `prune` would delete; it also deletes rows that are no records.
+
+        Parameters
+        ----------
+        keep : int
+            Number of records to keep for each workload and machine.
+        """
+        return list(self._read(f"{ROWS} WHERE {_SLOWER} ORDER BY id", (min(keep, _MOST_KEPT),)))
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -195,8 +206,12 @@ class RecordStore:
         query = ROWS
         if where:
             query += f" WHERE {' AND '.join(where)}"
+        return self._read(f"{query} ORDER BY {order}, id", values)
+
+    def _read(self, query: str, values: Sequence[str | int]) -> Iterator[Record]:
+        """Yield the records among the rows that a query finds."""
         with self._using() as connection:
-            found = connection.execute(f"{query} ORDER BY {order}, id", values).fetchall()
+            found = connection.execute(query, values).fetchall()
         for number, key, data in found:
             try:
                 yield read_row(key, data)
