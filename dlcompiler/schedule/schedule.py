@@ -25,7 +25,7 @@ from dlcompiler.schedule.inference import recurrences
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.legality.obligations import Obligation, obligations
 from dlcompiler.schedule.legality.validity import MAX_STAGES, problems
-from dlcompiler.schedule.moves.enumeration import Moves, moves_of
+from dlcompiler.schedule.moves.enumeration import Moves, move_of, moves_of
 from dlcompiler.schedule.moves.suggestions import Suggestion, suggestion
 from dlcompiler.schedule.primitives import StepContext
 from dlcompiler.schedule.stage import Stage
@@ -442,9 +442,12 @@ class Schedule(Handle):
         *args
             As in the call: ``s.can("vectorize", axis)``, ``s.can("split", axis, factor=4)``,
             ``s.can("compute_at", s[P], s[C], axis)``, ``s.can("cache_write", C, "local")``.
+            Numbers may be left out: if the step is refused whatever they are, this is the reason.
         """
         stage, bound = self.bind(name, args, kwargs)
-        return self.attempt(name, stage, bound).verdict
+        verdict = self.attempt(name, stage, bound).verdict
+        move = None if verdict else move_of(self, name, stage, bound)
+        return verdict if move is None or move.verdict else move.verdict
 
     def suggest(self, name: str, *args: Any, **kwargs: Any) -> Suggestion | None:
         """Return the legal change nearest to a refused step; None if nothing near it is legal.

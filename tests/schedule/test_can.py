@@ -53,6 +53,18 @@ def test_an_argument_that_is_missing_is_illegal(matmul):
     assert matmul.s.can("vectorize", matmul.s[matmul.C]).reason == "axis must be given"
 
 
+def test_without_numbers_the_reason_is_what_no_number_mends(matmul):
+    s, i, j = matmul.s, matmul.i, matmul.j
+    asked = (("split", (i,)), ("tile", (i, j)), ("fuse", (i, j)))
+    assert s.can("split", i).reason == "exactly one of factor and nparts must be given"
+    s[matmul.C].parallel(i)
+    assert {s.can(name, *args).reason for name, args in asked} == {
+        "the loop is parallel already, and would lose that"
+    }
+    assert s.can("storage_align", matmul.C, i).reason.startswith("C is an output")
+    assert s.can("split", i, factor=0).reason != s.can("split", j, factor=0).reason
+
+
 def test_an_argument_that_does_not_exist_is_illegal(matmul):
     assert matmul.s.can("vectorize", matmul.j, lanes=4) == Illegal(
         "structural", "no argument is called lanes", "the arguments are: axis"

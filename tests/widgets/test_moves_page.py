@@ -154,6 +154,17 @@ def test_the_pointer_shows_the_nest_and_the_metrics(page):
     assert page.locate(".dlc-about").count() == 0
 
 
+@pytest.mark.parametrize("move", ["split C C.i", "tile C C.i C.j"])
+def test_a_refused_move_is_previewed_with_its_own_reason(page, move):
+    choose(page, "C/i")
+    page.click("parallel C C.i")
+    page.key(move).hover()
+    page.locate(".dlc-why", has_text="undo that step").wait_for()
+    page.page.wait_for_function("model.get('preview').status === 'illegal'")
+    assert "the loop is parallel already" in why(page)
+    assert "must be given" not in why(page)
+
+
 def test_an_answer_that_comes_too_late_is_not_drawn(page):
     choose(page, "C/i")
     page.key("parallel C C.i").hover()

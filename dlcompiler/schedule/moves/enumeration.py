@@ -100,6 +100,32 @@ def moves_of(
         yield Move(primitive, name, args, targets, domains, verdict)
 
 
+def move_of(schedule: Schedule, primitive: str, name: str, args: Mapping[str, Any]) -> Move | None:
+    """Return the move for a step without its numbers: with the suggested ones; None if none fits.
+
+    Parameters
+    ----------
+    schedule
+        The schedule, at the state to go on from.
+    primitive, name
+        The primitive and the name of the stage.
+    args
+        The arguments that are given, such as the axis of a split.
+    """
+
+    def wanted(other: str, others: Mapping[str, Any]) -> bool:
+        return other == primitive and all(_is_same(others.get(key), args[key]) for key in args)
+
+    found = moves_of(schedule, name, wanted)
+    return next((move for move in found if move.domains), None)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (
+        isinstance(one, str | int) and isinstance(other, str | int) and one == other
+    )
+
+
 _Candidate = tuple[str, dict[str, Any], tuple[str, ...], tuple[Domain, ...]]
 
 

@@ -6,7 +6,7 @@
 import { focusable, h } from "./dom.js";
 
 const MARKS = { illegal: "✕ ", done: "✓ ", pending: "◦ ", legal: "" };
-const STATES = { illegal: "not possible", done: "nothing to do", pending: "will owe" };
+const STATES = { illegal: "not possible", done: "nothing to do", pending: "possible; a later step must follow" };
 const NUMBERS = {
   factor: "size", nparts: "parts", x_factor: "size", y_factor: "size", factor_axis: "place",
   offset: "ahead", pragma_value: "steps",
@@ -29,7 +29,9 @@ export function spoken(item) {
 export function controlsOf(item, { look, apply }) {
   const isOpen = item.status === "legal" || item.status === "pending";
   const inputs = isOpen ? item.parameters.map((parameter) => number(item, parameter)) : [];
-  const step = () => withValues(item, inputs.map(({ field }) => field.value));
+  const values = () => (isOpen ? inputs.map(({ field }) => field.value)
+    : item.parameters.map(({ default: first }) => String(first)));
+  const step = () => withValues(item, values());
   const button = focusable("button", {
     type: "button", class: `dlc-move dlc-${item.status}`, "data-key": item.key,
     "aria-disabled": isOpen ? null : "true", "aria-label": spoken(item),
