@@ -19,7 +19,7 @@ from dlcompiler.cli.command import Command
 from dlcompiler.cli.progress import Progress
 from dlcompiler.errors import TuningError, UserError
 from dlcompiler.output_files import Rules, check_output, make_folder
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.terminal import show
 
 SCHEMA_VERSION = 1
@@ -123,7 +123,7 @@ def _compare(work: Work, run: TuningRun, args: argparse.Namespace) -> None:
     found = judge(work, run)
     if not args.json:
         values = ", ".join(f"{name}={value}" for name, value in found.values.items())
-        show(f"{work.text:<36} {found.ratio:.2f} × the config used so far: {values}")
+        show(f"{work.text:<36} {format_ratio(found.ratio)} the config used so far: {values}")
     if args.into is not None and found.is_worth_keeping:
         keep(Path(args.into), found)
 

@@ -15,7 +15,7 @@ from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.verify import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
-from dlcompiler.runtime.timing import Paired, Timing, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -56,7 +56,7 @@ class MeasuredStep:
         if self.timing.gflops is not None:
             parts.append(f"{self.timing.gflops:.3g} GFLOP/s")
         if self.ratio is not None:
-            parts.append(f"{self.ratio:.2g} × baseline")
+            parts.append(f"{format_ratio(self.ratio)} baseline")
         return ", ".join([*parts, self.timing.label, "verified"])
 
     def _repr_html_(self) -> str:

@@ -324,6 +324,20 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
+def format_ratio(ratio: float) -> str:
+    """Write how many times as much something is, with two significant digits.
+
+    Examples
+    --------
+    >>> format_ratio(1.96), format_ratio(0.0667), format_ratio(9.97), format_ratio(123.4)
+    ('2.0×', '0.067×', '10×', '123×')
+    """
+    if not 0 < ratio < math.inf:
+        return f"{ratio:g}×"
+    rounded = float(f"{ratio:.1e}")
+    return f"{ratio:.{max(1 - math.floor(math.log10(rounded)), 0)}f}×"
+
+
 def sample(call: Call, size: int) -> float:
     """Return the time of `size` calls [s]."""
     start = time.perf_counter()

@@ -118,7 +118,7 @@ def test_the_most_important_features_come_first_and_the_rest_is_one_bar():
 def test_contributions_say_what_each_feature_does():
     scene = contributions(explained([1.0, -0.5, 0.0]), "trial 3", values={"a": True},
                           trial_s=0.001)  # fmt: skip
-    assert scene["table"]["rows"] == [["a", "yes", "2× faster"], ["b", "", "1.41× slower"]]
+    assert scene["table"]["rows"] == [["a", "yes", "2.0× faster"], ["b", "", "1.4× slower"]]
     assert scene["summary"] == (
         "trial 3 is predicted to take 691 µs (it took 1 ms); the average prediction for the "
         "successful trials is 977 µs."
@@ -131,7 +131,7 @@ def test_many_small_features_are_one_bar_with_their_product():
     scene = contributions(explained([0.1] * 20), "trial 0")
     name, _, said = scene["table"]["rows"][-1]
     assert name == "the other 6 together"
-    assert said == f"{2**0.6:.3g}× faster"
+    assert said == "1.5× faster"
 
 
 def test_a_before_b_says_by_what_and_whether_it_was_true():
@@ -139,9 +139,9 @@ def test_a_before_b_says_by_what_and_whether_it_was_true():
     scene = why_before(a, b, ("trial 1", "trial 2"), values=({"a": 4}, {"a": 8}),
                        trial_s=(2.0, 1.0))  # fmt: skip
     assert scene["summary"] == (
-        "trial 1 (A) is predicted 1.41× faster than trial 2 (B); in its trial it was 2× slower."
+        "trial 1 (A) is predicted 1.4× faster than trial 2 (B); in its trial it was 2.0× slower."
     )
-    assert scene["table"]["rows"] == [["a", "4", "8", "2× faster"], ["b", "", "", "1.41× slower"]]
+    assert scene["table"]["rows"] == [["a", "4", "8", "2.0× faster"], ["b", "", "", "1.4× slower"]]
     assert "a: 4 | 8" in json.dumps(scene)
 
 

@@ -46,16 +46,16 @@ def words_of(figure):
 def test_a_ladder_says_how_much_faster_each_step_is():
     figure = figures.speedup_ladder(steps(2.0, 0.5, 0.1))
     words = words_of(figure)
-    for text in ("1×", "4×", "20×", "2 s", "500 ms", "100 ms", "(measured)", "over “a”"):
+    for text in ("1.0×", "4.0×", "20×", "2 s", "500 ms", "100 ms", "(measured)", "over “a”"):
         assert text in words
-    assert figure.words == "a 1×, b 4×, c 20×; measured."
+    assert figure.words == "a 1.0×, b 4.0×, c 20×; measured."
 
 
 def test_a_ladder_has_its_baseline():
     figure = figures.speedup_ladder(steps(2.0, 0.5, baseline="numpy.matmul", ratio=0.5))
     # The baseline is twice as fast as each step: 2 and 8 times the first one; 5 in the middle.
-    assert "numpy.matmul 5×" in words_of(figure)
-    assert "numpy.matmul 5×" in figure.words
+    assert "numpy.matmul 5.0×" in words_of(figure)
+    assert "numpy.matmul 5.0×" in figure.words
 
 
 def test_a_ladder_takes_a_table_of_steps():

@@ -172,7 +172,7 @@ def test_numpy_beside_it_in_words():
     twice = Timing((0.001, 0.001, 0.001), flops=2.0 * 64**3)
     beside = Paired(twice, TIMING, (0.5, 0.5, 0.5))
     assert describe(Measured(TIMING, beside, "numpy.matmul", 2)) == (
-        "2 ms ± 250 µs, 0.262 GFLOP/s; numpy.matmul 1 ms: 0.5 × its speed, 2 threads each"
+        "2 ms ± 250 µs, 0.262 GFLOP/s; numpy.matmul 1 ms: 0.50× its speed, 2 threads each"
     )
 
 

@@ -19,7 +19,7 @@ from dlcompiler.display import model
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement import StepTable
 from dlcompiler.pipeline.checks import default_args
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -83,11 +83,12 @@ def speedup_ladder(steps: StepTable | Mapping[str, Any], title: str = "") -> Pap
                     ha="right" if max(map(len, names)) > 9 else "center")  # fmt: skip
     axes.set_ylabel(f"speed-up over “{names[0]}” [×]\n({', '.join(sorted(labels))})")
     for bar, row, speed, above in zip(bars, rows, speeds, spreads[1], strict=True):
-        text = f"{speed:.3g}×\n{format_seconds(row['median_s'])}"
+        text = f"{format_ratio(speed)}\n{format_seconds(row['median_s'])}"
         at = (bar.get_x() + bar.get_width() / 2, max(speed + above, 1.0) * 1.06)
         axes.annotate(text, at, ha="center", va="bottom", fontsize=7, bbox=_GROUND)
     beside = _baseline(axes, data.get("baseline"), rows, speeds)
-    words = ", ".join(f"{name} {speed:.3g}×" for name, speed in zip(names, speeds, strict=True))
+    each = zip(names, map(format_ratio, speeds), strict=True)
+    words = ", ".join(f"{name} {ratio}" for name, ratio in each)
     return _finished(figure, title or "Speed-up of each step", f"{words}{beside}; measured.")
 
 
@@ -237,9 +238,10 @@ def _baseline(
     axes.axhline(at, color=HUES[1], linestyle="--", linewidth=1.4)
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, at * 0.8), max(high, at * 1.4))
-    axes.annotate(f"{name} {at:.3g}×", (0.01, at * 1.04), xycoords=("axes fraction", "data"),
-                  ha="left", va="bottom", fontsize=7, bbox=_GROUND)  # fmt: skip
-    return f"; {name} {at:.3g}×"
+    said = f"{name} {format_ratio(at)}"
+    axes.annotate(said, (0.01, at * 1.04), xycoords=("axes fraction", "data"), ha="left",
+                  va="bottom", fontsize=7, bbox=_GROUND)  # fmt: skip
+    return f"; {said}"
 
 
 def _spreads(rows: Sequence[Mapping[str, Any]], first: float) -> list[list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import BLUE, ORANGE, clipped, text
 
@@ -32,12 +33,12 @@ def factor(part: float) -> str:
     Examples
     --------
     >>> factor(1.0), factor(-0.5), factor(0.0)
-    ('2× faster', '1.41× slower', 'as fast')
+    ('2.0× faster', '1.4× slower', 'as fast')
     """
     ratio = 2.0 ** abs(part)
-    if f"{ratio:.3g}" == "1":
+    if format_ratio(ratio) == "1.0×":
         return "as fast"
-    return f"{ratio:.3g}× {'faster' if part > 0 else 'slower'}"
+    return f"{format_ratio(ratio)} {'faster' if part > 0 else 'slower'}"
 
 
 def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dlcompiler.autotune.explain import Explanation
@@ -128,11 +129,7 @@ def why_before(
         said = f"{labels[0]} (A) is predicted as fast as {labels[1]} (B)"
     first, second = trial_s
     if first is not None and second is not None:
-        ratio = second / first
-        said += (
-            f"; in its trial it was {ratio:.3g}× faster" if ratio >= 1
-            else f"; in its trial it was {1 / ratio:.3g}× slower"
-        )  # fmt: skip
+        said += f"; in its trial it was {factor(math.log2(second / first))}"
     return {
         "title": f"Why {labels[0]} before {labels[1]}",
         "summary": f"{said}.",

@@ -15,7 +15,7 @@ from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
-from dlcompiler.runtime.timing import Paired, Timing, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target
@@ -210,7 +210,7 @@ def describe(measured: Measured) -> str:
     threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
     return (
         f"{text}; {measured.counterpart} {format_seconds(beside.a.median_s)}: "
-        f"{beside.ratio:.2g} × its speed, {threads} each"
+        f"{format_ratio(beside.ratio)} its speed, {threads} each"
     )
 
 
