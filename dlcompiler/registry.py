@@ -72,7 +72,8 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return len(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries  # without importing it
+        # Without importing it; a name that is no text may have no hash.
+        return isinstance(name, str) and name in self._entries
 
     def places(self) -> dict[str, str]:
         """Return the entries that are given as text, with their places."""
