@@ -186,10 +186,12 @@ def target_key(target: Target, threads: int) -> str:
     """Return the name under which a machine's records are kept.
 
     Times belong together when the processor, its features and the number of threads are the same.
+    A device that is no CPU may have no triple, or one that others have: its name is in the key.
     """
+    device = "" if target.device == "cpu" else f"{target.device} {target.name}:"
     features = hashlib.sha256(",".join(target.features).encode()).hexdigest()[:8]
     caches = "/".join(str(cache.bytes >> 10) for cache in target.caches)
-    return f"{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"
+    return f"{device}{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"
 
 
 def read_line(line: str) -> Record:
