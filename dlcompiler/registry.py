@@ -21,6 +21,8 @@ class Registry(MutableMapping[str, T], Generic[T]):
         The word for an entry in error messages: ``"target"``.
     entries : mapping
         Name -> the value, or its place as text: ``"package.module:attribute"``.
+    attributes : tuple of str
+        Attributes that a value must have; `find` refuses one that lacks any.
 
     Notes
     -----
@@ -44,9 +46,13 @@ class Registry(MutableMapping[str, T], Generic[T]):
       hint      did you mean 'sine'?
     """
 
-    def __init__(self, noun: str, entries: Mapping[str, T | str]) -> None:
+    def __init__(
+        self, noun: str, entries: Mapping[str, T | str], attributes: tuple[str, ...] = ()
+    ) -> None:
         self.noun = noun
         """What one entry is."""
+        self.attributes = attributes
+        """Attributes that a value must have."""
         self._entries: dict[str, T | str] = dict(entries)
 
     def __getitem__(self, name: str) -> T:
@@ -72,7 +78,8 @@ class Registry(MutableMapping[str, T], Generic[T]):
         return len(self._entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries  # without importing it
+        # Without importing it; a name that is no text may have no hash.
+        return isinstance(name, str) and name in self._entries
 
     def places(self) -> dict[str, str]:
         """Return the entries that are given as text, with their places."""
@@ -93,10 +100,19 @@ class Registry(MutableMapping[str, T], Generic[T]):
         Raises
         ------
         UserError
-            If no entry has this name. The message lists all names, and the closest one.
+            If no entry has this name: the message lists all names, and the closest one. If its
+            value lacks an attribute.
         """
         if isinstance(name, str) and name in self._entries:
-            return self[name]
+            found = self[name]
+            if missing := [item for item in self.attributes if not hasattr(found, item)]:
+                raise error(
+                    operation,
+                    f"the {self.noun} {name!r} lacks {', '.join(missing)}",
+                    got=repr(found),
+                    expected=f"an object with {', '.join(self.attributes)}",
+                )
+            return found
         close = difflib.get_close_matches(str(name), self._entries, n=1)
         raise error(
             operation,

@@ -104,13 +104,13 @@ def check_memory(func: PrimFunc, target: Target) -> None:
         ("local", "max_local_bytes", "a thread"),
     ):
         size, buffers = _most_memory(func.body, scope)
-        if size > target.limits[limit]:
+        if size > target.limit(limit):
             names = ", ".join(f"{b.name} {_bytes(b)}" for b in buffers)
             raise TargetError(
                 f"build {func.name} for {target.name}",
                 f"{owner} would need more {scope} memory than there is",
                 got=f"{size} bytes: {names}",
-                expected=f"at most {target.limits[limit]} bytes",
+                expected=f"at most {target.limit(limit)} bytes",
                 hint="compute smaller parts: split the loops they are computed for further",
             )
 
@@ -156,7 +156,7 @@ def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
                 hint="split the loop by a number, and bind the inner one",
             )
         level, _, axis = loop.kind.partition("Idx.")
-        limit = target.limits[f"max_{level}s_{axis}"]
+        limit = target.limit(f"max_{level}s_{axis}")
         if count is not None and count > limit:
             raise TargetError(
                 f"build {func.name} for {target.name}",
@@ -171,7 +171,7 @@ def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None
     threads = {
         loop.kind: constant_extent(loop) or 1 for loop in loops if loop.kind.startswith("threadIdx")
     }
-    total, limit = math.prod(threads.values()), target.limits["max_threads_per_block"]
+    total, limit = math.prod(threads.values()), target.limit("max_threads_per_block")
     if total > limit:
         parts = " × ".join(f"{tag} {count}" for tag, count in threads.items())
         raise TargetError(
@@ -187,7 +187,7 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
     virtual = [loop for loop in loops if loop.kind == "vthread"]
     total, limit = (
         math.prod(constant_extent(loop) or 1 for loop in virtual),
-        target.limits["max_vthreads"],
+        target.limit("max_vthreads"),
     )
     if total > limit:
         raise TargetError(
@@ -201,7 +201,7 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
 
 def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
     """Refuse warp memory if the threads along x may belong to several warps."""
-    count, size = constant_extent(loop), target.limits["warp_size"]
+    count, size = constant_extent(loop), target.limits.get("warp_size", 1)
     if count is None or size % count:
         raise TargetError(
             f"build {func.name} for {target.name}",
@@ -213,7 +213,7 @@ def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
 
 
 def _check_lanes(func: PrimFunc, target: Target, loop: For) -> None:
-    count, limit = constant_extent(loop), target.limits["max_vector_bytes"]
+    count, limit = constant_extent(loop), target.limit("max_vector_bytes")
     for store in walk(loop.body):
         if not isinstance(store, Store) or count is None:
             continue

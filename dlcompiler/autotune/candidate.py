@@ -10,9 +10,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from dlcompiler.errors import TuningError
+from dlcompiler.json_text import is_encodable, parse
 from dlcompiler.ops import Operator
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Value, Workload
@@ -22,6 +23,8 @@ from dlcompiler.te import Tensor
 CONFIG = "config"
 """The kind of a candidate that is a config of a template."""
 
+LONGEST_TEXT = 100_000
+"""Most characters of a text in a record; [1]."""
 _KEY_LENGTH = 16
 
 
@@ -96,8 +99,22 @@ class StoredCandidate:
 
     @classmethod
     def of(cls, candidate: Candidate) -> StoredCandidate:
-        """Convert a candidate to its stored form."""
-        return cls(candidate.kind, candidate.describe(), _canonical(candidate.to_json()))
+        """Convert a candidate to its stored form.
+
+        Raises
+        ------
+        TuningError
+            If `from_json` could not read it: the record would then be lost.
+        """
+        kind, text, document = candidate.kind, candidate.describe(), _stored(candidate.to_json())
+        if _is_kind(kind) and is_storable(text):
+            return cls(kind, text, document)
+        raise TuningError(
+            "store a candidate", "its kind or its description cannot be stored",
+            got=f"{kind!r:.100}, {text!r:.100}",
+            expected=f"texts in UTF-8 of at most {LONGEST_TEXT:,} characters; "
+            'the kind is neither empty nor "config"',
+        )  # fmt: skip
 
     @property
     def data(self) -> Any:
@@ -127,10 +144,10 @@ class StoredCandidate:
             If it is something else.
         """
         match data:
-            case {"kind": str(kind), "text": str(text), "data": document, **rest} if (
-                not rest and kind and kind != CONFIG
+            case {"kind": kind, "text": text, "data": document, **rest} if (
+                not rest and _is_kind(kind) and is_storable(text)
             ):
-                return cls(kind, text, _canonical(document))
+                return cls(kind, text, _stored(document))
         raise TuningError(
             "read a candidate", "not a candidate", got=f"{data!r:.200}",
             expected='{"kind": …, "text": …, "data": …}, of a kind other than "config"',
@@ -166,9 +183,21 @@ def config_text(values: Mapping[str, Value]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def _canonical(data: Any) -> str:
+def is_storable(text: object) -> TypeGuard[str]:
+    """Tell whether a value is a text that a record can hold."""
+    return isinstance(text, str) and len(text) <= LONGEST_TEXT and is_encodable(text)
+
+
+def _is_kind(name: object) -> TypeGuard[str]:
+    return is_storable(name) and name not in ("", CONFIG)
+
+
+def _stored(data: Any) -> str:
+    """Return a value of `Candidate.to_json` as text; refuse what `parse` would not read back."""
     try:
-        return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
+        inside = {"candidate": {"data": data}}  # a record nests it so deep
+        read = parse(json.dumps(inside, allow_nan=False))["candidate"]["data"]
+        return json.dumps(read, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
         raise TuningError(
             "store a candidate", "its to_json returned a value that json cannot write",

@@ -16,7 +16,7 @@ def completed(item: Operator, workload: Workload) -> Workload:
     by one in the workload. A workload that lists them was made by the operator: it is complete.
     """
     given = workload.as_dict()
-    known = inspect.signature(item.workload).parameters
+    known = inspect.signature(item.make_workload).parameters
     return item.workload(**given) if all(name in known for name in given) else workload
 
 

@@ -20,6 +20,7 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "c": "dlcompiler.codegen.c:emit",
         "loops": "dlcompiler.codegen.loops:emit",
     },
+    ("__call__",),
 )
 """Language -> its generator."""
 

@@ -23,7 +23,7 @@ from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
-from dlcompiler.pipeline import Built, build, emit_source, lower, lower_program
+from dlcompiler.pipeline import Built, NullKernel, build, emit_source, lower, lower_program
 from dlcompiler.pipeline.lower import Argument, check_outputs
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.options import Options
@@ -124,7 +124,8 @@ def verify(
     VerificationError
         With oracle, shape, seed, first wrong index, got, expected and the bound.
     MeasurementError
-        If the kernel crashes or hangs, or if no inputs were found that tell right from wrong.
+        If the kernel crashes or hangs, if no inputs were found that tell right from wrong, or if
+        the device of the target runs nothing.
     TargetError
         If `build` refuses the schedule for this target, or the target does not run here.
     ProgramError
@@ -141,6 +142,11 @@ def verify(
     # here, so such kernels cannot run in a worker.
     if not runs_in_worker:
         here = build(schedule, args, machine, func.name, conditions=conditions)
+        if isinstance(here, NullKernel):
+            raise MeasurementError(
+                f"verify {func.name}", f"programs for {machine.name} are never run", got=repr(here),
+                because=f"the device {machine.runs_on!r} computes nothing",
+            )  # fmt: skip
         check: Check = partial(_verify_here, here, args)
     else:
         kernel = RemoteKernel(source, machine, worker=worker)

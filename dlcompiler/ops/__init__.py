@@ -29,7 +29,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, Selection, by_device
+from dlcompiler.ops.base import (
+    DeviceSchedule,
+    Operator,
+    Reference,
+    Selection,
+    by_device,
+    workload_from,
+)
 from dlcompiler.ops.conv2d.plain import (
     conv2d_hwcn,
     conv2d_nchw,
@@ -147,5 +154,5 @@ def select(
         selection: Selection = choose.select_conv2d(params, target, tuned, is_exact=is_exact)
         return selection
     found = operator(kind)
-    workload = found.workload(**params)
+    workload = workload_from(kind, found.make_workload, params)
     return Selection(found, workload, config_for(found, workload, target, tuned))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
-from dlcompiler.errors import TargetError, TuningError
+from dlcompiler.errors import DLCompilerError, TargetError, TuningError
 from dlcompiler.registry import Registry
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Config, Space, Workload
@@ -92,8 +93,9 @@ class Operator:
 
     name: str
     """Name in the registry."""
-    workload: Callable[..., Workload]
-    """Makes a workload from named parameters; raises TuningError if they are not valid."""
+    make_workload: Callable[..., Workload]
+    """Makes a workload from named parameters: see `workload`, which refuses those that do not
+    fit."""
     define: Callable[[Workload], tuple[Tensor, ...]]
     """Returns the parameters of the kernel as tensors: inputs first, outputs last."""
     reference: Callable[[Workload, int], Reference]
@@ -103,6 +105,16 @@ class Operator:
     prepack: Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]] = _as_given
     """Returns the kernel's inputs from a caller's inputs. The arrays that it changes are weights,
     which a caller packs once and keeps."""
+
+    def workload(self, **params: Any) -> Workload:
+        """Make a workload from named parameters.
+
+        Raises
+        ------
+        TuningError
+            If a parameter is missing, unknown, or not valid.
+        """
+        return workload_from(self.name, self.make_workload, params)
 
     def schedule_for(self, target: Target) -> DeviceSchedule:
         """Return the schedule for the kind of device of a target.
@@ -203,6 +215,50 @@ class Operator:
 
     def _repr_html_(self) -> str:
         return render("operator", self)
+
+
+def workload_from(name: str, make: Callable[..., Workload], params: Mapping[str, Any]) -> Workload:
+    """Make a workload from named parameters with the function of an operator.
+
+    Parameters
+    ----------
+    name : str
+        The operator, or the computation.
+    make : callable
+        Takes the parameters by their names.
+    params : mapping
+        What the caller gave.
+
+    Raises
+    ------
+    TuningError
+        If the parameters are no mapping, or if one is missing, unknown, or not valid.
+    """
+    operation = f"workload of {name}"
+    if not isinstance(params, Mapping):
+        raise TuningError(
+            operation, "the parameters are not a mapping", got=_shown(params),
+            expected="names and values, such as {'dtype': 'float32'}",
+        )  # fmt: skip
+    try:
+        return make(**params)
+    except DLCompilerError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Python says which parameters are missing or unknown; sizes are checked by the operator.
+        raise TuningError(
+            operation, "the parameters are not valid",
+            got=", ".join(f"{key}={_shown(value)}" for key, value in params.items()) or "none",
+            because=str(error),
+        ) from error  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    """Return a value as a short text, also if it has too many digits to be printed."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:
+        return f"a {type(value).__name__} that is too long to print"
 
 
 def check_target(name: str, target: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -147,7 +148,9 @@ def _concatenated(workload: Workload, *parts: Array) -> Array:
 
 
 def _numbers(given: Sequence[int] | str) -> tuple[int, ...]:
-    return tuple(int(n) for n in given.split(",") if n) if isinstance(given, str) else tuple(given)
+    if isinstance(given, str | bytes):
+        return tuple(int(n) for n in str(given).split(",") if n)
+    return tuple(map(operator.index, given))
 
 
 def _text(numbers: Sequence[int]) -> str:

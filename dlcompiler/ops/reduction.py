@@ -101,6 +101,8 @@ def workload(
     chosen = _axes_of(axes, ndim)
     if function.startswith("arg") and len(chosen) not in (1, ndim):
         raise TuningError(where, f"{function} reduces one dimension or all", got=str(axes))
+    if keepdims not in (0, 1):
+        raise TuningError(where, "keepdims is neither 0 nor 1", got=repr(keepdims))
     return Workload.of(
         where,
         function=function,

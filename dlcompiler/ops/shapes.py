@@ -27,7 +27,9 @@ def shape_text(shape: Sequence[int] | str, where: str) -> str:
     >>> shape_text((64, 1000), "softmax"), shape_text("7", "softmax"), shape_text((), "sum")
     ('64x1000', '7', 'scalar')
     """
-    text = shape if isinstance(shape, str) else "x".join(map(str, shape)) or "scalar"
+    # The elements of bytes are numbers: b"3" would be the shape (51,).
+    is_text = isinstance(shape, str | bytes)
+    text = str(shape) if is_text else "x".join(map(str, shape)) or "scalar"
     if text != "scalar" and re.fullmatch(r"[0-9]+(x[0-9]+)*", text, re.ASCII) is None:
         raise TuningError(where, "not a shape", got=repr(shape), expected="a tuple, or '64x1000'")
     if math.prod(shape_of(text)) > MAX_ELEMENTS:

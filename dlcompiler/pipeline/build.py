@@ -114,6 +114,8 @@ def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> 
 
     Raises
     ------
+    ScheduleError
+        If it is not a lowered program.
     TargetError
         If the target is unknown, or cannot do what the program asks.
 
@@ -132,6 +134,10 @@ def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> 
     array([1., 2., 3.], dtype=float32)
     """
     machine = resolve(target)
+    if not isinstance(program, Program | PrimFunc):
+        raise ScheduleError(
+            "build", "not a lowered program", got=repr(program), expected="lower(s, args)"
+        )
     if isinstance(program, PrimFunc):
         pipeline = pipeline_of(machine)
         check_scopes(program, machine)

@@ -47,7 +47,18 @@ class CDevice(HostMemory):
         return None if c_compiler() else f"no C compiler: {', '.join(COMPILERS)}"
 
     def load(self, source: Source, target: Target) -> CKernel:
-        """Return C source, which is compiled at the first call."""
+        """Return C source, which is compiled at the first call.
+
+        Raises
+        ------
+        TargetError
+            The code is not C.
+        """
+        if source.language != "c":
+            raise TargetError(
+                f"compile for {target.name}", "its code is not C",
+                got=f"language {source.language!r}", hint="target='c' is compiled as C",
+            )  # fmt: skip
         return CKernel(source, target)
 
     def times(self, target: Target) -> Provenance:
@@ -84,6 +95,7 @@ DEVICES: Registry[Device] = Registry(
         "simulator": "dlcompiler.pipeline.devices:SIMULATOR",
         "null": "dlcompiler.pipeline.devices:NULL",
     },
+    ("why_unavailable", "allocate", "copy", "load", "launch", "synchronise", "times"),
 )
 """Name of a device, as `Target.runs_on` gives it -> what loads and runs programs."""
 

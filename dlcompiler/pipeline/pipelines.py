@@ -125,6 +125,7 @@ PIPELINES: Registry[Pipeline] = Registry(
         "cpu": Pipeline(CPU_PASSES),
         "gpu": Pipeline(GPU_PASSES, check_threads, check_memory, split_host_device),
     },
+    ("passes", "check_nests", "check_result", "divide"),
 )
 """Kind of device -> its pipeline."""
 # Measured on one x86-64 machine: LLVM finds common subexpressions by itself, so that naming them

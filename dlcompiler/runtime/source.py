@@ -121,7 +121,7 @@ def chosen(texts: Mapping[str, T], name: str | None, program: str) -> T:
         There is no such text; `program` is named in the message.
     """
     wanted = next(iter(texts)) if name is None else name
-    if wanted not in texts:
+    if wanted not in list(texts):  # which takes a name that cannot be hashed
         raise UserError(
             f"source of {program}", "no text has this name",
             got=repr(name), expected=", ".join(map(repr, texts)),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from dlcompiler.errors import ScheduleError, shown_number
 from dlcompiler.ir import Axis, Const
 from dlcompiler.ir.operators import Operators
 from dlcompiler.schedule.primitives import REGISTRY, Primitive
+from dlcompiler.schedule.primitives.base import ParameterKind
 from dlcompiler.schedule.state import State
 from dlcompiler.schedule.verdict import Illegal
 
@@ -53,7 +57,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Const):
         return value.value
     if hasattr(value, "__index__") and not isinstance(value, bool | Operators):
-        return operator.index(value)
+        with contextlib.suppress(TypeError):  # an array of NumPy is an index only if it is a scalar
+            return operator.index(value)
     return value
 
 
@@ -64,25 +69,28 @@ def wrong_arguments(item: Primitive, state: State, args: Mapping[str, Any]) -> I
     if unknown := [name for name in args if name not in item.parameters]:
         hint = f"the arguments are: {item.signature or 'none'}"
         return Illegal("structural", f"no argument is called {unknown[0]}", hint=hint)
-    for name, value in args.items():
-        kind = item.parameters[name]
-        if isinstance(value, int) and abs(value) > LARGEST:
-            got = shown_number(value)
-            return Illegal("limit", f"{name} is out of range", got=got, expected="±10^4000 at most")
-        if kind == "stages":
-            if refused := _wrong_stages(state, name, value):
-                return refused[0]  # `Illegal` is falsy
-            continue
-        if kind == "axes" and not isinstance(value, tuple):
-            return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
-        if kind == "int" and isinstance(value, list | tuple | dict):  # for example, from a trace
-            got = f"{value!r} ({type(value).__name__})"
-            return Illegal("structural", f"{name} must be an integer", got=got)
-        if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
-            known = ", ".join(stage.name for stage in state.stages)
-            return Illegal(
-                "structural", "no such stage", got=repr(value), hint=f"there are {known}"
-            )
+    kinds = item.parameters
+    wrong = (_wrong_value(state, name, kinds[name], value) for name, value in args.items())
+    return next((refused for refused in wrong if refused is not None), None)
+
+
+def _wrong_value(state: State, name: str, kind: ParameterKind, value: Any) -> Illegal | None:
+    """Refuse a value that is out of range, or not of the kind that the parameter declares."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        got = shown_number(value)
+        return Illegal("limit", f"{name} is out of range", got=got, expected="±10^4000 at most")
+    if isinstance(value, np.ndarray):  # its comparisons return arrays
+        return Illegal("structural", f"{name} must not be an array", got=repr(value))
+    if kind == "stages":
+        return next(iter(_wrong_stages(state, name, value)), None)
+    if kind == "axes" and not isinstance(value, tuple):
+        return Illegal("structural", f"{name} must be a tuple of axes", got=repr(value))
+    if kind == "int" and isinstance(value, list | tuple | dict):  # for example, from a trace
+        got = f"{value!r} ({type(value).__name__})"
+        return Illegal("structural", f"{name} must be an integer", got=got)
+    if kind == "stage" and not (isinstance(value, str) and state.has_stage(value)):
+        known = ", ".join(stage.name for stage in state.stages)
+        return Illegal("structural", "no such stage", got=repr(value), hint=f"there are {known}")
     return None
 
 

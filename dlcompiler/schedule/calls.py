@@ -46,6 +46,16 @@ def bind_call(
     return stage, named
 
 
+def own_name(schedule: Schedule, stage: Stage) -> str:
+    """Return the name of a stage of this schedule; refuse one of another schedule."""
+    if stage.schedule.shares_history(schedule):
+        return stage.name
+    raise ScheduleError(
+        f"stage {stage.name}", "the stage belongs to another schedule",
+        hint="take it from this schedule: s[C]",
+    )  # fmt: skip
+
+
 def _place(schedule: Schedule, tensor: Tensor) -> int:
     """Return the number of a tensor among its stage's outputs, then the states of a scan."""
     scan = scan_of(schedule.state, tensor)
@@ -76,9 +86,9 @@ def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str,
         raise ScheduleError(f"can {name!r}", "no stage or axis given")
     head = args[0]
     if isinstance(head, Stage):
-        return head.name, args[1:]
+        return own_name(schedule, head), args[1:]
     if isinstance(head, StageGroup):
-        return head.stages[0].name, args[1:]
+        return own_name(schedule, head.stages[0]), args[1:]
     if isinstance(head, list | tuple):
         return stage_of_all(schedule, name, tuple(head)), args[1:]
     if isinstance(head, Tensor | Operation):
@@ -100,7 +110,7 @@ def _subject(schedule: Schedule, name: str, args: tuple[Any, ...]) -> tuple[str,
 def _argument(schedule: Schedule, value: Any) -> Any:
     """Convert an argument for `apply`: stages and tensors become names of stages."""
     if isinstance(value, Stage):
-        return value.name
+        return own_name(schedule, value)
     if isinstance(value, list | tuple):
         return tuple(_argument(schedule, item) for item in value)
     if isinstance(value, ThreadAxis):

@@ -19,7 +19,7 @@ from dlcompiler.schedule.arguments import (
     refusal,
     wrong_arguments,
 )
-from dlcompiler.schedule.calls import bind_call, foreign_axis, stage_of_all
+from dlcompiler.schedule.calls import bind_call, foreign_axis, own_name, stage_of_all
 from dlcompiler.schedule.history import History, HistoryView, Node
 from dlcompiler.schedule.inference import recurrences
 from dlcompiler.schedule.inference.placement import placed
@@ -480,4 +480,4 @@ class Schedule(Handle):
         return Moves(move for move in self.moves(stage, target) if move.verdict)
 
     def _stage_name(self, stage: Named) -> str:
-        return stage.name if isinstance(stage, Stage) else self[stage].name
+        return own_name(self, stage) if isinstance(stage, Stage) else self[stage].name

@@ -80,7 +80,13 @@ def resolve(target: str | Target) -> Target:
     if isinstance(target, Target):
         return target
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
-    return found if isinstance(found, Target) else _made_by(found)
+    made = _made_by(found) if callable(found) else found
+    if not isinstance(made, Target):
+        raise TargetError(
+            "resolve a target", f"the registry has no target under the name {target!r}",
+            got=repr(made), expected="a Target, or a function that returns one",
+        )  # fmt: skip
+    return made
 
 
 def known_scopes() -> frozenset[str]:

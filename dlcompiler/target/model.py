@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -98,7 +99,7 @@ class Target:
     """Name of the device that runs the code here: see `dlcompiler.pipeline.devices`."""
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
-    GPU's: see `dlcompiler.target.gpus`."""
+    GPU's: see `dlcompiler.target.gpus`. What it does not name has no limit: see `limit`."""
 
     def lanes(self, dtype: str) -> int:
         """Return the number of elements of a dtype that fit in one vector register.
@@ -127,6 +128,17 @@ class Target:
         if not self.caches:
             return 0
         return self.caches[min(level, len(self.caches) - 1)].bytes
+
+    def limit(self, name: str) -> float:
+        """Return a limit by its name; infinite if the target does not give it.
+
+        Examples
+        --------
+        >>> from dlcompiler.target.presets import CORTEX_A53
+        >>> CORTEX_A53.limit("max_lanes"), CORTEX_A53.limit("max_vthreads")
+        (64, inf)
+        """
+        return self.limits.get(name, math.inf)
 
     def has(self, feature: str) -> bool:
         """Tell whether ``features`` lists a feature: ``has("fma")``.

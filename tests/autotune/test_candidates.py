@@ -185,3 +185,44 @@ def test_what_json_cannot_write_is_refused(data, monkeypatch):
 def test_a_stored_candidate_is_read_back():
     stored = StoredCandidate.of(HandMade("ikj"))
     assert StoredCandidate.from_json(json.loads(json.dumps(stored.to_json()))) == stored
+
+
+UNREADABLE = {
+    "a number beyond JSON's readers": {"to_json": lambda self: 10**200},
+    "too deep": {"to_json": lambda self: json.loads("[" * 64 + "]" * 64)},
+    "half of a surrogate pair": {"to_json": lambda self: "\udc80"},
+    "two equal keys": {"to_json": lambda self: {1: 2, "1": 3}},
+    "a description that is no text": {"describe": lambda self: None},
+    "a description that UTF-8 cannot encode": {"describe": lambda self: "\udc80"},
+    "a long description": {"describe": lambda self: "x" * 100_001},
+    "the kind of configs": {"kind": "config"},
+    "no kind": {"kind": ""},
+    "a kind that is no text": {"kind": 3},
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_what_could_not_be_read_back_is_not_stored(what):
+    """Such a record would be in the database, and missing from every answer."""
+    odd = type("Odd", (HandMade,), UNREADABLE[what])("ikj")
+    with pytest.raises(TuningError, match=r"^store a candidate: "):
+        stored_form(odd)
+
+
+def test_the_deepest_candidate_is_read_back(record):
+    deep = type("Deep", (HandMade,), {"to_json": lambda self: json.loads("[" * 63 + "]" * 63)})
+    config, stored = stored_form(deep("ikj"))
+    stored_record = record(config=config, candidate=stored)
+    assert read_line(write_line(stored_record)) == stored_record
+
+
+def test_a_candidate_that_cannot_be_stored_is_refused_and_the_others_are_measured():
+    odd = type("Odd", (HandMade,), {"to_json": lambda self: float("nan")})
+    results = {}
+    pool = LocalPool(MATMUL, WORK, CPU, threads=1)
+    try:
+        pool.measure([odd("ikj"), HandMade("ikj")], None, results.__setitem__)
+    finally:
+        pool.close()
+    assert [results[n].outcome for n in range(2)] == ["refused", "ok"]
+    assert results[0].message.startswith("store a candidate: its to_json returned a value")

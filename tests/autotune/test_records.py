@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,13 @@ def test_the_error_says_what_was_expected(record):
 def test_machines_with_other_threads_or_features_are_kept_apart():
     one, other = resolve("x86-64-avx2"), resolve("x86-64-sse2")
     assert len({target_key(one, 1), target_key(one, 2), target_key(other, 1)}) == 3
+
+
+def test_devices_that_are_no_cpus_are_kept_apart_by_name():
+    one = replace(resolve("c"), name="npu", device="npu")
+    keys = {target_key(target, 1) for target in (resolve("c"), one, replace(one, name="npu2"))}
+    assert len(keys) == 3
+    assert target_key(resolve("h100"), 1) != target_key(resolve("h200"), 1)
 
 
 # -- whatever a file holds ----------------------------------------------------------------------

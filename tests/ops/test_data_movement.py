@@ -94,3 +94,9 @@ def test_joining(choice):
 def test_refusals(operator, parameters):
     with pytest.raises(TuningError):
         operator.workload(**parameters)
+
+
+@pytest.mark.parametrize("before", [(1.5, 2), ("1", 2), b"12", 5, None])
+def test_widths_that_are_no_numbers(before):
+    with pytest.raises(TuningError, match="workload of pad"):
+        ops.operator("pad").workload(shape=(4, 4), before=before, after=(0, 0))

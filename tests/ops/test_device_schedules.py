@@ -199,3 +199,44 @@ def test_the_workload_of_another_operator(use):
         "  got       elementwise(function=add, shapes=6x40,40, dtype=float32)\n"
         "  expected  matmul(…)"
     )
+
+
+@pytest.mark.parametrize("name", [*ops.REGISTRY, "conv2d"])
+@pytest.mark.parametrize("params", [{}, {"zork": 1}, {1: 2}, {"dtype": []}, 5, None, [("m", 1)]])
+def test_parameters_that_are_not_those_of_the_operator(name, params):
+    with pytest.raises(TuningError, match=f"^workload of {name}"):
+        ops.select(name, params, CPU)
+
+
+@pytest.mark.parametrize("name", ops.REGISTRY)
+def test_a_workload_without_parameters(name):
+    with pytest.raises(TuningError, match=f"^workload of {name}: the parameters are not valid"):
+        ops.operator(name).workload()
+
+
+def test_the_parameters_that_are_missing_are_named():
+    with pytest.raises(TuningError) as caught:
+        MATMUL.workload(m=8, n=8)
+    assert str(caught.value) == (
+        "workload of matmul: the parameters are not valid\n"
+        "  got       m=8, n=8\n"
+        "  because   matmul_workload() missing 1 required keyword-only argument: 'k'"
+    )
+
+
+@pytest.mark.parametrize("shape", [5, None, object(), b"3", (10**5000,)])
+def test_a_shape_that_is_none(shape):
+    with pytest.raises(TuningError):
+        ops.operator("softmax").workload(shape=shape)
+
+
+@pytest.mark.parametrize("keepdims", [2, -1, 1.5, "1", None, float("inf")])
+def test_keepdims_that_is_no_truth_value(keepdims):
+    with pytest.raises(TuningError, match="keepdims is neither 0 nor 1"):
+        ops.operator("reduction").workload(function="sum", shape=(4,), keepdims=keepdims)
+
+
+@pytest.mark.parametrize("layout", [5, [], "NCWH"])
+def test_a_layout_that_is_none(layout):
+    with pytest.raises(TuningError, match="conv2d: no such layout"):
+        ops.select("conv2d", CONVOLUTION | {"layout": layout}, CPU)

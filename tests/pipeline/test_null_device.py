@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 import dlcompiler as dlc
-from dlcompiler import codegen, pipeline, target, te
+from dlcompiler import autotune, codegen, ops, pipeline, target, te
 from dlcompiler.codegen.interface import interface_of
-from dlcompiler.errors import CallError, TargetError
+from dlcompiler.errors import (
+    CallError,
+    MeasurementError,
+    ScheduleError,
+    TargetError,
+    UserError,
+)
 from dlcompiler.pipeline import NullKernel, Pipeline, build_program, lower
 from dlcompiler.runtime.device import HostMemory
 from dlcompiler.runtime.source import Source, Text
@@ -98,3 +104,58 @@ def test_a_text_that_is_not_there(doubled):
     assert str(caught.value) == (
         "source of main: no text has this name\n  got       'ptx'\n  expected  'c', 'header'"
     )
+
+
+def test_the_wrong_program_is_refused():
+    with pytest.raises(ScheduleError, match="build: not a lowered program"):
+        build_program("main")
+
+
+@pytest.mark.parametrize("name", [[], 5, "nope"])
+def test_what_names_no_text(name, doubled):
+    with pytest.raises(UserError, match=r"source of .*: no text has this name"):
+        dlc.build(*doubled).source(name)
+
+
+@pytest.mark.parametrize("name", ["cpu", "c"])
+def test_what_never_runs_is_not_verified(name, doubled):
+    with pytest.raises(MeasurementError) as caught:
+        dlc.verify(*doubled, target=replace(resolve(name), runs_on="null"))
+    assert str(caught.value) == (
+        f"verify main: programs for {name} are never run\n"
+        f"  got       NullKernel(main for {name}: never run)\n"
+        "  because   the device 'null' computes nothing"
+    )
+
+
+@pytest.mark.parametrize("language", ["llvm", "loops"])
+def test_a_c_compiler_compiles_c_only(language, doubled):
+    with pytest.raises(TargetError, match="compile for cpu: its code is not C"):
+        dlc.build(*doubled, target=replace(resolve("cpu"), language=language, runs_on="c compiler"))
+
+
+@pytest.mark.parametrize(
+    ("registry", "field"),
+    [
+        (pipeline.DEVICES, "runs_on"),
+        (pipeline.PIPELINES, "device"),
+        (codegen.REGISTRY, "language"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.noun,
+)
+@pytest.mark.parametrize("entry", [5, None, ()], ids=repr)
+def test_an_entry_that_is_none(registry, field, entry, monkeypatch, doubled):
+    monkeypatch.setitem(registry, "odd", entry)
+    with pytest.raises(TargetError, match=f"the {registry.noun} 'odd' lacks "):
+        dlc.build(*doubled, target=replace(resolve("cpu"), **{field: "odd"}))
+
+
+def test_a_device_without_times(monkeypatch):
+    class NoTimes:
+        def load(self, source, target):
+            return NullKernel(source, target)
+
+    monkeypatch.setitem(pipeline.DEVICES, "odd", NoTimes())
+    work = ops.operator("matmul").workload(m=8, n=8, k=8)
+    with pytest.raises(TargetError, match=r"the device 'odd' lacks .*times"):
+        autotune.best(work, replace(resolve("cpu"), runs_on="odd"))

@@ -1,5 +1,7 @@
 """Programs for GPUs that are not here: built against their limits, run by the simulator."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from dlcompiler import te
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, TargetError
 from dlcompiler.pipeline import SimulatedKernel
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from tests.schedule.test_device_programs import bound
 from tests.schedule.test_shared_memory import product, tiled
 
@@ -209,3 +212,13 @@ def test_vectors_of_a_width_that_there_is():
     a, b = np.arange(64, dtype="float32"), np.empty(64, "float32")
     kernel(a, b)
     assert np.array_equal(b, a + 1)
+
+
+def test_a_limit_that_a_target_does_not_give_is_none():
+    A = te.placeholder((4096,), name="A")
+    B = te.compute((4096,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    machine = replace(resolve("gpu"), limits={})
+    assert any(move.primitive == "vectorize" for move in s.moves(s[B], machine))
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    dlc.verify(s, [A, B], target=machine)

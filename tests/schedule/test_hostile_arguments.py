@@ -10,19 +10,22 @@ from dlcompiler import te
 from dlcompiler.errors import UserError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
+from dlcompiler.schedule.moves.suggestions import suggestion
 from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import decode
 from dlcompiler.schedule.verdict import Illegal
 from tests.fuzz.expressions import random_expression
 from tests.fuzz.threads import ThreadWalk
 from tests.fuzz.walks import Walk
+from tests.schedule.test_suggestions import apply_all
 
 STRANGE = (
     None, True, 0, -1, 1, 7, 64, 2**31, 2**63, 2**70, 1.5, 2.0, float("nan"), float("inf"), "", "x",
     b"x", [], (), {}, object(), np.int64(4), np.float32(2), te.var("n"), te.const(3, "int32"),
     "threadIdx.x", "vthread", "shared", "global", "threadIdx.x=4", "threadIdx.x == 0",
     "threadIdx.x=-1 blockIdx.x=a", "lambda i: [i // 4, i % 4]", "lambda i: [i // 0]",
-    "gemv_f32_8x16", "unroll", "prefetch.x", lambda *axes: axes,
+    "gemv_f32_8x16", "unroll", "prefetch.x", lambda *axes: axes, np.arange(2), np.array(4),
+    te.const(0, "int32"), te.var("m") > 1,
 )  # fmt: skip
 TEXTS = (
     "shared", "local", "global", "warp", "threadIdx.x", "vthread", "blockIdx.x", "unroll",
@@ -61,11 +64,15 @@ def test_steps(seed):
     rng.choice((Walk, ThreadWalk))(rng, s).run(rng.randint(0, 6))
     for _ in range(40):
         name, stage = rng.choice(list(REGISTRY)), rng.choice(s.state.stages).name
+        args = arguments(rng, s.state, name)
         try:
-            attempt = s.attempt(name, stage, arguments(rng, s.state, name))
+            attempt = s.attempt(name, stage, args)
         except UserError:
             continue
-        if not isinstance(attempt.verdict, Illegal) and rng.random() < 0.3:
+        if isinstance(attempt.verdict, Illegal):
+            found = suggestion(s, name, stage, args)
+            assert found is None or apply_all(s, found)
+        elif rng.random() < 0.3:
             s.apply(name, stage, decode(s.state, attempt.step))
     for target in ("cpu", "gpu", "c"):
         with contextlib.suppress(UserError):
@@ -82,3 +89,41 @@ def test_include_inputs_is_a_choice(chain, refusal):
     assert refusal(chain.s.apply, "create_group", "Q", args) == (
         "create_group Q: include_inputs must be 0 or 1\n  got       'all'"
     )
+
+
+def test_an_array_is_no_argument(matmul):
+    for value in (np.arange(2), np.array([[1]])):
+        verdict = matmul.s.can("bind", matmul.i, value)
+        assert verdict.reason == "thread must not be an array"
+    assert matmul.s.can("split", matmul.i, np.array(4))
+
+
+def test_names_of_any_type(matmul):
+    with pytest.raises(UserError, match="no such primitive"):
+        matmul.s.can([], matmul.i)
+
+
+@pytest.mark.parametrize("threads", [None, 3])
+def test_threads_that_are_none(matmul, threads, refusal):
+    text = "C is no scan"
+    assert refusal(matmul.s[matmul.C].env_threads, threads).startswith(f"env_threads C: {text}")
+    assert matmul.s.can("env_threads", matmul.s[matmul.C], threads).reason == text
+
+
+def test_a_stage_of_another_schedule_with_the_same_name(chain):
+    other = create_schedule(chain.D.op)
+    assert other.can("compute_inline", other[chain.Q])
+    assert chain.s.can("compute_inline", chain.s.fork("f")[chain.Q])
+    inner = chain.Q.op.axis[0]
+    for ask in (
+        lambda: chain.s.can("compute_inline", other[chain.Q]),
+        lambda: chain.s.can("compute_at", chain.s[chain.P], other[chain.Q], inner),
+        lambda: chain.s.suggest("double_buffer", other[chain.Q]),
+        lambda: chain.s.moves(other[chain.Q]),
+    ):
+        with pytest.raises(UserError) as caught:
+            ask()
+        assert str(caught.value) == (
+            "stage Q: the stage belongs to another schedule\n"
+            "  hint      take it from this schedule: s[C]"
+        )

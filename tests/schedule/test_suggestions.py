@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from dlcompiler import te
@@ -65,6 +66,11 @@ def test_split_by_a_divisor(matmul, answer):
     assert answer(matmul.s, "split", "C", axis=matmul.k, nparts=-1) == "use 2 instead of -1"
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor="x") == "use 4 instead of 'x'"
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor="4") == "use 4 instead of '4'"
+    zero = te.const(0, "int32")
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor=zero) == "use 2 instead of 0"
+    assert answer(matmul.s, "split", "C", axis=matmul.k, factor=np.arange(2)) == (
+        "use 4 instead of [0 1]"
+    )
     huge = 10**5000
     assert answer(matmul.s, "split", "C", axis=matmul.k, factor=-huge) == (
         "use 2 instead of an integer of 16610 bits"
@@ -356,3 +362,24 @@ def test_a_primitive_on_an_inlined_stage_has_an_answer_or_none(chain, name, sign
         return
     if found is not None:
         apply_all(chain.s, found)
+
+
+@pytest.mark.parametrize("args", [{}, {"parent": []}, {"parent": None, "axis": 3}])
+def test_a_group_at_no_stage(chain, answer, args):
+    chain.s.create_group(chain.Q, chain.P, include_inputs=True)
+    assert answer(chain.s, "compute_group_at", "Q", **args) is None
+
+
+@pytest.mark.parametrize("axis", ["i", (), None])
+def test_storage_of_an_axis_that_is_none(matmul, axis):
+    assert suggestion(matmul.s, "storage_align", "C", {"axis": axis, "factor": 8}) is None
+
+
+def test_a_recurrence_whose_loop_is_no_axis(answer):
+    X, state = (te.placeholder((4, 8), name=name) for name in ("X", "S"))
+    init = te.compute((1, 8), lambda _, i: X[0, i], name="init")
+    update = te.compute((4, 8), lambda t, i: state[t - 1, i] + X[t, i], name="update")
+    R = te.scan(init, update, state, inputs=[X])
+    s = create_schedule(R.op)
+    (name,) = [stage.name for stage in s.state.stages if stage.op is R.op]
+    assert answer(s, "vectorize", name, axis={}) is None

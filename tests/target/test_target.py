@@ -174,3 +174,10 @@ def test_the_quota_of_a_container_limits_the_cores(quota, cores, monkeypatch):
     monkeypatch.setattr(detect, "_quota", lambda: quota)
     monkeypatch.setattr(detect, "_affinity", lambda: tuple(range(8)))
     assert detect.available_cores() == cores
+
+
+@pytest.mark.parametrize("entry", [5, None, list, []], ids=repr)
+def test_an_entry_that_is_no_target_is_refused(entry, monkeypatch):
+    monkeypatch.setitem(target.REGISTRY, "odd", entry)
+    with pytest.raises(TargetError, match="the registry has no target under the name 'odd'"):
+        target.resolve("odd")

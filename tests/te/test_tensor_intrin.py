@@ -60,6 +60,15 @@ def test_the_same_declaration_is_the_same_intrinsic():
     assert row_sums(8).id != row_sums(4).id != row_sums(only=("body",)).id
 
 
+LONG_NAME = f"gemm_f32_{'9' * 5000}x1x1"
+
+
+@pytest.mark.parametrize("name", [5, None, [], LONG_NAME], ids=lambda name: str(name)[:9])
+def test_what_is_no_name_of_an_intrinsic(name):
+    with pytest.raises(ExpressionError, match="there is no intrinsic of this name"):
+        te.tensor_intrin(name)
+
+
 def test_an_intrinsic_is_found_by_its_name_while_it_is_in_use():
     intrin = row_sums(5)
     name = intrin.id

@@ -158,16 +158,16 @@ def test_an_illegal_move_explains_itself(explorer):
 def test_undo_redo_and_jump(explorer):
     explorer.move("parallel C C.i").click()
     explorer.settle()
-    assert explorer.page.locator(".dlc-pill").all_inner_texts() == ["parallel"]
+    assert explorer.page.locator(".dlc-tree .dlc-pill").all_inner_texts() == ["parallel"]
     explorer.button("undo").click()
     explorer.settle()
-    assert explorer.page.locator(".dlc-pill").count() == 0
+    assert explorer.page.locator(".dlc-tree .dlc-pill").count() == 0
     explorer.button("redo").click()
     explorer.settle()
-    assert explorer.page.locator(".dlc-pill").count() == 1
+    assert explorer.page.locator(".dlc-tree .dlc-pill").count() == 1
     explorer.page.locator(".dlc-state", has_text="create").click()
     explorer.settle()
-    assert explorer.page.locator(".dlc-pill").count() == 0
+    assert explorer.page.locator(".dlc-tree .dlc-pill").count() == 0
     assert explorer.states() == ["create", "parallel C i"]
 
 
@@ -225,7 +225,7 @@ def test_letters_do_not_reach_the_notebook(explorer, notebook, place):
 
 def test_a_step_made_in_another_cell_shows_up(explorer, notebook):
     notebook.run(1)
-    explorer.page.locator(".dlc-pill", has_text="unrolled").wait_for()
+    explorer.page.locator(".dlc-tree .dlc-pill", has_text="unrolled").wait_for()
     assert explorer.states() == ["create", "unroll C i"]
     assert "Elsewhere: unroll C i" in explorer.status.inner_text()
 

@@ -326,7 +326,7 @@ def test_reset(page):
     choose(page, "C/i")
     page.click("parallel C C.i")
     page.click("reset")
-    assert page.locate(".dlc-pill").count() == 0
+    assert page.locate(".dlc-tree .dlc-pill").count() == 0
     assert "Back at the first state" in page.locate(".dlc-status").inner_text()
 
 

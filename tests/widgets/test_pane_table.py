@@ -5,7 +5,16 @@ from pathlib import Path
 
 import dlcompiler_widgets
 import pytest
-from dlcompiler_widgets import Explorer
+from dlcompiler_widgets import (
+    Advice,
+    CodePanes,
+    Explorer,
+    HistoryTree,
+    LoopTree,
+    PassDiff,
+    ScheduleGraph,
+    ThreadBlock,
+)
 from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
 from dlcompiler_widgets.explorer.recording import record
 from dlcompiler_widgets.explorer.snapshot import PANES, Pane
@@ -61,3 +70,19 @@ def test_a_new_pane_is_shown_and_recorded(notes):
         key: {"loop": key} for key in ("C", "C/i", "C/j", "C/k")
     }
     explorer.close()
+
+
+SINGLE = (Advice, CodePanes, HistoryTree, LoopTree, PassDiff, ScheduleGraph, ThreadBlock)
+
+
+@pytest.mark.parametrize("widget", SINGLE)
+def test_a_widget_with_one_pane_keeps_it_at_every_level(widget):
+    pane = widget.shown_panes[0]
+    single = widget(*matmul(), level="learn")
+    for op, name in (("", ""), ("level", "learn"), ("preset", "history"), ("preset", "picture")):
+        if op:
+            single.intent = {"id": name, "op": op, "args": {op: name}}
+        assert pane in single.layout_of_panes["visible"]
+        assert getattr(single, pane)
+        assert "Error" not in single.status["text"]
+    single.close()

@@ -253,7 +253,9 @@ class TestInBrowser:
         for name in ("picture", "program", "palette", "advice"):
             shown = page.page.locator(f".dlc-pane.dlc-{name}").inner_text()
             assert "this was not recorded: needs a kernel" in shown, name
-        assert page.page.locator(".dlc-advice h3").is_hidden()
+        others = page.page.locator(".dlc-unavailable > :not(.dlc-message)")
+        assert others.count() > 4
+        assert not any(part.is_visible() for part in others.all())
         page.click("undo")
         assert page.here() == "parallel C i"
         assert errors == []

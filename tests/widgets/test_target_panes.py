@@ -10,6 +10,7 @@ from dlcompiler.pipeline import Pipeline
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target.presets import C99
 from tests.thread_programs import tiled_matmul
+from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Advice, CodePanes, Explorer, MemoryScopes, ScheduleGraph, ThreadBlock
@@ -157,3 +158,18 @@ def test_a_recording_has_the_same_tabs(make, name):
     assert [tab["name"] for tab in shown["tabs"]] == tabs(explorer)
     page = replay_of(explorer._session, Limits()).html
     assert ('"advice"' in page.partition('"panes":{')[2].partition("}")[0]) == (name != "gpu")
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_without_advice_the_history_has_its_place(make, contexts, width):
+    schedule, args = tiled_matmul()
+    explorer = make(Explorer, schedule, args, "gpu")
+    shown = LivePage(contexts.open(viewport={"width": width, "height": 1000}), explorer)
+    grid, history, program = (
+        shown.locate(f".dlc-{name}").bounding_box() for name in ("grid", "history", "program")
+    )
+    ends = [box["y"] + box["height"] for box in (grid, history)]
+    assert abs(ends[0] - ends[1]) < 2
+    right = grid["x"] + grid["width"] if width == 800 else program["x"]
+    assert abs(history["x"] + history["width"] - right) < 3
+    shown.context.close()

@@ -192,6 +192,7 @@ def candidate_of(
 ) -> Generated | Measured:
     """Schedule a candidate and generate its code; if it is refused, return that as a result."""
     try:
+        stored_form(tried)  # what no record can hold is refused by itself, and the others measured
         schedule, args = bound(tried, operator, workload).schedule(target)
         name = f"{workload.op}_kernel"
         source, _ = emit_source(schedule, args, target, name, verify_passes=False)

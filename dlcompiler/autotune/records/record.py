@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
 
-from dlcompiler.autotune.candidate import StoredCandidate, config_text
+from dlcompiler.autotune.candidate import LONGEST_TEXT, StoredCandidate, config_text, is_storable
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result, Trial
 from dlcompiler.errors import TuningError
-from dlcompiler.json_text import JsonError, is_encodable, parse
+from dlcompiler.json_text import JsonError, parse
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
@@ -23,7 +23,6 @@ SCHEMA = 2
 """Version of what `Record.to_json` writes, and of the tables of a database. Version 1 had
 neither origins nor predictions nor the times of building and running."""
 
-_LONGEST_TEXT = 100_000
 _LONGEST_S = 1e9
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3,6})?(\+00:00|Z)", re.ASCII)
 _RENAMED = {"timeout": "run timeout"}
@@ -187,10 +186,12 @@ def target_key(target: Target, threads: int) -> str:
     """Return the name under which a machine's records are kept.
 
     Times belong together when the processor, its features and the number of threads are the same.
+    A device that is no CPU may have no triple, or one that others have: its name is in the key.
     """
+    device = "" if target.device == "cpu" else f"{target.device} {target.name}:"
     features = hashlib.sha256(",".join(target.features).encode()).hexdigest()[:8]
     caches = "/".join(str(cache.bytes >> 10) for cache in target.caches)
-    return f"{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"
+    return f"{device}{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"
 
 
 def read_line(line: str) -> Record:
@@ -275,8 +276,6 @@ def _candidate(data: Mapping[str, Any], config: Config) -> StoredCandidate | Non
     if "candidate" not in data:
         return None
     found = StoredCandidate.from_json(data["candidate"])
-    for name in ("kind", "text"):
-        _text(data["candidate"], name)
     if found.config != config:
         raise _bad("its config is not that of its candidate", config)
     return found
@@ -321,7 +320,7 @@ def _seconds(data: Mapping[str, Any], name: str) -> float:
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT or not is_encodable(value):
+    if not is_storable(value):
         raise _bad(f"{name} is missing or not a text", value)
     return value
 
@@ -343,7 +342,7 @@ def _is_moment(text: str) -> bool:
 
 def _storable(message: str) -> str:
     """Cut a message, and replace invalid characters: compilers and kernels may print any bytes."""
-    return message[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
+    return message[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _number(data: Mapping[str, Any], name: str) -> int:

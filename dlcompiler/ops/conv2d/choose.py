@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler.errors import TargetError
-from dlcompiler.ops.base import Operator, Selection, check_target, no_schedule
+from dlcompiler.ops.base import Operator, Selection, check_target, no_schedule, workload_from
 from dlcompiler.ops.conv2d import direct, gemm, shapes, winograd
-from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.tuned import Tuned, anchor, config_for, shipped, target_class
 from dlcompiler.ops.widening import DTYPES
 from dlcompiler.space import Workload
@@ -103,7 +103,8 @@ def select_conv2d(
     """
     candidates = _with_schedule(target)
     known = shipped(target_class(target)) if tuned is None else tuned
-    shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
+    workload_from("conv2d", _common_workload, params)
+    layout_of("conv2d", params.get("layout", "NCHW"))
     allowed = [item for item in candidates if item.is_exact or not is_exact]
     found = list(_workloads(allowed, params))
     if not found:
@@ -142,6 +143,11 @@ def _workloads(
         own = params if candidate.operator is direct.CONV2D_DIRECT else _plain(params)
         for variant in candidate.variants(params):
             yield candidate.operator, candidate.operator.workload(**own, **variant)
+
+
+def _common_workload(**params: Any) -> Workload:
+    """Return the workload without the layout, which not all of the operators have."""
+    return shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def layout_of(op: str, name: Any, *channels: int) -> Layout:
     TuningError
         The layout is unknown, or its blocks do not divide the numbers of channels.
     """
-    if name not in LAYOUTS:
+    if not isinstance(name, str) or name not in LAYOUTS:
         raise TuningError(op, "no such layout", got=repr(name), expected=", ".join(LAYOUTS))
     layout = Layout(name)
     for number in channels:

@@ -111,7 +111,8 @@ def refusal(
     if primitive == "create_group":
         return _of_group(state, between(state, args["outputs"], args["inputs"]))
     if isinstance(stage.op, ScanOp):
-        if primitive in OF_SCAN or (primitive in CONCURRENT and args["axis"] in stage.kinds):
+        is_launched = any(axis is args.get("axis") for axis in stage.kinds)
+        if primitive in OF_SCAN or (primitive in CONCURRENT and is_launched):
             return None  # the loop of a launch is already bound, like any thread loop
         return _on_scan(stage, stage.op, primitive)
     if primitive == "cache_read":

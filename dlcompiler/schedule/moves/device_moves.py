@@ -64,7 +64,7 @@ def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any])
 def _too_many(target: Target, state: State, name: str, thread: str) -> Illegal | None:
     """Return the refusal if a thread axis, or a block, has too many iterations; None otherwise."""
     counts = _launch(state, state.stage(name))
-    most = target.limits[_LIMITS[thread]]
+    most = target.limit(_LIMITS[thread])
     count = counts.get(thread, 1)
     if count > most:
         return Illegal(
@@ -74,7 +74,7 @@ def _too_many(target: Target, state: State, name: str, thread: str) -> Illegal |
             hint="split the loop, and bind both parts to axes of their own",
         )
     threads = math.prod(n for tag, n in counts.items() if tag.startswith("threadIdx"))
-    most = target.limits["max_threads_per_block"]
+    most = target.limit("max_threads_per_block")
     if thread.startswith("threadIdx") and threads > most:
         parts = " × ".join(f"{n:,}" for tag, n in counts.items() if tag.startswith("threadIdx"))
         return Illegal(
@@ -94,7 +94,7 @@ def _too_wide(
         return None
     extent = infer_bounds(state).stages[stage.name].extents[args["axis"]]
     element = max(dtypes.bytes_of(tensor.dtype) for tensor in stage.tensors)
-    most = target.limits["max_vector_bytes"]
+    most = target.limit("max_vector_bytes")
     if not isinstance(extent, int) or extent * element <= most:
         return None
     return Illegal(

@@ -92,7 +92,9 @@ def _of_cache_write(refused: Refusal) -> Iterator[Candidate]:
 def cache_scopes(refused: Refusal) -> list[str]:
     """Return the scopes to offer for a cache: the wanted one if a CPU has it, else all of a CPU."""
     wanted = refused.call.args.get("scope")
-    return [wanted] if wanted in SCOPES else list(reversed(SCOPES))
+    if isinstance(wanted, str) and wanted in SCOPES:
+        return [wanted]
+    return list(reversed(SCOPES))
 
 
 def _of_set_scope(refused: Refusal) -> Iterator[Candidate]:

@@ -114,7 +114,7 @@ def _in_copy(call: Call, stage: StageState, made: Attempt) -> Call:
         return call
     copy = _stage_of(made)
     axis = call.args.get("axis")
-    moved = {} if axis is None else {"axis": _dimension_like(axis, stage, copy)}
+    moved = {"axis": _dimension_like(axis, stage, copy)} if isinstance(axis, Axis) else {}
     return Call(call.name, copy.name, {**call.args, **moved})
 
 

@@ -87,9 +87,10 @@ def attached(refused: Refusal, host: StageState, leaf: Axis) -> Iterator[Candida
 
 def _of_compute_group_at(refused: Refusal) -> Iterator[Candidate]:
     """Yield `compute_group_at` at the other loops of the same reader, the innermost first."""
-    parent = refused.call.args["parent"]
-    leaves = refused.state.stage(parent).leaves if refused.state.has_stage(parent) else ()
-    for leaf in reversed(leaves):
+    parent = refused.call.args.get("parent")
+    if not isinstance(parent, str) or not refused.state.has_stage(parent):
+        return
+    for leaf in reversed(refused.state.stage(parent).leaves):
         if leaf is not refused.axis:
             yield refused.but(axis=leaf)
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError, shown_number
 from dlcompiler.ir import Axis
+from dlcompiler.schedule.arguments import plain_arguments
 from dlcompiler.schedule.moves.candidates import Call, Candidate, Refusal, Source
 from dlcompiler.schedule.moves.other_arguments import other_arguments
 from dlcompiler.schedule.moves.other_moves import other_moves
 from dlcompiler.schedule.moves.other_orders import earlier, earlier_structure, prepared
 from dlcompiler.schedule.moves.other_targets import other_targets
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.state import StageState, Step
 from dlcompiler.schedule.verdict import Illegal
 
@@ -65,7 +67,8 @@ def suggestion(
     """
     if not isinstance(schedule.attempt(name, stage, args).verdict, Illegal):
         return None
-    refused = Refusal(schedule.node, Call(name, stage, args))
+    plain = plain_arguments(REGISTRY[name], args)
+    refused = Refusal(schedule.node, Call(name, stage, plain))
     trials = Trials(schedule, MAX_ATTEMPTS)
     for source in SOURCES:
         for candidate in source(refused):
@@ -130,11 +133,12 @@ def _text(refused: Refusal, steps: Sequence[Step]) -> str:
     if len(steps) > 1:
         return ", then ".join(_phrase(step, refused.stage) for step in steps)
     if only.primitive == wanted.name and only.stage == wanted.stage:
-        changed = {name: value for name, value in only.args.items() if value != _old(refused, name)}
+        old = {name: _stored(value, refused.stage) for name, value in wanted.args.items()}
+        changed = {name: value for name, value in only.args.items() if value != old.get(name)}
         if changed and all(isinstance(value, int) for value in changed.values()):
             new = " × ".join(str(value) for value in changed.values())
-            old = " × ".join(_shown(wanted.args.get(name)) for name in changed)
-            return f"use {new} instead of {old}"
+            given = " × ".join(_shown(wanted.args.get(name)) for name in changed)
+            return f"use {new} instead of {given}"
     return f"{_phrase(only, refused.stage)} instead"
 
 
@@ -143,15 +147,14 @@ def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else shown_number(value)
 
 
-def _old(refused: Refusal, name: str) -> Any:
-    """Return an argument of the refused call as a step stores it: axes by name."""
-    value = refused.call.args.get(name)
-    paths = refused.stage.paths
+def _stored(value: Any, stage: StageState) -> Any:
+    """Return an argument as a step stores it: axes by name; text for what no step can store."""
     if isinstance(value, Axis):
-        return paths.get(value, value.name)
+        return stage.paths.get(value, value.name)
     if isinstance(value, tuple):
-        return [paths.get(x, x.name) if isinstance(x, Axis) else x for x in value]
-    return value
+        return [_stored(item, stage) for item in value]
+    # An expression or an array has a comparison of its own, which returns no bool.
+    return value if isinstance(value, str | int | float) else repr(value)
 
 
 def _phrase(step: Step, stage: StageState) -> str:  # noqa: C901 - one case per primitive

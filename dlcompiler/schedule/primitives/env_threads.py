@@ -82,7 +82,7 @@ def axes_of(threads: Any) -> list[tuple[ThreadTag, int]]:
 
 def text_of(threads: ThreadAxis | str | Iterable[ThreadAxis | str]) -> str:
     """Return thread axes as the text in a step: ``"blockIdx.x=4 threadIdx.x=32"``."""
-    if isinstance(threads, ThreadAxis | str):
+    if isinstance(threads, str) or not isinstance(threads, Iterable):
         threads = [threads]
     return " ".join(
         f"{axis.tag}={axis.extent}" if isinstance(axis, ThreadAxis) else str(axis)

@@ -34,7 +34,7 @@ from dlcompiler.te.language import compute, placeholder, reduce_axis
 from dlcompiler.te.reducers.reductions import sum
 from dlcompiler.te.tensor import Tensor
 
-NAME = re.compile(r"(\w+)_(\d+(?:x\d+)*)")
+NAME = re.compile(r"(\w+)_(\d{1,18}(?:x\d{1,18})*)")
 MAX_RESULTS = 512
 """Most elements of one intrinsic's result: more than the registers of any machine hold; [1]."""
 
@@ -99,11 +99,11 @@ def tensor_intrin(name: str) -> TensorIntrin:
     >>> te.tensor_intrin("gemv_f32_16x8")
     TensorIntrin(gemv_f32_16x8: C[j] += A[k]*B[k, j])
     """
-    found = declared_intrin(name) or _shipped(name)
+    found = (declared_intrin(name) or _shipped(name)) if type(name) is str else None
     if found is not None:
         return found
     hint = None
-    if "#" in name:
+    if "#" in str(name):
         hint = "declare it before: te.decl_tensor_intrin(…), with the same name and contents"
     raise ExpressionError(
         f"tensor intrinsic {name!r}", "there is no intrinsic of this name",

@@ -98,9 +98,9 @@ class Layout:
         return LEVELS[self.level].primitives
 
     def pictures(self, tabs: Iterable[str]) -> list[str]:
-        """Return those of the given picture tabs that the level shows."""
-        only = LEVELS[self.level].pictures
-        return [name for name in tabs if only is None or name in only]
+        """Return those of the given picture tabs that the level shows; all if it shows none."""
+        given, only = list(tabs), LEVELS[self.level].pictures
+        return [name for name in given if only is None or name in only] or given
 
     def to_json(self) -> Json:
         """Return the data for the bar: all levels and presets, and the chosen ones."""

@@ -166,14 +166,16 @@ def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
 
 
 def layout_of(session: Session, panes: Iterable[str]) -> Json:
-    """Return where each of `panes` is on the page, and which of them are visible."""
+    """Return where each of `panes` is on the page, and which of them are visible.
+
+    A level and a preset that would leave nothing of the grid hide nothing: a widget with one pane
+    keeps it.
+    """
     places = {name: PANES[name].place for name in panes}
-    visible = [
-        name
-        for name in panes_of(session.target, places)
-        if places[name] != "grid" or session.layout.shows(name)
-    ]
-    return {"panes": places, "visible": visible}
+    there = panes_of(session.target, places)
+    shown = [name for name in there if places[name] != "grid" or session.layout.shows(name)]
+    is_empty = all(places[name] != "grid" for name in shown)
+    return {"panes": places, "visible": there if is_empty else shown}
 
 
 def snapshot(session: Session, panes: Iterable[str]) -> dict[str, Any]:
