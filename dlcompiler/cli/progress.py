@@ -44,8 +44,8 @@ def status(run: TuningRun) -> str:
         reasons = ", ".join(f"{count} {name}" for name, count in failed.items())
         parts.append(f"{sum(failed.values())} failed ({reasons})")
     left = run.remaining_s
-    if run.is_running and left is not None:
-        parts.append(f"{left:.0f} s left")
+    if run.is_running:
+        parts.append("estimating the time left" if left is None else f"{left:.0f} s left")
     return " · ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -19,6 +20,7 @@ from dlcompiler.views.tuning import (
     tuning_html,
     watched,
 )
+from dlcompiler.views.tuning.headline import sentence
 from tests import watched_runs
 from tests.watched_runs import HOSTILE, ended, seen
 
@@ -249,3 +251,20 @@ def test_hostile_words_are_words_in_every_picture():
 )
 def test_a_scale_ends_at_a_round_number(value, ceiling):
     assert nice_ceiling(value) == ceiling
+
+
+def test_the_time_left_is_estimated_once_there_are_some_trials():
+    going = watched_runs.start(40, permits=2)
+    wait = time.monotonic() + 60
+    while len(going.trials) < 2 and time.monotonic() < wait:
+        time.sleep(0.01)
+    seen = watched(going)
+    assert seen.remaining_s is None
+    assert sentence(seen).endswith("; estimating the time left")
+    going.pool.permits = 20
+    while len(going.trials) < 20 and time.monotonic() < wait:
+        time.sleep(0.01)
+    assert " to go" in sentence(watched(going))
+    going.stop()
+    going.wait(60)
+    assert "estimating" not in sentence(watched(going))

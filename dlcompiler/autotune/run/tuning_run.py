@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _WAIT_PIECE_S = 0.2
 _STOP_LIMIT_S = 0.6
 _RECENT = 32
+_FEWEST = 6
+"""Trials from which the pace of a run, and so its end, is estimated."""
 
 
 class TuningRun:
@@ -158,17 +160,16 @@ class TuningRun:
     def remaining_s(self) -> float | None:
         """Predicted time until the run ends, at the pace of the last trials [s].
 
-        0 once it has ended; None while no trial is done. It is an estimate, and an upper limit.
+        0 once it has ended; None while too few trials are done. The first one is not counted: it
+        also waits for worker processes and for the first proposals. It is an upper limit.
         """
         if not self.is_running:
             return 0.0
         plan, done, elapsed = self.plan, self.trials, self.elapsed_s
         limits = [] if plan.seconds is None else [max(plan.seconds - elapsed, 0.0)]
-        if plan.trials is not None and done:
+        if plan.trials is not None and len(done) >= _FEWEST:
             recent = done[-_RECENT:]
-            begun = recent[0].elapsed_s if len(done) > len(recent) else 0.0
-            count = len(recent) - (1 if len(done) > len(recent) else 0)
-            pace = max(elapsed - begun, 0.0) / max(count, 1)
+            pace = max(elapsed - recent[0].elapsed_s, 0.0) / (len(recent) - 1)
             limits.append((plan.trials - len(done)) * pace)
         return min(limits, default=None)
 

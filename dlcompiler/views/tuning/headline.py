@@ -11,6 +11,7 @@ from dlcompiler.views.tuning.watched import Watched, done_text
 
 OVER = ("finished", "stopped", "failed")
 """States of a run that has ended: no more trials follow."""
+ESTIMATING = "estimating the time left"
 
 
 class Headline(TypedDict):
@@ -67,6 +68,8 @@ def sentence(seen: Watched) -> str:
     parts.append(", ".join(failed) if failed else "none failed")
     if seen.remaining_s is not None:
         parts.append(f"about {format_seconds(seen.remaining_s)} to go")
+    elif _is_estimating(seen):
+        parts.append(ESTIMATING)
     return "; ".join(parts)
 
 
@@ -74,7 +77,12 @@ def _time(seen: Watched) -> str:
     said = _clock(seen.elapsed_s)
     if seen.remaining_s is not None:
         return f"{said}, about {_clock(max(seen.remaining_s, 0.0))} to go"
-    return said
+    return f"{said}, {ESTIMATING}" if _is_estimating(seen) else said
+
+
+def _is_estimating(seen: Watched) -> bool:
+    """Tell whether the run will have an estimate of its end, but has none yet."""
+    return seen.state == "running" and seen.most_trials is not None
 
 
 def _clock(value: float) -> str:
