@@ -67,10 +67,23 @@ def private_folder(base: str | Path | None = None) -> Iterator[Path]:
         yield folder
     finally:
         try:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             del _made[folder]
         finally:
             os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, as far as that is possible.
+
+    If a signal interrupts `shutil.rmtree` where it closes a file, it closes the file again. The
+    error of this would take the place of the interrupt.
+    """
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
 
 
 @atexit.register
@@ -78,7 +91,7 @@ def _remove_rest() -> None:
     """Remove folders that `private_folder` left behind after a signal, or in a daemon thread."""
     for folder, owner in list(_made.items()):
         if owner == os.getpid():  # a forked child has the same list, but not the folders
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
 def abandoned() -> list[Path]:
@@ -97,7 +110,7 @@ def sweep() -> list[Path]:
     for folder in _own_folders():
         with _taken(folder) as is_taken:
             if is_taken:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 removed += [] if folder.exists() else [folder]
     return removed
 

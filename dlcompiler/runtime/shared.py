@@ -43,7 +43,9 @@ class SharedArrays:
             folder = private_folders.private_folder(_base_folder(total))
             self._folder = self._folders.enter_context(folder)
             for number, array in enumerate(self._arrays.values()):
-                np.ascontiguousarray(array).tofile(self._folder / str(number))
+                # Not `ndarray.tofile`, which drops an exception of a signal's handler.
+                with open(self._folder / str(number), "wb") as file:
+                    file.write(np.ascontiguousarray(array).data)
         except OSError as error:
             self._folders.close()
             raise MeasurementError(
