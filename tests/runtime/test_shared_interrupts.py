@@ -1,10 +1,8 @@
 """Arrays that are shared, interrupted at any call: the interrupt arrives, none is swallowed."""
 
-import signal
 import sys
 
 import numpy as np
-import pytest
 
 from dlcompiler.runtime.shared import SharedArrays
 
@@ -50,22 +48,3 @@ def test_an_interrupt_at_any_call_arrives():
     while interrupted(at):
         at += 1
     assert at > 100
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
-def test_a_signal_at_any_moment_arrives():
-    def handle(number, frame):
-        raise Interrupt
-
-    before = signal.signal(signal.SIGALRM, handle)
-    big = {"A": np.ones((128, 128), "float32")}
-    try:
-        for delay in np.random.default_rng(1).uniform(1e-6, 1e-3, 500):
-            with pytest.raises(Interrupt):  # noqa: PT012 - wherever it comes
-                signal.setitimer(signal.ITIMER_REAL, delay)
-                with SharedArrays(big):
-                    pass
-                while True:
-                    pass
-    finally:
-        signal.signal(signal.SIGALRM, before)
