@@ -45,7 +45,7 @@ class SharedArrays:
             for number, array in enumerate(self._arrays.values()):
                 # Not `ndarray.tofile`, which drops an exception of a signal's handler.
                 with open(self._folder / str(number), "wb") as file:
-                    file.write(np.ascontiguousarray(array).data)
+                    file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         except OSError as error:
             self._folders.close()
             raise MeasurementError(

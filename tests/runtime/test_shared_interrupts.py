@@ -4,9 +4,11 @@ import sys
 
 import numpy as np
 
+from dlcompiler import dtypes
 from dlcompiler.runtime.shared import SharedArrays
 
 ARRAYS = {"A": np.ones((8, 8), "float32"), "empty": np.ones((0, 3), "int8"), "n": np.float32(1)}
+ARRAYS["half"] = np.ones(3, dtypes.to_numpy("bfloat16"))
 
 
 class Interrupt(KeyboardInterrupt):
