@@ -261,6 +261,9 @@ def test_the_time_left_is_estimated_once_there_are_some_trials():
     seen = watched(going)
     assert seen.remaining_s is None
     assert sentence(seen).endswith("; estimating the time left")
+    summary = time_spent(seen)["summary"]
+    assert " so far; " in summary
+    assert summary.endswith("; estimating the time left.")
     going.pool.permits = 20
     while len(going.trials) < 20 and time.monotonic() < wait:
         time.sleep(0.01)

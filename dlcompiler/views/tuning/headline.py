@@ -7,11 +7,7 @@ from typing import TypedDict
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.views.tuning.series import key_of
 from dlcompiler.views.tuning.trials_table import config_text
-from dlcompiler.views.tuning.watched import Watched, done_text
-
-OVER = ("finished", "stopped", "failed")
-"""States of a run that has ended: no more trials follow."""
-ESTIMATING = "estimating the time left"
+from dlcompiler.views.tuning.watched import Watched, done_text, time_left
 
 
 class Headline(TypedDict):
@@ -50,7 +46,7 @@ def headline(seen: Watched) -> Headline:
     return {
         "title": seen.title,
         "state": seen.state,
-        "is_over": seen.state in OVER,
+        "is_over": seen.is_over,
         "text": sentence(seen),
         "facts": facts,
         "best": None if best is None else key_of(best.index),
@@ -66,23 +62,11 @@ def sentence(seen: Watched) -> str:
         parts.append(f"best {best.gflops or 0:.3g} GFLOP/s at trial {best.index}")
     failed = [f"{count} {name}" for name, count in seen.counts.items() if name != "ok"]
     parts.append(", ".join(failed) if failed else "none failed")
-    if seen.remaining_s is not None:
-        parts.append(f"about {format_seconds(seen.remaining_s)} to go")
-    elif _is_estimating(seen):
-        parts.append(ESTIMATING)
-    return "; ".join(parts)
+    return "; ".join(filter(None, [*parts, time_left(seen)]))
 
 
 def _time(seen: Watched) -> str:
-    said = _clock(seen.elapsed_s)
-    if seen.remaining_s is not None:
-        return f"{said}, about {_clock(max(seen.remaining_s, 0.0))} to go"
-    return f"{said}, {ESTIMATING}" if _is_estimating(seen) else said
-
-
-def _is_estimating(seen: Watched) -> bool:
-    """Tell whether the run will have an estimate of its end, but has none yet."""
-    return seen.state == "running" and seen.most_trials is not None
+    return ", ".join(filter(None, [_clock(seen.elapsed_s), time_left(seen, _clock)]))
 
 
 def _clock(value: float) -> str:

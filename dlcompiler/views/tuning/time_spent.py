@@ -24,7 +24,7 @@ from dlcompiler.views.tuning.chart import (
     number,
     text,
 )
-from dlcompiler.views.tuning.watched import Watched
+from dlcompiler.views.tuning.watched import Watched, time_left
 
 PHASES = {"searching": BLUE, "building": AMBER, "running": GREEN, "waiting": SKY, "paused": PINK}
 """The phases of a run, in the order of their bars, with their colours."""
@@ -139,9 +139,6 @@ def _sample(name: str) -> Mark:
 
 
 def _summary(seen: Watched, phases: Mapping[str, float], total: float) -> str:
-    parts = [f"{format_seconds(seen.elapsed_s)} so far" if seen.remaining_s is not None
-             else f"{format_seconds(seen.elapsed_s)} in all"]  # fmt: skip
+    parts = [f"{format_seconds(seen.elapsed_s)} {'in all' if seen.is_over else 'so far'}"]
     parts += [f"{name} {value / total:.0%}" for name, value in phases.items() if total]
-    if seen.remaining_s is not None:
-        parts.append(f"about {format_seconds(seen.remaining_s)} to go")
-    return f"{'; '.join(parts)}."
+    return f"{'; '.join(filter(None, [*parts, time_left(seen)]))}."

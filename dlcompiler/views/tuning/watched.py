@@ -7,7 +7,7 @@ once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.autotune import OUTCOMES, Trial, TuningRun
@@ -17,6 +17,7 @@ from dlcompiler.autotune.run.clock import Phases
 from dlcompiler.autotune.run.rounds import Round
 from dlcompiler.autotune.trial import OutcomeName
 from dlcompiler.runtime.provenance import MEASURED, Provenance
+from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.space import Space
 
 
@@ -73,6 +74,11 @@ class Watched:
     remaining_s: float | None = None
     """Estimated time left, at most [s]; None: not known yet, or the run has ended."""
     note: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended: no more trials follow."""
+        return self.state in ("finished", "stopped", "failed")
 
     @property
     def best(self) -> TrialRow | None:
@@ -155,3 +161,19 @@ def done_text(seen: Watched) -> str:
     """
     done = f"{len(seen.rows):,}"
     return done if seen.most_trials is None else f"{done} of {seen.most_trials:,}"
+
+
+def time_left(seen: Watched, write: Callable[[float], str] = format_seconds) -> str:
+    """Return the estimate of the time left in words; empty if the run has ended or has no limit.
+
+    Parameters
+    ----------
+    seen
+        The run.
+    write
+        Writes a time [s].
+    """
+    if seen.remaining_s is not None:
+        return f"about {write(max(seen.remaining_s, 0.0))} to go"
+    is_limited = seen.most_trials is not None
+    return "estimating the time left" if seen.state == "running" and is_limited else ""

@@ -7,7 +7,7 @@
 
 import { controlsOf, named } from "./controls.js";
 import { focusable, h } from "./dom.js";
-import { metricList, ghostNest, nearestButton, reasons, showChange } from "./preview.js";
+import { ghostNest, metricList, nearestButton, reasons, showChange } from "./preview.js";
 
 const WAIT_MS = 80;
 const NAMES = { compute_at: "compute at", cache_read: "cache read", cache_write: "cache write" };
