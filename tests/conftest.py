@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -138,6 +139,14 @@ def golden(request, golden_owners):
             )
 
     return compare
+
+
+@pytest.fixture
+def ctrl_c():
+    """Make SIGINT raise KeyboardInterrupt here: a shell makes jobs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

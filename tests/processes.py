@@ -1,10 +1,21 @@
-"""The processes of this machine: their parents, their CPU times, and whether they have ended."""
+"""The processes of this machine: parents, CPU times, signals, and whether they have ended."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def take_signals():
+    """Let SIGINT and SIGHUP end a child, as its ``preexec_fn``.
+
+    A child inherits what its parent ignores: a shell makes jobs in the background ignore SIGINT,
+    ``nohup`` makes its program ignore SIGHUP.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def processes():

@@ -163,14 +163,6 @@ def test_a_space_may_be_exhausted(fake):
     assert len(run.trials) == len(list(run.plan.space.allowed()))
 
 
-@pytest.fixture
-def ctrl_c():
-    """Let SIGINT interrupt, which a shell takes from its jobs in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_ctrl_c_ends_a_blocking_run_and_keeps_its_trials(fake, ctrl_c):
     timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()

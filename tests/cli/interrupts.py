@@ -22,7 +22,7 @@ from pathlib import Path
 import nbformat
 
 from dlcompiler.runtime.private_folders import PREFIX
-from tests.processes import descendants
+from tests.processes import descendants, take_signals
 
 ENTRY = Path(sys.executable).with_name("dlcompiler")
 MARKER = b"dlcompiler.early_interrupts"
@@ -126,7 +126,7 @@ def interrupted(words: list[str], delay_s: float, number: int) -> Ended:
     child = subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True, env={**os.environ, "PYTHONPROFILEIMPORTTIME": "1"},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=take_signals,
     )  # fmt: skip
     begun = threading.Event()
     lines: list[bytes] = []

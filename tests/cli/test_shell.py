@@ -22,6 +22,7 @@ from tests.cli.interrupts import (
     one_case,
     prepared,
 )  # fmt: skip
+from tests.processes import take_signals
 
 ASCII = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0"}
 LIMIT_S = 120
@@ -48,7 +49,8 @@ def places(tmp_path_factory):
 
 
 def start(words, places, **options):
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    options = {**pipes, "preexec_fn": take_signals, **options}
     words = [word.format(**places) for word in words]
     words = [sys.executable, *words] if words[0] == "-m" else [str(ENTRY), *words]
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, **options)
@@ -154,7 +156,7 @@ sys.exit(shell.run(lambda: None, act))
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=take_signals,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
 

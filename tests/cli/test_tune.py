@@ -12,6 +12,7 @@ from dlcompiler.autotune import RecordStore, Result
 from dlcompiler.autotune.near_ties import NEAR_RATIO
 from dlcompiler.cli import main
 from dlcompiler.cli.progress import Progress, header, status
+from tests.processes import take_signals
 
 WORK = "gemm:8x16x8"
 
@@ -116,8 +117,7 @@ def test_ctrl_c_stops_it_and_prints_what_it_has(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell takes SIGINT from its jobs in the background, and a child inherits that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=take_signals,
     )
     end = time.perf_counter() + 60
     while time.perf_counter() < end:

@@ -243,7 +243,7 @@ def test_helpers_stay_away_from_the_caller(count_up):
         threads.set_num_threads(None)
 
 
-@pytest.mark.usefixtures("four_threads")
+@pytest.mark.usefixtures("four_threads", "ctrl_c")
 def test_an_interrupt_waits_for_the_kernel_and_is_raised(options):
     wait = Function(compile_ir(WAIT, options), "wait", [Param("C", (2,), "int32", True)])
     c = np.zeros(2, np.int32)

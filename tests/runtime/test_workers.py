@@ -292,15 +292,7 @@ def test_a_worker_outlives_the_thread_that_started_it(script):
         assert fresh.generation == 1
 
 
-@pytest.fixture
-def _interrupts():
-    """Take SIGINT as Ctrl-C: a process that was started in the background may ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_interrupts")
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_call_ends_the_worker(worker):
     worker.call("echo", timeout_s=10)
     generation = worker.generation
