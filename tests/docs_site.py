@@ -39,10 +39,11 @@ PROBLEMS = """() => {
   if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} px wide`);
   for (const box of document.querySelectorAll(".bd-article-container, .bd-article"))
     if (box.scrollWidth > box.clientWidth + 1) {
-      const wide = [...box.querySelectorAll("*")].filter((each) =>
-        each.getBoundingClientRect().right > box.getBoundingClientRect().right + 1
-        && !each.closest("pre, .pst-scrollable-table-container, .dlc-picture, .cell_output"));
-      found.push(`wider than its column: ${(wide.at(-1) ?? box).outerHTML.slice(0, 120)}`);
+      const right = (each) => each.getBoundingClientRect().right;
+      const scrolls = "pre, .pst-scrollable-table-container, .dlc-picture, .cell_output";
+      const [widest] = [...box.querySelectorAll("*")].filter((each) => !each.closest(scrolls))
+        .sort((a, b) => right(b) - right(a));
+      found.push(`wider than its column: ${(widest ?? box).outerHTML.slice(0, 120)}`);
     }
   for (const each of document.querySelectorAll(".bd-article *")) {
     const style = getComputedStyle(each);
