@@ -8,10 +8,12 @@ click, in the colours of the page. The search must find the primitives by their 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -33,6 +35,8 @@ FOUND_BY = {
 """What a user of TVM or Halide types -> a page that must be among the first results."""
 PICTURES = {"01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6}
 """Least number of pictures on the page of a notebook."""
+LOCAL = re.compile(r'\b(?:href|src)="([^"#?:]+)(?:[#?][^":]*)?"')
+"""The path of a link that begins with no scheme."""
 PROBLEMS = """() => {
   const found = [];
   const root = document.documentElement;
@@ -124,6 +128,14 @@ def read(site: Path, say: Say) -> None:
             say(f"notebooks/{name}: {text.count('<svg')} pictures of {least}")
 
 
+def follow(site: Path, name: str, say: Say) -> None:
+    """Report links and frames of a page that lead to no file of the site."""
+    page = site / name
+    for link in LOCAL.findall(page.read_text(encoding="utf-8")):
+        if not (page.parent / unquote(link)).exists():
+            say(f"{name}: {link} leads nowhere")
+
+
 def names_of(site: Path) -> Iterator[str]:
     """Yield the pages of the site."""
     for path in sorted(site.rglob("*.html")):
@@ -135,6 +147,8 @@ def names_of(site: Path) -> Iterator[str]:
 def check(site: Path, say: Say) -> None:
     """Report what is wrong with a site."""
     read(site, say)
+    for name in names_of(site):
+        follow(site, name, say)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]

@@ -159,7 +159,7 @@ def replay() -> str:
     """Return the page that replays the Explorer."""
     s, args = six_steps()
     explorer = Explorer(s, args, target=MACHINE, name="matmul")
-    path = FOLDER / "explorer.html"
+    path = STATIC / "explorer.html"
     explorer.save_html(path)
     explorer.close()
     return path.read_text(encoding="utf-8")
