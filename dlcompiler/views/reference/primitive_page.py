@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +44,8 @@ GROUPS = {
     "Hints": ("prefetch", "pragma"),
 }  # fmt: skip
 """Title -> the primitives of that part of the page."""
+_NAMES = re.compile(r"\s+(In (?:TVM|Halide)\b)")
+"""Where the sentence about the names in TVM and Halide begins: it gets a paragraph of its own."""
 
 
 def primitive_page() -> str:
@@ -63,7 +66,7 @@ def primitive_page() -> str:
 def _section(name: str) -> Iterator[str]:
     yield f"### {name}\n"
     yield f"`{call_of(name)}`\n"
-    yield markdown(_description(name), "text")
+    yield markdown(_NAMES.sub(r"\n\n\1", _description(name)), "text")
 
 
 def call_of(name: str) -> str:
