@@ -75,8 +75,9 @@ peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (
 figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
 
-docs: $(WRITERS) ## build the documentation, with the notebooks run, into build/docs/html
+docs: $(WRITERS) ## build the documentation, with the notebooks run, into build/docs/html, and look at it
 	@$(RUN)/python -m sphinx -W --keep-going -q -c docs -d build/docs/doctrees . build/docs/html
+	@$(RUN)/python -m tests.docs_site build/docs/html
 	@echo "build/docs/html/docs/index.html"
 
 screenshots: $(INSTALLED) ## take the screenshots of the documentation anew (needs chromium); look at them

@@ -102,6 +102,11 @@ def names() -> tuple[str, ...]:
 def operator(name: str) -> Operator:
     """Return an operator by its name.
 
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+
     Raises
     ------
     TuningError

@@ -109,6 +109,11 @@ class Operator:
     def workload(self, **params: Any) -> Workload:
         """Make a workload from named parameters.
 
+        Parameters
+        ----------
+        **params
+            Extents and options, which differ between operators: ``m=64, n=64, k=64``.
+
         Raises
         ------
         TuningError
@@ -118,6 +123,11 @@ class Operator:
 
     def schedule_for(self, target: Target) -> DeviceSchedule:
         """Return the schedule for the kind of device of a target.
+
+        Parameters
+        ----------
+        target : Target
+            The machine.
 
         Raises
         ------
@@ -134,6 +144,13 @@ class Operator:
     def space(self, workload: Workload, target: Target) -> Space:
         """Return the knobs that a tuner may set for a target, and their values.
 
+        Parameters
+        ----------
+        workload : Workload
+            The work: `workload` makes it.
+        target : Target
+            The machine.
+
         Raises
         ------
         TargetError
@@ -146,6 +163,13 @@ class Operator:
 
     def default_config(self, workload: Workload, target: Target) -> Config:
         """Return the config that a formula chooses, without any measurement.
+
+        Parameters
+        ----------
+        workload : Workload
+            The work: `workload` makes it.
+        target : Target
+            The machine.
 
         Raises
         ------

@@ -31,7 +31,14 @@ Observer: TypeAlias = Callable[[Change], None]
 
 
 def show_changes(change: Change) -> None:
-    """Print a line for each pass: what it changed and how long it took."""
+    """Print a line for each pass: what it changed and how long it took.
+
+    Parameters
+    ----------
+    change
+        What a pass did. `lower` and `build` call the function after each pass if it is one of their
+        observers: ``dlc.lower(s, args, observers=[dlc.show_changes])``.
+    """
     print(describe(change))  # noqa: T201  it is what a user asks for
 
 

@@ -74,10 +74,17 @@ def register_func(name: Any, f: Any = None, *, override: bool = False) -> Any:
 def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., Any] | None:
     """Return the function registered under a name.
 
+    Parameters
+    ----------
+    name : str
+        The name.
+    allow_missing : bool
+        Whether to return None if there is none.
+
     Raises
     ------
     UserError
-        If there is none, unless `allow_missing`, which gives None.
+        If there is none, unless `allow_missing`.
     """
     found = _functions.get(name)
     if found is None and not allow_missing:

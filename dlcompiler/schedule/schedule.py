@@ -1,4 +1,7 @@
-"""`Schedule`: how to compute a tensor expression, as a cursor in a history of states."""
+"""`Schedule`: how to compute a tensor expression, as a cursor in a history of states.
+
+Long because the reference shows the parameters of each method.
+"""
 
 from __future__ import annotations
 
@@ -206,7 +209,18 @@ class Schedule(Handle):
         return self._redo.get(node.id, only)
 
     def jump(self, id: str) -> None:
-        """Go to any state of the history, by its name, its id, or a unique prefix of the id."""
+        """Go to any state of the history.
+
+        Parameters
+        ----------
+        id
+            Name of the state, its id, or a unique prefix of the id.
+
+        Raises
+        ------
+        ScheduleError
+            If there is no such state, or several have the prefix.
+        """
         self._move(self._history.node(id))
 
     def describe(self, name: str | None = None, note: str | None = None) -> None:
@@ -223,7 +237,18 @@ class Schedule(Handle):
         self._history.describe(self._node, name, note)
 
     def fork(self, name: str) -> Schedule:
-        """Return another schedule at the same state; its steps become a branch of the history."""
+        """Return another schedule at the same state; its steps become a branch of the history.
+
+        Parameters
+        ----------
+        name
+            Name of the new schedule: one line.
+
+        Returns
+        -------
+        Schedule
+            Its axes and stages are those of this schedule.
+        """
         return Schedule(self._history, self._node, checked_label(name, "fork"))
 
     def normalize(self) -> Schedule:
@@ -243,13 +268,23 @@ class Schedule(Handle):
         return result
 
     def shares_history(self, other: Schedule) -> bool:
-        """Tell whether `other` is this schedule or a fork of it; forks share axes and stages."""
+        """Tell whether `other` is this schedule or a fork of it; forks share axes and stages.
+
+        Parameters
+        ----------
+        other
+            The other schedule.
+        """
         return other._history is self._history
 
     def undone_step(self, has: Callable[[State], bool]) -> tuple[str, str]:
         """Return the step to the first state for which `has` is true, and a hint to go back there.
 
-        `has` must be true for some state of the history, but not for the current one.
+        Parameters
+        ----------
+        has
+            A condition on states. It must be true for some state of the history, but not for the
+            current one.
         """
         ahead: list[Node] = []
         node = self._next(self._node)
@@ -323,7 +358,18 @@ class Schedule(Handle):
         return Schedule(self._history, node, f"{self.name}, one step on")
 
     def attempt(self, name: str, stage: str, args: Mapping[str, Any]) -> Attempt:
-        """Try a primitive without moving the cursor."""
+        """Try a primitive without moving the cursor.
+
+        Parameters
+        ----------
+        name, stage, args
+            As for `apply`.
+
+        Returns
+        -------
+        Attempt
+            The verdict and, if the step is legal, the state that it leads to.
+        """
         item = known_primitive(f"apply {name!r}", name)
         if not self.state.has_stage(stage):
             raise ScheduleError(
@@ -427,7 +473,21 @@ class Schedule(Handle):
         return list(result) if isinstance(result, tuple) else result
 
     def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> StageGroup:
-        """Group stages to move them as one; see `stage_group.make_group` for the arguments."""
+        """Group stages to attach them together; see `primitives.create_group`.
+
+        Parameters
+        ----------
+        outputs, inputs
+            Tensors or operations, or lists of them. The group holds the stages that compute the
+            outputs from the inputs.
+        include_inputs
+            Whether the stages that compute the inputs belong to it.
+
+        Returns
+        -------
+        StageGroup
+            Its stages are attached together: ``g.compute_at(s[C], axis)``.
+        """
         return make_group(self, outputs, inputs, include_inputs)
 
     # -- asking ------------------------------------------------------------------------------------
@@ -443,6 +503,14 @@ class Schedule(Handle):
             As in the call: ``s.can("vectorize", axis)``, ``s.can("split", axis, factor=4)``,
             ``s.can("compute_at", s[P], s[C], axis)``, ``s.can("cache_write", C, "local")``.
             Numbers may be left out: if the step is refused whatever they are, this is the reason.
+        **kwargs
+            As in the call.
+
+        Returns
+        -------
+        Verdict
+            `Legal`, `Pending` with what later steps must do, or `Illegal` with the reason; an
+            illegal one is false.
         """
         stage, bound = self.bind(name, args, kwargs)
         verdict = self.attempt(name, stage, bound).verdict
@@ -454,7 +522,7 @@ class Schedule(Handle):
 
         Parameters
         ----------
-        name, *args
+        name, *args, **kwargs
             The call, as for `can`: ``s.suggest("split", axis, factor=0)``.
         """
         stage, bound = self.bind(name, args, kwargs)
@@ -463,20 +531,40 @@ class Schedule(Handle):
     def bind(
         self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[str, dict[str, Any]]:
-        """Return the stage name and the named arguments of a call of `can`."""
+        """Return the stage name and the named arguments of a call of `can`.
+
+        Parameters
+        ----------
+        name
+            The primitive.
+        args, kwargs
+            The arguments of the call, by position and by name.
+        """
         return bind_call(self, name, args, kwargs)
 
     def moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
         """Return every move on a stage (or on all) with its verdict.
 
-        Moves that need threads of a GPU are listed if `target` is one.
+        Parameters
+        ----------
+        stage
+            A stage, or its tensor or operation; by default, all stages.
+        target
+            The machine. Its limits are applied to each move. Moves that need the threads of a GPU
+            are listed only if it is one.
         """
         names = [s.name for s in self.state.stages] if stage is None else [self._stage_name(stage)]
         machine = None if target is None else resolve(target)
         return Moves(move for name in names for move in moves_of(self, name, target=machine))
 
     def legal_moves(self, stage: Named | None = None, target: str | Target | None = None) -> Moves:
-        """Return the moves that are legal."""
+        """Return the moves that are legal.
+
+        Parameters
+        ----------
+        stage, target
+            As for `moves`.
+        """
         return Moves(move for move in self.moves(stage, target) if move.verdict)
 
     def _stage_name(self, stage: Named) -> str:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class Stage(Handle):
-    """Handle on a stage by its name; its methods act on the current state of the schedule."""
+    """Handle on a stage by its name; its methods act on the current state of the schedule.
+
+    A method that is a primitive applies one step: it returns new axes, if it makes any, or raises a
+    `ScheduleError` with the reason and a hint. After an error, the schedule is as it was before.
+    """
 
     __slots__ = ("name", "schedule")
 
@@ -81,14 +85,39 @@ class Stage(Handle):
     def split(
         self, parent: Axis, factor: int | None = None, nparts: int | None = None
     ) -> tuple[Axis, Axis]:
-        """Split a loop; returns (outer, inner). See `primitives.split`."""
+        """Split a loop in two nested ones. See `primitives.split`.
+
+        Parameters
+        ----------
+        parent
+            The loop.
+        factor
+            Extent of the inner loop: a positive number, or a symbol (`te.var`). Give either this
+            or `nparts`.
+        nparts
+            Extent of the outer loop.
+
+        Returns
+        -------
+        outer, inner : Axis
+            The new loops.
+        """
         result: tuple[Axis, Axis] = self._apply("split", axis=parent, factor=factor, nparts=nparts)
         return result
 
     def fuse(self, *axes: Axis) -> Axis:
-        """Fuse adjacent loops; returns the fused axis. See `primitives.fuse`.
+        """Fuse adjacent loops into one. See `primitives.fuse`.
 
-        One loop alone is returned as it is: classic code fuses all axes, however many there are.
+        Parameters
+        ----------
+        *axes
+            The loops, or one list of them. A single loop is returned unchanged; without loops, the
+            result is a new outermost loop that runs once.
+
+        Returns
+        -------
+        Axis
+            The fused loop.
         """
         if self._is_one_loop(_flat(axes)):
             alone: Axis = _flat(axes)[0]
@@ -97,7 +126,14 @@ class Stage(Handle):
         return result
 
     def reorder(self, *axes: Axis) -> None:
-        """Reorder loops; a single loop stays where it is. See `primitives.reorder`."""
+        """Reorder loops. See `primitives.reorder`.
+
+        Parameters
+        ----------
+        *axes
+            The loops from the outermost to the innermost, or one list of them. All other loops stay
+            where they are.
+        """
         if not self._is_one_loop(_flat(axes)):
             self._apply("reorder", axes=_flat(axes))
 
@@ -107,30 +143,78 @@ class Stage(Handle):
     def tile(
         self, x_parent: Axis, y_parent: Axis, x_factor: int, y_factor: int
     ) -> tuple[Axis, Axis, Axis, Axis]:
-        """Tile two loops; returns (x outer, y outer, x inner, y inner). See `primitives.tile`."""
+        """Split two loops, and move the outer halves outside. See `primitives.tile`.
+
+        Parameters
+        ----------
+        x_parent, y_parent
+            The two loops.
+        x_factor, y_factor
+            Extents of the inner halves: positive numbers, or symbols (`te.var`).
+
+        Returns
+        -------
+        x_outer, y_outer, x_inner, y_inner : Axis
+            The new loops, from the outermost to the innermost.
+        """
         result: tuple[Axis, Axis, Axis, Axis] = self._apply(
             "tile", x=x_parent, y=y_parent, x_factor=x_factor, y_factor=y_factor
         )
         return result
 
     def vectorize(self, var: Axis) -> None:
-        """Run a loop as vector lanes. See `primitives.vectorize`."""
+        """Run a loop as the lanes of vector instructions. See `primitives.vectorize`.
+
+        Parameters
+        ----------
+        var
+            The loop: a data loop, of which the iterations write different elements.
+        """
         self._apply("vectorize", axis=var)
 
     def unroll(self, var: Axis) -> None:
-        """Repeat the body instead of looping. See `primitives.unroll`."""
+        """Repeat the body of a loop instead of looping. See `primitives.unroll`.
+
+        Parameters
+        ----------
+        var
+            The loop.
+        """
         self._apply("unroll", axis=var)
 
     def parallel(self, var: Axis) -> None:
-        """Run a loop on several cores. See `primitives.parallel`."""
+        """Run the iterations of a loop on several cores. See `primitives.parallel`.
+
+        Parameters
+        ----------
+        var
+            The loop: a data loop.
+        """
         self._apply("parallel", axis=var)
 
     def tensorize(self, var: Axis, tensor_intrin: TensorIntrin | str) -> None:
-        """Replace a loop by a tensor intrinsic. See `primitives.tensorize`."""
+        """Replace a loop, and those inside it, by an intrinsic. See `primitives.tensorize`.
+
+        Parameters
+        ----------
+        var
+            The outermost of the loops that are replaced.
+        tensor_intrin
+            The intrinsic, or its name in `te.tensor_intrin`.
+        """
         self._apply("tensorize", axis=var, intrin=tensor_intrin)
 
     def bind(self, ivar: Axis, thread_ivar: ThreadAxis | str) -> None:
-        """Run a loop on the threads of a device. See `primitives.bind`."""
+        """Run the iterations of a loop on the threads of a device. See `primitives.bind`.
+
+        Parameters
+        ----------
+        ivar
+            The loop.
+        thread_ivar
+            The thread axis: ``te.thread_axis("threadIdx.x")``, or its name. If it has an extent,
+            the loop must have the same.
+        """
         if isinstance(thread_ivar, str):
             thread_ivar = ThreadAxis(thread_ivar)
         elif not isinstance(thread_ivar, ThreadAxis):
@@ -159,24 +243,64 @@ class Stage(Handle):
     def env_threads(
         self, threads: ThreadAxis | str | Sequence[ThreadAxis | str]
     ) -> tuple[Axis, ...]:
-        """Run all steps of a scan in one launch; returns loops. See `primitives.env_threads`."""
+        """Run all steps of a scan in one launch. See `primitives.env_threads`.
+
+        Parameters
+        ----------
+        threads
+            The thread axes, with their extents, around the loop over time.
+
+        Returns
+        -------
+        tuple of Axis
+            A loop for each thread axis.
+        """
         result: tuple[Axis, ...] = self._apply("env_threads", threads=threads_text(threads))
         return result
 
     def set_store_predicate(self, predicate: Expr | str) -> None:
-        """Choose the thread that stores a reduction. See `primitives.set_store_predicate`."""
+        """Choose the thread that stores a reduction. See `primitives.set_store_predicate`.
+
+        Parameters
+        ----------
+        predicate
+            A condition on a thread axis: ``"threadIdx.x == 3"``.
+        """
         self._apply("set_store_predicate", predicate=text_of(predicate))
 
     def set_scope(self, scope: str) -> None:
-        """Choose the memory of this stage. See `primitives.set_scope`."""
+        """Choose the memory that holds this stage's values. See `primitives.set_scope`.
+
+        Parameters
+        ----------
+        scope
+            ``"global"``, ``"shared"``, ``"local"``, or another memory of the target; ``""`` is
+            ``"global"``.
+        """
         self._apply("set_scope", scope=scope or "global")
 
     def storage_align(self, axis: Axis, factor: int, offset: int = 0) -> None:
-        """Pad a dimension of this stage's buffer. See `primitives.storage_align`."""
+        """Pad a dimension of this stage's buffer. See `primitives.storage_align`.
+
+        Parameters
+        ----------
+        axis
+            The data axis of the dimension.
+        factor, offset
+            The stride becomes a number of the form ``n*factor + offset`` [elements].
+        """
         self._apply("storage_align", axis=axis, factor=factor, offset=offset)
 
     def align_extent(self, axis: Axis, factor: int) -> None:
-        """Compute a multiple of `factor` along a dimension. See `primitives.align_extent`."""
+        """Compute a multiple of `factor` along a dimension. See `primitives.align_extent`.
+
+        Parameters
+        ----------
+        axis
+            The data axis of the dimension.
+        factor
+            What the number of computed elements is rounded up to a multiple of.
+        """
         self._apply("align_extent", axis=axis, factor=factor)
 
     def double_buffer(self) -> None:
@@ -188,28 +312,62 @@ class Stage(Handle):
         self._apply("rolling_buffer")
 
     def pragma(self, var: Axis, pragma_type: str, pragma_value: int | None = None) -> None:
-        """Attach a pragma to a loop. See `primitives.pragma`."""
+        """Attach a pragma to a loop. See `primitives.pragma`.
+
+        Parameters
+        ----------
+        var
+            The loop.
+        pragma_type
+            Name of the pragma: ``"auto_unroll_max_step"``, ``"unroll"``, ``"vectorize"``, ….
+        pragma_value
+            Its number, if it has one.
+        """
         self._apply("pragma", axis=var, pragma_type=pragma_type, pragma_value=pragma_value)
 
     def prefetch(self, tensor: Tensor, var: Axis, offset: int = 1) -> None:
-        """Prefetch elements that a later iteration reads. See `primitives.prefetch`."""
+        """Prefetch elements that a later iteration reads. See `primitives.prefetch`.
+
+        Parameters
+        ----------
+        tensor
+            The tensor whose elements are prefetched; this stage reads it.
+        var
+            The loop in whose iterations that happens.
+        offset
+            How many iterations later the elements are read.
+        """
         args = {"tensor": self.schedule[tensor].name, "axis": var, "offset": offset}
         if tensor.value_index:
             args["tensor_output"] = tensor.value_index
         self._apply("prefetch", **args)
 
     def transform_layout(self, index_map: Callable[..., Any]) -> tuple[Axis, ...]:
-        """Store this stage in another layout; returns its axes.
+        """Store this stage in another layout. See `primitives.transform_layout`.
 
-        See `primitives.transform_layout`.
+        Parameters
+        ----------
+        index_map
+            A function from the indices of an element to the list of its indices in the new
+            layout: ``lambda i, j: [j // 4, i, j % 4]``.
+
+        Returns
+        -------
+        tuple of Axis
+            The new axes, one for each dimension of the layout.
         """
         result: tuple[Axis, ...] = self._apply("transform_layout", index_map=index_map)
         return result
 
     def compute_at(self, parent: Stage, scope: Axis | ThreadAxis) -> None:
-        """Compute this stage inside a loop of `parent`. See `primitives.compute_at`.
+        """Compute this stage inside a loop of its consumer. See `primitives.compute_at`.
 
-        A thread axis stands for the loop that is bound to it.
+        Parameters
+        ----------
+        parent
+            The consumer: ``s[C]``.
+        scope
+            A loop of the consumer, or a thread axis, which stands for the loop that is bound to it.
         """
         is_stage = isinstance(parent, Stage)
         if not (is_stage and parent.schedule.shares_history(self.schedule)):
@@ -222,13 +380,19 @@ class Stage(Handle):
         self._apply("compute_at", parent=parent.name, axis=parent.loop_of(scope))
 
     def loop_of(self, axis: Axis | ThreadAxis) -> Any:
-        """Return the loop bound to a thread axis; anything else is returned unchanged."""
+        """Return the loop bound to a thread axis; anything else is returned unchanged.
+
+        Parameters
+        ----------
+        axis
+            A loop of this stage, or a thread axis.
+        """
         if not isinstance(axis, ThreadAxis):
             return axis
         return next((leaf for leaf in self.state.leaves if self.state.kind(leaf) == axis.tag), axis)
 
     def compute_inline(self) -> None:
-        """Substitute this stage into its readers. See `primitives.compute_inline`."""
+        """Substitute this stage's expression into its readers. See `primitives.compute_inline`."""
         self._apply("compute_inline")
 
     def compute_root(self) -> None:

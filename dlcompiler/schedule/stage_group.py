@@ -37,7 +37,15 @@ class StageGroup(Handle):
         return f"StageGroup({self.name}: {', '.join(stage.name for stage in self.stages)})"
 
     def compute_at(self, parent: Stage, scope: Axis) -> None:
-        """Compute the group inside a loop of `parent`. See `primitives.compute_group_at`."""
+        """Compute the group inside a loop of its reader. See `primitives.compute_group_at`.
+
+        Parameters
+        ----------
+        parent
+            The reader: ``s[C]``.
+        scope
+            A loop of the reader.
+        """
         is_stage = isinstance(parent, Stage)
         if not (is_stage and parent.schedule.shares_history(self.schedule)):
             raise ScheduleError(

@@ -59,7 +59,17 @@ def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
 
 
 def select(condition: Any, then: Any, otherwise: Any) -> Expr:
-    """Choose one of two values, after evaluating both; parameters as for `if_then_else`.
+    """Choose one of two values, after evaluating both.
+
+    Parameters
+    ----------
+    condition, then, otherwise
+        As for `if_then_else`.
+
+    Returns
+    -------
+    Expr
+        Of the common dtype of both values.
 
     Examples
     --------

@@ -95,7 +95,17 @@ def var(name: str | None = None, dtype: Any = "int32") -> Var:
 
 
 def size_var(name: str | None = None, dtype: Any = "int32") -> Var:
-    """Declare a symbol for an extent; it is not negative. Otherwise as `var`."""
+    """Declare a symbol for an extent, which is not negative.
+
+    Parameters
+    ----------
+    name, dtype
+        As for `var`; the dtype is an integer type.
+
+    Returns
+    -------
+    Var
+    """
     if not dtypes.is_int(kind := dtypes.as_dtype(dtype)):
         raise ExpressionError("te.size_var", "an extent is an integer", got=kind)
     return var(name, "index")

@@ -6,6 +6,7 @@ SAFE = {
     "f'{type(error).__name__}: {error}'",  # errors escape what they quote
     "operator_page()",
     "pass_page()",
+    "primitive_page()",
     "f'\\r  cell {index + 1} of {count} '",
     "'\\r' + ' ' * 30 + '\\r'",
 }

@@ -33,6 +33,7 @@ PRINTING = {
     "doctor": ["doctor"],
     "operators": ["operators"],
     "passes": ["passes"],
+    "primitives": ["primitives"],
     "list": ["db", "list", "{db}"],
     "list JSON": ["db", "list", "{db}", "--json"],
     "best": ["db", "best", "{db}"],

@@ -73,13 +73,25 @@ def _shorten(error: UserError) -> None:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """Add ``%%explore``, and show schedules as workbenches: ``%load_ext dlcompiler_widgets``."""
+    """Add ``%%explore``, and show schedules as workbenches: ``%load_ext dlcompiler_widgets``.
+
+    Parameters
+    ----------
+    ipython
+        The shell, which calls the function.
+    """
     ipython.register_magic_function(explore, "cell", "explore")
     ipython.display_formatter.mimebundle_formatter.for_type(Schedule, show)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Remove ``%%explore``, and display schedules without workbenches again."""
+    """Remove ``%%explore``, and display schedules without workbenches again.
+
+    Parameters
+    ----------
+    ipython
+        The shell, which calls the function.
+    """
     ipython.magics_manager.magics["cell"].pop("explore", None)
     formatter = ipython.display_formatter.mimebundle_formatter
     formatter.pop(Schedule, None)

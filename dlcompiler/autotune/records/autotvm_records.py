@@ -53,6 +53,18 @@ def import_autotvm(store: RecordStore, path: str | Path) -> Imported:
     """Add the measurements of an AutoTVM log to a store; bad lines are reported, not added.
 
     The times belong to the target that the log names, and not to this machine.
+
+    Parameters
+    ----------
+    store : RecordStore
+        Where they are added.
+    path : str or Path
+        The log.
+
+    Returns
+    -------
+    Imported
+        How many were added and how many were known already, and the bad lines with their reasons.
     """
     records: list[Record] = []
     bad: list[BadLine] = []

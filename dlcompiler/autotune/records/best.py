@@ -135,6 +135,18 @@ def apply_best(
 ) -> tuple[Schedule, tuple[Tensor, ...]]:
     """Return the schedule of the best known config, and the kernel's parameters to build it with.
 
+    Parameters
+    ----------
+    workload, target, db, threads, template
+        As in `best`.
+
+    Returns
+    -------
+    schedule : Schedule
+        The operator's schedule with the config.
+    args : tuple of Tensor
+        Inputs first, outputs last: ``dlc.build(schedule, args)``.
+
     Warns
     -----
     UserWarning

@@ -87,6 +87,11 @@ def write_records(
 def read_records(path: str | Path) -> tuple[list[Record], list[BadLine]]:
     """Read records from a file of JSON lines; return them and the bad lines.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
     Raises
     ------
     TuningError
@@ -129,6 +134,23 @@ def refuse_if_all_bad(operation: str, bad: Sequence[BadLine]) -> None:
 def import_records(store: RecordStore, path: str | Path) -> Imported:
     """Add the records of a file of JSON lines to a store; bad lines are reported, not added.
 
+    Parameters
+    ----------
+    store : RecordStore
+        Where they are added.
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Imported
+        How many were added and how many were known already, and the bad lines with their reasons.
+
+    Raises
+    ------
+    TuningError
+        If the file cannot be read at all.
+
     Examples
     --------
     >>> print(import_records(store, "matmul.jsonl"))                           # doctest: +SKIP
@@ -141,7 +163,28 @@ def import_records(store: RecordStore, path: str | Path) -> Imported:
 
 
 def export_records(store: RecordStore, path: str | Path, *, overwrite: bool = True) -> int:
-    """Write all records of a store to a file of JSON lines; see `write_records`."""
+    """Write all records of a store to a file of JSON lines.
+
+    Parameters
+    ----------
+    store : RecordStore
+        The records.
+    path : str or Path
+        The file; it is written completely, or not at all.
+    overwrite : bool
+        Whether a file that is there is replaced. What is no regular file, and a database of SQLite,
+        never is.
+
+    Returns
+    -------
+    int
+        How many.
+
+    Raises
+    ------
+    TuningError
+        If the file cannot be written, or would replace what must not be replaced.
+    """
     return write_records(store.records(), path, overwrite=overwrite, source=store.path)
 
 

@@ -187,6 +187,13 @@ def target_key(target: Target, threads: int) -> str:
 
     Times belong together when the processor, its features and the number of threads are the same.
     A device that is no CPU may have no triple, or one that others have: its name is in the key.
+
+    Parameters
+    ----------
+    target : Target
+        The machine.
+    threads : int
+        Number of threads of parallel loops.
     """
     device = "" if target.device == "cpu" else f"{target.device} {target.name}:"
     features = hashlib.sha256(",".join(target.features).encode()).hexdigest()[:8]
@@ -217,7 +224,13 @@ def read_line(line: str) -> Record:
 
 
 def write_line(record: Record) -> str:
-    """Return a record as a line of JSON, with a key by which damage is noticed."""
+    """Return a record as a line of JSON, with a key by which damage is noticed.
+
+    Parameters
+    ----------
+    record : Record
+        The record.
+    """
     return json.dumps({**record.to_json(), _KEY: record.key()[:_KEY_LENGTH]})
 
 

@@ -30,8 +30,10 @@ def conv2d_nchw(
 
     Parameters
     ----------
-    data, weight : Tensor
-        Images and weights.
+    data : Tensor
+        Images, of shape ``(n, c, h, w)``.
+    weight : Tensor
+        Weights, of shape ``(o, c / groups, kh, kw)``.
     stride, dilation : int or pair of int
         One number, or (height, width).
     padding : int, sequence or str
@@ -76,7 +78,22 @@ def conv2d_hwcn(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Convolve images (h, w, c, n) with weights (kh, kw, c, o); see `conv2d_nchw`."""
+    """Convolve images (h, w, c, n) with weights (kh, kw, c, o).
+
+    Parameters
+    ----------
+    data : Tensor
+        Images, of shape ``(h, w, c, n)``.
+    weight : Tensor
+        Weights, of shape ``(kh, kw, c, o)``.
+    stride, padding, dilation, out_dtype
+        As for `conv2d_nchw`.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(oh, ow, o, n)``.
+    """
     h, w, c, n = data.shape
     kh, kw, _, o = weight.static_shape
     window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
@@ -98,7 +115,22 @@ def conv2d_nhwc(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Convolve images (n, h, w, c) with weights (kh, kw, c, o); see `conv2d_nchw`."""
+    """Convolve images (n, h, w, c) with weights (kh, kw, c, o).
+
+    Parameters
+    ----------
+    data : Tensor
+        Images, of shape ``(n, h, w, c)``.
+    weight : Tensor
+        Weights, of shape ``(kh, kw, c, o)``.
+    stride, padding, dilation, out_dtype
+        As for `conv2d_nchw`.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(n, oh, ow, o)``.
+    """
     n, h, w, c = data.shape
     kh, kw, _, o = weight.static_shape
     window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
@@ -120,7 +152,22 @@ def depthwise_conv2d_nchw(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Convolve each channel (n, c, h, w) with its own weights (c, m, kh, kw)."""
+    """Convolve each channel (n, c, h, w) with its own weights (c, m, kh, kw).
+
+    Parameters
+    ----------
+    data : Tensor
+        Images, of shape ``(n, c, h, w)``.
+    weight : Tensor
+        Weights, of shape ``(c, m, kh, kw)``.
+    stride, padding, dilation, out_dtype
+        As for `conv2d_nchw`.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(n, c * m, oh, ow)``.
+    """
     n, c, h, w = data.shape
     _, many, kh, kw = weight.static_shape
     window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))

@@ -77,6 +77,22 @@ def dense(
 ) -> Tensor:
     """Multiply rows ``(m, k)`` by transposed weights ``(n, k)``, and add a bias ``(n,)``.
 
+    Parameters
+    ----------
+    data : Tensor
+        Of shape ``(m, k)``.
+    weight : Tensor
+        Of shape ``(n, k)``.
+    bias : Tensor, optional
+        Of shape ``(n,)``.
+    out_dtype : str, optional
+        Dtype to which factors and bias are converted first.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(m, n)``.
+
     Examples
     --------
     >>> x, w = te.placeholder((6, 4), name="x"), te.placeholder((8, 4), name="w")
@@ -98,6 +114,22 @@ def batch_matmul(
     out_dtype: str | None = None,
 ) -> Tensor:
     """Define the products of stacked matrices ``(b, m, k)`` and, transposed, ``(b, n, k)``.
+
+    Parameters
+    ----------
+    x : Tensor
+        Of shape ``(b, m, k)``; ``(b, k, m)`` if `transpose_x`.
+    y : Tensor
+        Of shape ``(b, n, k)``; ``(b, k, n)`` if not `transpose_y`.
+    transpose_x, transpose_y : bool
+        Whether the matrices are stored transposed.
+    out_dtype : str, optional
+        Dtype to which factors are converted before the multiplication.
+
+    Returns
+    -------
+    Tensor
+        Of shape ``(b, m, n)``.
 
     Examples
     --------

@@ -88,7 +88,18 @@ class Bounds:
 
 
 def infer_bounds(state: State) -> Bounds:
-    """Infer the bounds of a state; attachments must be valid (see `validity`)."""
+    """Infer the bounds of all loops of a state.
+
+    Parameters
+    ----------
+    state : State
+        The state of a schedule (``s.state``) for which `has_bounds` is true.
+
+    Returns
+    -------
+    Bounds
+        The bounds of each stage that has loops, and the range of each variable.
+    """
     state = placed(state)
     cached = state.cache.get("bounds")
     if cached is None:

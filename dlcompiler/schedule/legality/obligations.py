@@ -48,7 +48,13 @@ class Obligation:
 
 
 def obligations(state: State) -> tuple[Obligation, ...]:
-    """Return all pending obligations of a state, including those that lowering fulfils."""
+    """Return all pending obligations of a state, including those that lowering fulfils.
+
+    Parameters
+    ----------
+    state : State
+        The state of a schedule: ``s.state``.
+    """
     cached = state.cache.get("obligations")
     if cached is None:
         cached = tuple(_all_obligations(state))
@@ -58,12 +64,24 @@ def obligations(state: State) -> tuple[Obligation, ...]:
 
 
 def open_obligations(state: State) -> tuple[Obligation, ...]:
-    """Return the obligations that later steps must fulfil before lowering."""
+    """Return the obligations that later steps must fulfil before lowering.
+
+    Parameters
+    ----------
+    state : State
+        The state of a schedule: ``s.state``.
+    """
     return tuple(item for item in obligations(state) if not item.is_settled)
 
 
 def has_bounds(state: State) -> bool:
-    """Tell whether bounds are defined: every attachment has a loop, and no reader is outside it."""
+    """Tell whether bounds are defined: every attachment has a loop, and no reader is outside it.
+
+    Parameters
+    ----------
+    state : State
+        The state of a schedule: ``s.state``.
+    """
     return not any(item.kind in ("place", "reader") for item in obligations(state))
 
 

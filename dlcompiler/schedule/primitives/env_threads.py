@@ -14,6 +14,7 @@ local memory is lost. In one launch, the threads of a block synchronise after ea
 values that all steps need: stages attached at the thread loops are computed once, before the first
 step. Blocks cannot synchronise in a launch. So the step is legal only if each block reads only
 elements that it computed itself (`schedule.inference.scan_blocks`).
+In TVM ``env_threads``; Halide has none.
 """
 
 from __future__ import annotations

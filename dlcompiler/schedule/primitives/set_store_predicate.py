@@ -8,6 +8,7 @@
 All threads can read the result, and one thread stores it: by default, the first one. In classic TVM
 all threads store it, and ``s[B].set_store_predicate(tx.var.equal(0))`` requests the default of
 dlcompiler. Conditions of any other form would leave out elements, and are refused.
+In TVM ``set_store_predicate``; Halide has none.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ def notation_text(*outputs: Tensor) -> str:
 def signature_text(*outputs: Tensor) -> str:
     """Write the shapes and dtypes of tensors, and of those that they depend on, one in each line.
 
+    Parameters
+    ----------
+    *outputs : Tensor
+        The tensors.
+
     Examples
     --------
     >>> from dlcompiler import te

@@ -73,22 +73,51 @@ def sum(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
 
 
 def prod(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Multiply `expr` over reduction axes, starting from 1; parameters as for `sum`."""
+    """Multiply `expr` over reduction axes, starting from 1.
+
+    Parameters
+    ----------
+    expr, axis, where, init
+        As for `sum`.
+
+    Returns
+    -------
+    Reduce
+        As of `sum`.
+    """
     return _single(PROD, expr, axis, where, init)
 
 
 def max(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Return the largest `expr` over reduction axes; parameters as for `sum`.
+    """Return the largest `expr` over reduction axes.
 
-    If a value is NaN, so is the result. Over no points it is `min_value` of the dtype.
+    Parameters
+    ----------
+    expr, axis, where, init
+        As for `sum`.
+
+    Returns
+    -------
+    Reduce
+        As of `sum`. If a value is NaN, so is the result. Over no points it is `min_value` of the
+        dtype.
     """
     return _single(MAX, expr, axis, where, init)
 
 
 def min(expr: Any, axis: Any, where: Any = None, init: Any = None) -> Reduce:
-    """Return the smallest `expr` over reduction axes; parameters as for `sum`.
+    """Return the smallest `expr` over reduction axes.
 
-    If a value is NaN, so is the result. Over no points it is `max_value` of the dtype.
+    Parameters
+    ----------
+    expr, axis, where, init
+        As for `sum`.
+
+    Returns
+    -------
+    Reduce
+        As of `sum`. If a value is NaN, so is the result. Over no points it is `max_value` of the
+        dtype.
     """
     return _single(MIN, expr, axis, where, init)
 
@@ -131,7 +160,15 @@ def argmax(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
 def argmin(expr: Any, axis: Axis) -> tuple[Reduce, Reduce]:
     """Return the position of the smallest `expr` along a reduction axis, and that value.
 
-    Parameters and results are as for `argmax`, with `max_value` over no points.
+    Parameters
+    ----------
+    expr, axis
+        As for `argmax`.
+
+    Returns
+    -------
+    tuple of Reduce
+        As of `argmax`, with `max_value` over no points.
     """
     return _arg("argmin", expr, axis)
 

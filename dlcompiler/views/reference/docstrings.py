@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 
-def markdown(text: str) -> str:
-    """Return a docstring as Markdown: literal blocks and tables become fenced blocks."""
+def markdown(text: str, language: str = "python") -> str:
+    """Return a docstring as Markdown: literal blocks and tables become fenced blocks.
+
+    Parameters
+    ----------
+    text
+        The docstring.
+    language
+        What literal blocks are written in; ``text`` for sketches of programs.
+    """
+    fence = f"```{language}"
     lines: list[str] = []
     is_code = is_table = False
     for line in text.splitlines():
@@ -19,11 +28,11 @@ def markdown(text: str) -> str:
             lines.append("```")
             is_table = False
         if line.endswith("::") and not is_code:
-            lines += [line.removesuffix(":").replace("``", "`"), "", "```python"]
+            lines += [line.removesuffix(":").replace("``", "`"), "", fence]
             is_code = True
         elif is_table:
             lines.append(line)
-        elif not (is_code and lines[-1] == "```python" and not line):
+        elif not (is_code and lines[-1] == fence and not line):
             lines.append(line.removeprefix("    ") if is_code else line.replace("``", "`"))
     if is_code or is_table:
         lines.append("```")

@@ -1,0 +1,186 @@
+"""Look at the built documentation in a browser: ``make docs`` runs this after the build.
+
+The site is opened from its files, as somebody would who has downloaded it: no page may request
+anything from outside, scroll sideways or cut text. The Explorer on the start page must answer a
+click, in the colours of the page. The search must find the primitives by their names in TVM.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.architecture.test_documentation import described
+
+WIDTHS = (400, 900, 1400)
+THEMES = ("light", "dark")
+START = "docs/index.html"
+LOOKED_AT = (
+    START, "docs/reference.html", "docs/PRIMITIVES.html", "docs/COMPAT.html", "docs/EXPLORER.html",
+    "docs/api/schedule.html", "notebooks/02_explorer.html",
+)  # fmt: skip
+"""The pages that are looked at in every width and both themes; the others in the narrowest."""
+FOUND_BY = {
+    "tensorize": "PRIMITIVES", "compute_at": "PRIMITIVES", "cache_read": "PRIMITIVES",
+    "rfactor": "PRIMITIVES", "set_scope": "PRIMITIVES", "te.create_schedule": "api/schedule",
+    "time_evaluator": "COMING_FROM_TVM", "autotvm": "COMPAT", "store_in": "PRIMITIVES",
+}  # fmt: skip
+"""What a user of TVM or Halide types -> a page that must be among the first results."""
+PICTURES = {"01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6}
+"""Least number of pictures on the page of a notebook."""
+LOCAL = re.compile(r'\b(?:href|src)="([^"#?:]+)(?:[#?][^":]*)?"')
+"""The path of a link that begins with no scheme."""
+PROBLEMS = """() => {
+  const found = [];
+  const root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} px wide`);
+  for (const box of document.querySelectorAll(".bd-article-container, .bd-article"))
+    if (box.scrollWidth > box.clientWidth + 1) {
+      const right = (each) => each.getBoundingClientRect().right;
+      const scrolls = "pre, .pst-scrollable-table-container, .dlc-picture, .cell_output";
+      const [widest] = [...box.querySelectorAll("*")].filter((each) => !each.closest(scrolls))
+        .sort((a, b) => right(b) - right(a));
+      found.push(`wider than its column: ${(widest ?? box).outerHTML.slice(0, 120)}`);
+    }
+  for (const each of document.querySelectorAll(".bd-article *")) {
+    const style = getComputedStyle(each);
+    const isCut = /hidden|clip/.test(style.overflowX) && each.clientWidth > 4
+      && each.scrollWidth > each.clientWidth + 1;
+    if (isCut && !(each instanceof SVGElement)) found.push(`cut: ${each.outerHTML.slice(0, 120)}`);
+  }
+  for (const image of document.images)
+    if (image.complete && !image.naturalWidth) found.push(`no picture: ${image.src}`);
+  return found;
+}"""
+
+Say = Callable[[str], None]
+
+
+def open_context(browser: Browser, width: int, theme: str, say: Say) -> BrowserContext:
+    """Return a window; it reports requests of files that are not ours."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce"
+    )
+
+    def guard(route):
+        if route.request.url.startswith(("file:", "data:")):
+            route.continue_()
+            return
+        say(f"requests {route.request.url}")
+        route.abort()
+
+    context.route("**/*", guard)
+    return context
+
+
+def look(page: Page, site: Path, name: str, where: str, say: Say) -> None:
+    """Report what is wrong with a page."""
+    page.goto((site / name).as_uri())
+    for problem in page.evaluate(PROBLEMS):
+        say(f"{name}, {where}: {problem}")
+
+
+def try_replay(page: Page, theme: str, say: Say) -> None:
+    """Click in the Explorer on the start page, which is open."""
+    frame = page.frame_locator(f"iframe.only-{theme}")
+    page.locator(f"iframe.only-{theme}").scroll_into_view_if_needed()
+    explorer = frame.locator(".dlc-explorer")
+    explorer.wait_for()
+    loops = frame.get_by_role("treeitem")
+    loops.nth(loops.count() - 1).click()
+    if frame.locator('[role="treeitem"][aria-selected="true"]').count() != 1:
+        say(f"the replay, {theme}: a click chooses no loop")
+    color = explorer.evaluate("(each) => getComputedStyle(each).backgroundColor")
+    channels = [int(number) for number in color.strip("rgba()").split(",")[:3]]
+    if (sum(channels) / 3 > 128) != (theme == "light"):
+        say(f"the replay, {theme}: its ground is {color}")
+    if page.locator("iframe:visible").count() != 1:
+        say(f"the replay, {theme}: not one frame is visible")
+
+
+def search(page: Page, site: Path, text: str, say: Say) -> None:
+    """Search as a user does, and look at the first results."""
+    page.goto(f"{(site / 'search.html').as_uri()}?q={text}")
+    page.locator("#search-results li a, ul.search li a").first.wait_for()
+    links = page.locator("#search-results li a, ul.search li a").evaluate_all(
+        "(all) => all.slice(0, 12).map((each) => each.getAttribute('href'))"
+    )
+    if not any(FOUND_BY[text] in link for link in links):
+        say(f"searching {text!r} does not find {FOUND_BY[text]}: {links}")
+
+
+def read(site: Path, say: Say) -> None:
+    """Look for what must be in the text of the pages: entries of names, pictures of notebooks."""
+    pages = [path.read_text(encoding="utf-8") for path in (site / "docs/api").glob("*.html")]
+    for module, name in described():
+        if not any(f'id="{module}.{name}"' in text for text in pages):
+            say(f"{module}.{name} has no entry")
+    for name, least in PICTURES.items():
+        text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
+        if text.count("<svg") < least:
+            say(f"notebooks/{name}: {text.count('<svg')} pictures of {least}")
+
+
+def follow(site: Path, name: str, say: Say) -> None:
+    """Report links and frames of a page that lead to no file of the site."""
+    page = site / name
+    for link in LOCAL.findall(page.read_text(encoding="utf-8")):
+        if not (page.parent / unquote(link)).exists():
+            say(f"{name}: {link} leads nowhere")
+
+
+def names_of(site: Path) -> Iterator[str]:
+    """Yield the pages of the site."""
+    for path in sorted(site.rglob("*.html")):
+        name = path.relative_to(site).as_posix()
+        if not name.startswith(("_", "genindex", "index", "py-modindex", "search")):
+            yield name
+
+
+def check(site: Path, say: Say) -> None:
+    """Report what is wrong with a site."""
+    read(site, say)
+    for name in names_of(site):
+        follow(site, name, say)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for width in WIDTHS:
+            for theme in THEMES:
+                context = open_context(browser, width, theme, say)
+                page = context.new_page()
+                is_first = (width, theme) == (WIDTHS[0], THEMES[0])
+                for name in names_of(site) if is_first else LOOKED_AT:
+                    look(page, site, name, f"{width} px, {theme}", say)
+                if width == WIDTHS[-1]:
+                    look(page, site, START, f"{width} px, {theme}", say)
+                    try_replay(page, theme, say)
+                    if theme == THEMES[0]:
+                        for text in FOUND_BY:
+                            search(page, site, text, say)
+                context.close()
+        browser.close()
+
+
+def main() -> int:
+    """Check the site in the folder that is given."""
+    if shutil.which("chromium") is None:
+        print("chromium is not here: the pages are not looked at", file=sys.stderr)
+        return 1 if "CI" in os.environ else 0
+    problems: list[str] = []
+    check(Path(sys.argv[1]).resolve(), problems.append)
+    for problem in dict.fromkeys(problems):
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
