@@ -44,3 +44,33 @@ def test_many_branches_have_a_lane_each(plain, tensors):
     tree = history_tree(plain.history)
     assert [row["lane"] for row in tree["rows"]] == [0, 0, 1, 2]
     assert tree["lanes"] == 3
+
+
+class Measurement:
+    """What a user's own note may be: something with a time."""
+
+    seconds = 0.01123
+
+    def __str__(self):
+        return "11.2 ms ± 0.1 ms"
+
+
+def test_a_row_has_a_short_step_and_a_time(plain, tensors):
+    i, _ = tensors[2].op.axis
+    outer, _ = plain[tensors[2]].split(i, 4)
+    plain[tensors[2]].parallel(outer)
+    plain.node.notes["measured"] = Measurement()
+    first, split, parallel = history_tree(plain.history)["rows"]
+    assert [row["short"] for row in (first, split, parallel)] == [
+        "create",
+        "split i 4",
+        "parallel i.o",
+    ]
+    assert parallel["step"] == "parallel C i.outer"
+    assert (parallel["seconds"], parallel["time"]) == (0.01123, "11.2 ms")
+    assert (first["seconds"], first["time"]) == (None, "")
+
+
+def test_a_step_of_one_of_several_stages_keeps_its_stage(blocked):
+    rows = history_tree(blocked.history)["rows"]
+    assert all(row["short"].split()[:2] == row["step"].split()[:2] for row in rows[2:])

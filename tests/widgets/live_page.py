@@ -126,8 +126,12 @@ class LivePage:
         self.changed = set()
         self.replies = []
         widget.observe(self._note, names=list(traits))
-        module = base64.b64encode(str(widget._esm).encode()).decode()
-        self.page.evaluate(START, [module, json.dumps(traits), MODEL])
+        self.module = base64.b64encode(str(widget._esm).encode()).decode()
+        self.show()
+
+    def show(self):
+        """Draw the widget as it is now."""
+        self.page.evaluate(START, [self.module, json.dumps(traits_of(self.widget)), MODEL])
 
     def _note(self, change):
         if change["name"] == "reply":  # each is a message of its own

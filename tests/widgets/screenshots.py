@@ -39,11 +39,21 @@ class Shot:
     """What it is taken of; None for the product that most of them show."""
 
 
+def expand(page: LivePage, pane: str) -> None:
+    """Open a pane that a narrow page begins with as its title."""
+    title = page.key(f"pane {pane}")
+    if title.is_visible() and title.get_attribute("aria-expanded") == "false":
+        title.click()
+        page.settle()
+
+
 def tabs(*names: str, loop: str = "C/k.inner") -> Callable[[LivePage], None]:
     """Open tabs, and choose a loop."""
 
     def drive(page: LivePage) -> None:
         for name in names:
+            if not page.key(f"tab {name}").is_visible():
+                expand(page, "text")
             page.click(f"tab {name}")
         page.loop(loop).click()
         page.settle()
@@ -83,6 +93,7 @@ def previewed(page: LivePage) -> None:
 
 def compared(page: LivePage) -> None:
     """Compare the two branches."""
+    expand(page, "history")
     rows = [r for r in page.widget.history["rows"] if r["step"].startswith("parallel")]
     for side, row in zip("ab", rows, strict=True):
         page.key(row["id"]).hover()

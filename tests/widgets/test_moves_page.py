@@ -301,8 +301,14 @@ def test_an_attach_point_is_shown_in_the_tree(page):
 
 def test_levels_show_more(start):
     page = start(level="learn")
-    assert not page.locate(".dlc-program, .dlc-history").first.is_visible()
+    assert not page.locate(".dlc-history").is_visible()
     assert page.locate(".dlc-tree").is_visible()
+    assert page.locate(".dlc-program").is_visible()
+    shown = [tab["name"] for tab in page.widget.text["tabs"]]
+    assert shown == ["notation", "loops", "python"]
+    page.widget.intent = {"id": "none", "op": "text", "args": {"tab": "assembly"}}
+    assert page.widget.text["tab"] == "loops"
+    page.push()
     page.key("level").select_option("all")
     page.settle()
     assert page.locate(".dlc-program").is_visible()

@@ -167,11 +167,13 @@ def test_the_first_level():
         "bar",
         "tree",
         "picture",
+        "text",
         "moves",
         "compare",
         "editor",
         "export",
     ]
+    assert [tab["name"] for tab in explorer.text["tabs"]] == ["notation", "loops", "python"]
     assert [tab["name"] for tab in explorer.picture["tabs"]] == ["space", "off"]
     assert primitives_of(explorer) <= FIRST
     for key in ("C/i", "C"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+import re
+from typing import Any, TypedDict
 
+from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.schedule import HistoryView, Node
 
 
@@ -14,6 +16,12 @@ class HistoryRow(TypedDict):
     parent: str | None
     step: str
     """The step that led to it, in words."""
+    short: str
+    """The step without what all steps have in common: ``parallel i.o``, not ``C i.outer``."""
+    seconds: float | None
+    """The measured time of a call [s]; None as long as there is none."""
+    time: str
+    """The same with its unit, or ''."""
     lane: int
     """Column in the picture: a first child stays in its parent's, other children open new ones."""
     notes: dict[str, str]
@@ -72,6 +80,7 @@ def branch_name(node: Node) -> str:
 def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
     notes = {kind: str(value) for kind, value in node.notes.items()}
     step = node.title()
+    seconds = _seconds(node.notes.get("measured"))
     parts = [f"{node.name}: {step}" if node.name else step]
     parts += [f"{kind} {text}" for kind, text in notes.items()]
     label = ", ".join([*parts, *([f"note: {node.note}"] if node.note else [])])
@@ -79,6 +88,9 @@ def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
         "id": node.id,
         "parent": node.parent.id if node.parent else None,
         "step": step,
+        "short": _short(node),
+        "seconds": seconds,
+        "time": "" if seconds is None else format_seconds(seconds),
         "lane": lane,
         "notes": notes,
         "name": node.name,
@@ -87,3 +99,22 @@ def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
         "is_on_path": node.id in path,
         "label": f"{label}, current state" if node.id == cursor else label,
     }
+
+
+def _short(node: Node) -> str:
+    """Return the step without its stage, if there is only one to act on, and with short loops."""
+    text, step = node.title(), node.step
+    if step is None:
+        return text
+    if sum(not stage.is_placeholder for stage in node.state.stages) == 1:
+        text = text.replace(f"{step.primitive} {step.stage} ", f"{step.primitive} ", 1)
+    return re.sub(r"\.(outer|inner)\b", lambda match: f".{match[1][0]}", text)
+
+
+def _seconds(value: Any) -> float | None:
+    """Return the time that a note holds: of a measurement, or of a timing that a user put there."""
+    for name in ("seconds", "median_s"):
+        seconds = getattr(value, name, None)
+        if isinstance(seconds, int | float) and seconds > 0:
+            return float(seconds)
+    return None

@@ -26,6 +26,8 @@ class Level:
     """The panes of the grid that the level shows; None for all."""
     pictures: frozenset[str] | None = None
     """The tabs of pictures; None for all."""
+    texts: frozenset[str] | None = None
+    """The tabs of texts; None for all."""
     primitives: frozenset[str] = frozenset(REGISTRY)
 
 
@@ -41,9 +43,10 @@ RARE = frozenset(
 LEVELS: dict[str, Level] = {
     "learn": Level(
         "learn",
-        "the loop nest, one picture, and four primitives",
-        only=frozenset({"tree", "picture", "moves"}),
+        "the loop nest, one picture, the program, and four primitives",
+        only=frozenset({"tree", "picture", "moves", "text"}),
         pictures=frozenset({"space", "off"}),
+        texts=frozenset({"notation", "loops", "python"}),
         primitives=FIRST,
     ),
     "work": Level(
@@ -99,8 +102,11 @@ class Layout:
 
     def pictures(self, tabs: Iterable[str]) -> list[str]:
         """Return those of the given picture tabs that the level shows; all if it shows none."""
-        given, only = list(tabs), LEVELS[self.level].pictures
-        return [name for name in given if only is None or name in only] or given
+        return _those_in(LEVELS[self.level].pictures, tabs)
+
+    def texts(self, tabs: Iterable[str]) -> list[str]:
+        """Return those of the given text tabs that the level shows; all if it shows none."""
+        return _those_in(LEVELS[self.level].texts, tabs)
 
     def to_json(self) -> Json:
         """Return the data for the bar: all levels and presets, and the chosen ones."""
@@ -113,3 +119,8 @@ class Layout:
             "preset": self.preset,
             "presets": [{"name": name, "text": each.text} for name, each in PRESETS.items()],
         }
+
+
+def _those_in(only: frozenset[str] | None, tabs: Iterable[str]) -> list[str]:
+    given = list(tabs)
+    return [name for name in given if only is None or name in only] or given

@@ -35,6 +35,11 @@ class Picture:
     applies: Callable[[Session], bool] = lambda session: True
     """Tell whether the tab has something to show for the target and the program."""
 
+    @property
+    def title(self) -> str:
+        """What the tab shows."""
+        return self.text
+
 
 def _nest(session: Session) -> Mapping[str, Any]:
     return nest_scene(session.tree)

@@ -179,15 +179,16 @@ class Session:
         self._open("picture", {name: PICTURES[name] for name in names}, args)
 
     def open_text(self, args: Mapping[str, Any]) -> None:
-        """Open a ``tab`` of `texts.tabs_of`."""
-        self._open("text", tabs_of(self.target), args)
+        """Open a ``tab`` of `texts.tabs_of` that the level shows."""
+        tabs = tabs_of(self.target)
+        self._open("text", {name: tabs[name] for name in self.layout.texts(tabs)}, args)
 
     def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
         tab = args.get("tab")
         if not isinstance(tab, str) or tab not in tabs:
             raise ScheduleError(f"show a {pane}", "there is no such tab", got=repr(tab))
         self.tabs[pane] = tab
-        self.status = Status(f"Shown: {tabs[tab].text}.")
+        self.status = Status(f"Shown: {tabs[tab].title}.")
 
     def tabs_shown(self, pane: str, offered: Iterable[str]) -> list[str]:
         """Return the tabs of `offered` that the widget shows; if there are none, all its own tabs.

@@ -102,11 +102,13 @@ def picture(session: Session) -> Json:
 def text(session: Session) -> Json:
     """Return the text of the open tab."""
     tabs = tabs_of(session.target)
-    names = session.tabs_shown("text", tabs)
-    tab = session.tabs["text"] if session.tabs["text"] in tabs else FIRST
+    names = session.layout.texts(session.tabs_shown("text", tabs))
+    tab = next(name for name in (session.tabs["text"], FIRST, *names) if name in names)
     return {
         "tab": tab,
-        "tabs": [{"name": name, "text": tabs[name].text} for name in names],
+        "tabs": [
+            {"name": name, "text": tabs[name].text, "title": tabs[name].title} for name in names
+        ],
         **tabs[tab].lines(session),
     }
 

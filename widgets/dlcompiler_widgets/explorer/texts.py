@@ -28,6 +28,9 @@ class Text:
     """One tab of the pane with texts."""
 
     text: str
+    """Label of the tab."""
+    title: str
+    """What the tab shows, for its tooltip and for screen readers; it contains the label."""
     lines: Callable[[Session], Json]
     """What to show: ``lines`` as in `views.program.Program`; ``note``; how many are not shown,
     ``before`` and ``left_out``; ``error``; ``is_stale``; ``passes`` as in `views.pass_steps`."""
@@ -78,18 +81,29 @@ def _of_state(name: str, make: Callable[[Session], Json]) -> Callable[[Session],
 
 
 TEXTS: dict[str, Text] = {
-    "notation": Text("notation", _of_state("notation", _notation)),
+    "notation": Text("notation", "notation: the expression", _of_state("notation", _notation)),
     "loops": Text(
-        "loops as scheduled", _of_state("loops", lambda session: _program(session, "loops"))
+        "loops",
+        "loops as scheduled",
+        _of_state("loops", lambda session: _program(session, "loops")),
     ),
-    "passes": Text("passes", lambda session: session.pass_browser.lines(session)),
+    "passes": Text(
+        "passes", "passes, one by one", lambda session: session.pass_browser.lines(session)
+    ),
     "final": Text(
-        "after all passes", _of_state("final", lambda session: _program(session, "final"))
+        "final",
+        "final program, after all passes",
+        _of_state("final", lambda session: _program(session, "final")),
     ),
-    "llvm": Text("LLVM IR", lambda session: session.code.lines(session, "llvm"), "llvm"),
-    "assembly": Text("assembly", lambda session: session.code.lines(session, "assembly"), "llvm"),
-    "kernels": Text("kernels", _of_state("kernels", _kernels), "loops"),
-    "python": Text("Python", _of_state("python", _python)),
+    "llvm": Text("LLVM", "LLVM IR", lambda session: session.code.lines(session, "llvm"), "llvm"),
+    "assembly": Text(
+        "assembly",
+        "assembly of the target",
+        lambda session: session.code.lines(session, "assembly"),
+        "llvm",
+    ),
+    "kernels": Text("kernels", "kernels and launches", _of_state("kernels", _kernels), "loops"),
+    "python": Text("Python", "Python: the steps", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""

@@ -13,12 +13,12 @@ export class AdvicePane {
     this.list = h("ul", { class: "dlc-advice-list", "aria-label": "Advice" });
     this.source = h("p", { class: "dlc-soft dlc-advice-source" });
     this.root = h("section", { class: "dlc-pane dlc-advice", "aria-label": "Advice" },
-      h("div", { class: "dlc-head" }, h("h3", { text: "Advice" }), this.summary),
-      this.list, this.source);
+      this.summary, this.list, this.source);
   }
 
   draw({ rows, summary }) {
     this.summary.textContent = summary;
+    this.count = rows.length;
     this.list.hidden = !rows.length;
     this.list.replaceChildren(...rows.map((row) => this.item(row)));
     this.explain(null, rows.length);

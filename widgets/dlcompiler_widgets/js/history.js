@@ -4,8 +4,7 @@
 
 import { button, focusable, h, roving, svg } from "./dom.js";
 
-const LANE = 16;
-const ROW = 28;
+const LANE = 14, HALF = 13, BEND = 9; // px: between lanes, from the top of a row to its dot, of a corner
 const MARKS = { verified: "✓", measured: "◷", wrong: "✕" };
 
 export class HistoryPane {
@@ -15,7 +14,7 @@ export class HistoryPane {
     this.editor = h("form", { class: "dlc-describe", hidden: true,
       "aria-label": "Name and note of a state" });
     this.root = h("section", { class: "dlc-pane dlc-history", "aria-label": "History" },
-      h("h3", { text: "History" }), this.states, this.editor);
+      this.states, this.editor);
     roving(this.states, {
       choose: (item, key) => {
         if (key === "Enter" || key === " ") app.send("jump", { id: item.dataset.key });
@@ -39,13 +38,16 @@ export class HistoryPane {
 
   draw(history) {
     this.history = history;
-    const width = history.lanes * LANE + 8;
-    const rows = history.rows.map((row) => this.row(row, width));
-    this.states.replaceChildren(this.graph(history, width), ...rows);
+    this.count = history.rows.length;
+    this.root.style.setProperty("--dlc-rows", this.count);
+    const longest = Math.max(...history.rows.map(({ seconds }) => seconds ?? 0));
+    const edges = edgesOf(history.rows);
+    const rows = history.rows.map((row, n) => this.row(row, this.lanes(history, edges, n), longest));
+    this.states.replaceChildren(...rows);
     const here = rows.find((row) => row.classList.contains("dlc-current"));
     this.reach(here);
     requestAnimationFrame(() => {
-      this.states.scrollTop = here.offsetTop - this.states.clientHeight / 2;
+      this.states.scrollTop = placeOf(here) - this.states.clientHeight / 2;
     });
   }
 
@@ -55,12 +57,13 @@ export class HistoryPane {
     const made = this.app.madeBy(key);
     const row = made && [...this.states.querySelectorAll(".dlc-state")].find((each) => each.dataset.key === made);
     if (!row) return;
-    row.querySelector(".dlc-note").prepend(
-      h("span", { class: "dlc-known-mark dlc-made-mark", text: `● made ${key}` }));
+    row.querySelector(".dlc-state-line").append(h("span", { class: "dlc-made-mark", role: "gridcell",
+      text: `● ${key.slice(key.lastIndexOf("/") + 1)}`, "aria-label": `made ${key}`, title: `This step made ${key}` }));
     if (key !== this.marked) {
-      const { scrollTop, clientHeight } = this.states;
-      const below = row.offsetTop + ROW - clientHeight;
-      this.states.scrollTop = Math.min(Math.max(scrollTop, below), row.offsetTop);
+      requestAnimationFrame(() => {
+        const { scrollTop, clientHeight } = this.states, top = placeOf(row);
+        this.states.scrollTop = Math.min(Math.max(scrollTop, top + row.offsetHeight - clientHeight), top);
+      });
     }
     this.marked = key;
   }
@@ -69,43 +72,50 @@ export class HistoryPane {
     return this.states.querySelector(".dlc-current");
   }
 
-  graph(history, width) {
-    const at = new Map(history.rows.map((row, n) => [row.id, n]));
-    const x = (row) => row.lane * LANE + 10;
-    const y = (n) => n * ROW + ROW / 2;
-    const paths = history.rows.filter((row) => row.parent).map((row) => {
-      const n = at.get(row.id), m = at.get(row.parent), parent = history.rows[m];
-      const d = `M${x(parent)} ${y(m)}` + (row.lane === parent.lane ? "" : `L${x(parent)} ${y(n) - 9}`
-        + `Q${x(parent)} ${y(n)} ${x(parent) + 9} ${y(n)}`) + `L${x(row)} ${y(n)}`;
-      return svg("path", { d, class: row.is_on_path ? "dlc-on-path" : "" });
+  /** The lanes beside a row: lines that pass it, the line that comes to it, and those that leave. */
+  lanes({ rows, lanes }, edges, n) {
+    const x = (row) => row.lane * LANE + 8;
+    const own = x(rows[n]);
+    const lines = edges.filter(({ from, to }) => from <= n && n <= to).map(({ from, to }) => {
+      const at = x(rows[from]), isOn = rows[to].is_on_path ? "dlc-on-path" : "";
+      if (from === n) return svg("line", { class: isOn, x1: own, x2: own, y1: HALF, y2: "100%" });
+      if (to !== n) return svg("line", { class: isOn, x1: at, x2: at, y1: 0, y2: "100%" });
+      return svg("path", { class: isOn, d: at === own ? `M${at} 0V${HALF}`
+        : `M${at} 0V${HALF - BEND}Q${at} ${HALF} ${at + BEND} ${HALF}H${own}` });
     });
-    const dots = history.rows.map((row, n) => svg("circle", {
-      cx: x(row), cy: y(n), r: row.is_here ? 5.5 : 4,
-      class: row.is_here ? "dlc-here" : row.is_on_path ? "dlc-on-path" : "" }));
-    return svg("svg", { width, height: history.rows.length * ROW, "aria-hidden": "true" },
-      ...paths, ...dots);
+    const { is_here: isHere, is_on_path: isOnPath } = rows[n];
+    return h("span", { class: "dlc-lanes", "aria-hidden": "true", style: { width: `${lanes * LANE + 6}px` } },
+      svg("svg", {}, ...lines, svg("circle", { cx: own, cy: HALF, r: isHere ? 5.5 : 4,
+        class: isHere ? "dlc-here" : isOnPath ? "dlc-on-path" : "" })));
   }
 
-  row(row, width) {
+  row(row, lanes, longest) {
     const { a, b } = this.history.compared;
     const marks = Object.entries(row.notes).map(([kind, text]) =>
       h("span", { class: "dlc-known-mark", title: `${kind}: ${text}`,
         text: `${MARKS[kind] ?? ""} ${kind === "measured" ? text : kind}` }));
     return focusable("div", {
-      class: `dlc-state${row.is_here ? " dlc-current" : ""}`, role: "row", "aria-level": row.lane + 1,
-      tabindex: row.is_here ? 0 : -1, "data-item": true, "data-key": row.id,
-      "data-name": row.name || row.step, "aria-selected": String(row.is_here),
-      "aria-label": row.label, title: row.note ? `${row.step}\n${row.note}` : row.step,
-      style: { height: `${ROW}px`, paddingLeft: `${width + 2}px` },
+      class: `dlc-state${row.is_here ? " dlc-current" : ""}${row.is_on_path ? " dlc-on-path" : ""}`,
+      role: "row", "aria-level": row.lane + 1, tabindex: row.is_here ? 0 : -1, "data-item": true,
+      "data-key": row.id, "data-name": row.name || row.step, "aria-selected": String(row.is_here),
+      "aria-label": row.label, title: [row.step, ...Object.values(row.notes), row.note].filter(Boolean).join("\n"),
       on: { click: (event) => {
         if (!event.target.closest("button")) this.app.send("jump", { id: row.id });
       } },
-    },
-    h("span", { class: "dlc-state-step dlc-clip", role: "gridcell" },
-      row.name ? h("b", { class: "dlc-state-name", text: row.name }) : null,
-      h("span", { text: row.step })),
-    h("span", { class: "dlc-note dlc-clip", role: "gridcell" }, ...marks,
-      row.note ? h("i", { text: row.note }) : null),
+    }, lanes,
+    h("div", { class: "dlc-state-words" },
+      h("div", { class: "dlc-state-line" },
+        h("span", { class: "dlc-state-step", role: "gridcell" },
+          row.name ? h("b", { class: "dlc-state-name", text: row.name }) : null,
+          h("span", { text: row.is_here ? row.step : row.short })),
+        row.seconds ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
+          h("span", { style: { width: `${(100 * row.seconds) / longest}%` } })) : null,
+        row.time ? h("span", { class: "dlc-time", role: "gridcell", text: row.time }) : null),
+      h("div", { class: "dlc-state-more" },
+        row.is_here ? null : h("span", { text: row.step }),
+        h("span", { class: "dlc-note", role: "gridcell" },
+          ...(marks.length ? marks : [h("span", { text: "not measured" })]),
+          row.note ? h("i", { text: row.note }) : null))),
     h("span", { class: "dlc-state-buttons", role: "gridcell" },
       this.side("a", row, a === row.id), this.side("b", row, b === row.id),
       button(`name ${row.id}`, "✎", `Name and note: ${row.step}`, () => this.edit(row.id), false,
@@ -163,3 +173,12 @@ export class HistoryPane {
     [...this.states.querySelectorAll(".dlc-state")].find((row) => row.dataset.key === this.edited)?.focus();
   }
 }
+
+/** From which row to which a line goes, by their numbers. */
+function edgesOf(rows) {
+  const at = new Map(rows.map(({ id }, n) => [id, n]));
+  return rows.flatMap(({ parent }, to) => (parent ? [{ from: at.get(parent), to }] : []));
+}
+
+/** How far below the first row a row is. */
+const placeOf = (row) => row.offsetTop - row.parentNode.firstChild.offsetTop;

@@ -21,11 +21,15 @@ export function levelControls({ level, levels, preset, presets }, send) {
   ];
 }
 
-/** Show the panes that are visible, and let the grid know which are not. */
+/** Show the panes that are visible, and let the grid know which are not; return whether that is new. */
 export function applyLayout(panes, grid, { panes: places, visible }) {
+  let isNew = false;
   for (const [name, pane] of Object.entries(panes)) {
     if (places[name] !== "grid") continue; // it shows and hides itself
-    pane.root.hidden = !visible.includes(name);
-    grid.classList.toggle(`dlc-no-${name}`, pane.root.hidden);
+    const isHidden = !visible.includes(name);
+    isNew ||= isHidden !== pane.root.hidden;
+    pane.root.hidden = isHidden;
+    grid.classList.toggle(`dlc-no-${name}`, isHidden);
   }
+  return isNew;
 }

@@ -14,12 +14,12 @@ export function renumber(node, { number }) {
 }
 
 export function programLine(line) {
+  const text = h("span", { class: "dlc-text" }, ...line.tokens.map(piece));
+  text.style.setProperty("--dlc-depth", line.depth);
   return h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth,
     title: line.about || null },
   h("span", { class: "dlc-gutter", text: line.number ?? "" }),
-  h("span", { class: "dlc-sign", text: SIGNS[line.status] }),
-  h("span", { class: "dlc-text", style: { paddingLeft: `${line.depth * 2}ch` } },
-    ...line.tokens.map(piece)));
+  h("span", { class: "dlc-sign", text: SIGNS[line.status] }), text);
 }
 
 /** A piece of a line; that of an axis knows the loops that the axis became. */

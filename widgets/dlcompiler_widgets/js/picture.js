@@ -2,10 +2,12 @@
  * One picture at a time, by tabs. Most are scenes; one that moves has a module of its own.
  */
 
-import { button, h, message } from "./dom.js";
+import { h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
 import { SpaceDrawer } from "./space.js";
-import { drawScene, markScene, tabs } from "./scene.js";
+import { drawScene, markScene } from "./scene.js";
+import { showTabs } from "./tabs.js";
+import { Zoom } from "./zoom.js";
 
 /** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
 const DRAWERS = {
@@ -13,23 +15,19 @@ const DRAWERS = {
   space: (model, app) => new SpaceDrawer(model, app),
 };
 
-const ZOOM_STEP = 1.25, LEAST_ZOOM = 0.4, MOST_ZOOM = 4;
-
 export class PicturePane {
   constructor(app) {
     this.app = app;
     this.body = h("div", { class: "dlc-picture-body", role: "tabpanel" });
-    this.root = h("section", { class: "dlc-pane dlc-picture", "aria-label": "Picture" });
-    this.scale = 1;
-    this.zoomBar = h("div", { class: "dlc-zoom", role: "group", "aria-label": "Zoom" },
-      button("zoom out", "−", "Smaller", () => this.zoom(this.scale / ZOOM_STEP)),
-      button("zoom in", "+", "Larger", () => this.zoom(this.scale * ZOOM_STEP)),
-      button("zoom reset", "1:1", "Original size", () => this.zoom(1)));
+    this.tabs = h("div", { class: "dlc-headline" });
+    this.zoom = new Zoom(this.body);
+    this.headline = this.tabs;
+    this.root = h("section", { class: "dlc-pane dlc-picture", "aria-label": "Picture" }, this.body,
+      this.zoom.root);
   }
 
   draw({ tab, tabs: all, kind, model, error }) {
-    const head = all.length > 1
-      ? tabs("Pictures", all, tab, (name) => this.app.send("picture", { tab: name })) : null;
+    showTabs(this.tabs, "Pictures", all, tab, (name) => this.app.send("picture", { tab: name }));
     const drawn = model ? DRAWERS[kind]?.(model, this.app) : null;
     const isSame = this.tab === tab, isOpen = isSame && this.body.querySelector(".dlc-twin")?.open;
     this.tab = tab;
@@ -46,19 +44,7 @@ export class PicturePane {
       const twin = this.body.querySelector(".dlc-twin");
       if (isOpen && twin) twin.open = true;
     }
-    const scene = this.body.querySelector("svg.dlc-scene");
-    this.root.replaceChildren(...[head, this.body, scene ? this.zoomBar : null].filter((n) => n));
-    this.zoom(this.scale);
-  }
-
-  /** Show scenes at a scale; asks nothing of Python. */
-  zoom(scale) {
-    this.scale = Math.min(Math.max(scale, LEAST_ZOOM), MOST_ZOOM);
-    const scene = this.body.querySelector("svg.dlc-scene");
-    if (!scene) return;
-    const { width, height } = scene.viewBox.baseVal;
-    scene.setAttribute("width", width * this.scale);
-    scene.setAttribute("height", height * this.scale);
+    this.zoom.apply();
   }
 
   mark(key) {

@@ -2,7 +2,7 @@
  * A picture as Python laid it out: marks with places, words and keys. The static SVG has the same.
  */
 
-import { button, focusable, h, refill, svg, table, twin } from "./dom.js";
+import { focusable, h, refill, svg, table, twin } from "./dom.js";
 
 const SHAPES = {
   rect: ({ x, y, w, h: height }) => svg("rect", { x, y, width: w, height, rx: 2 }),
@@ -77,6 +77,8 @@ export function drawScene(scene, choose, before = null) {
   refill(picture, scene.marks, (mark) => drawMark(mark, choose));
   const frame = focusable("div", { class: "dlc-scroll", tabindex: 0, role: "group",
     "aria-label": `${scene.title}, the picture` }, picture);
+  frame.style.setProperty("--dlc-w", `${scene.width}px`); // what a pane fits it by
+  frame.style.setProperty("--dlc-h", `${scene.height}px`);
   if (scene.marks.some(({ shape }) => shape === "dots")) linkSigns(picture, frame, choose);
   return h("figure", { class: "dlc-figure" },
     h("p", { class: "dlc-summary", text: scene.summary }), frame,
@@ -113,24 +115,4 @@ export function markScene(root, key) {
   for (const node of root.querySelectorAll(".dlc-mark")) {
     node.classList.toggle("dlc-own", key !== null && (node.keys ?? []).includes(key));
   }
-}
-
-/** The tabs over pictures or texts; one is open. */
-export function tabs(label, items, open, choose) {
-  const bar = h("div", { class: "dlc-tabs", role: "tablist", "aria-label": label },
-    ...items.map(({ name, text }) => button(`tab ${name}`, text, text, () => choose(name), false, {
-      role: "tab", "aria-selected": String(name === open), tabindex: name === open ? 0 : -1,
-      "data-item": true,
-    })));
-  bar.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const all = [...bar.children];
-    const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
-    next.focus();
-    next.click();
-  });
-  return bar;
 }

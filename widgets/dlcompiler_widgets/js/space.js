@@ -8,6 +8,7 @@ import { button, count, focusable, h, table } from "./dom.js";
 import { cellsOf, loopValues, touched } from "./visits.js";
 
 const SPEEDS = [1, 4, 16, 64];
+const DENSITY = 2; // dots of a canvas for a pixel of its grid: style sheets show it up to twice as large
 const MOST_REMEMBERED = 4096;
 const MOST_SEARCHED = 20_000;
 const WRITTEN = "#D55E00", READ = "#0072B2";
@@ -59,8 +60,10 @@ export class SpaceDrawer {
     const size = tensor.shape.map(count).join(" × ");
     const detail = (isWritten ? "written" : "read")
       + (down * across > 1 ? `, cell = ${count(down)}×${count(across)}` : "");
-    const canvas = h("canvas", { width: columns * cell + 1, height: rows * cell + 1, role: "img",
-      class: "dlc-canvas" });
+    const canvas = h("canvas", { width: columns * cell * DENSITY + 1, height: rows * cell * DENSITY + 1,
+      role: "img", class: "dlc-canvas" });
+    canvas.style.setProperty("--dlc-w", `${columns * cell + 1}px`);
+    canvas.style.setProperty("--dlc-h", `${rows * cell + 1}px`);
     const slice = h("div", { class: "dlc-soft" });
     const root = h("div", { class: "dlc-grid-of-tensor" },
       h("div", {}, h("strong", { text: tensor.name }), h("span", { class: "dlc-soft", text: ` ${size}` })),
@@ -104,7 +107,7 @@ export class SpaceDrawer {
 
   paint({ tensor, canvas, color, trail }, now) {
     const context = canvas.getContext("2d");
-    const { rows, columns, cell: side } = tensor.grid;
+    const { rows, columns, cell } = tensor.grid, side = cell * DENSITY;
     const ink = getComputedStyle(this.app.root).color || "#888";
     context.clearRect(0, 0, canvas.width, canvas.height);
     const fill = (cell, alpha) => {

@@ -5,7 +5,7 @@
 import { button, count, focusItem, focusable, h, message, refill, roving } from "./dom.js";
 import { programLine, renumber } from "./lines.js";
 import { PassControls } from "./passes.js";
-import { tabs } from "./scene.js";
+import { showTabs } from "./tabs.js";
 
 /** What makes a line an item of the list that arrows move in. */
 const LINK = { role: "button", tabindex: -1, "data-item": "", "data-lm-suppress-shortcuts": "true" };
@@ -13,7 +13,7 @@ const LINK = { role: "button", tabindex: -1, "data-item": "", "data-lm-suppress-
 export class TextPane {
   constructor(app) {
     this.app = app;
-    this.head = h("div", { class: "dlc-head" });
+    this.headline = h("div", { class: "dlc-headline" });
     this.note = h("span", { class: "dlc-soft dlc-clip dlc-text-note" });
     this.found = h("span", { class: "dlc-soft dlc-found" });
     this.search = h("input", { type: "search", placeholder: "find", "aria-label": "Find in the text",
@@ -28,18 +28,26 @@ export class TextPane {
       keys: { n: (item) => this.next(item) },
     });
     this.root = h("section", { class: "dlc-pane dlc-program", "aria-label": "Program" },
-      this.head, this.passes.root,
+      this.passes.root,
       h("div", { class: "dlc-text-bar" }, this.note, this.found, this.search,
+        this.wrapButton = button("wrap", "Wrap", "Break lines that are too long, or scroll to their ends",
+          () => this.wrap(!this.isWrapped)),
         button("copy text", "Copy", "Copy the lines that are shown", () => this.copy())),
       this.lines);
+    this.wrap(app.memory.get("wrap", "boolean") ?? true, false);
+  }
+
+  /** Break long lines, or leave them to be scrolled. */
+  wrap(isWrapped, isWish = true) {
+    this.isWrapped = isWrapped;
+    this.lines.classList.toggle("dlc-wrap", isWrapped);
+    this.wrapButton.setAttribute("aria-pressed", String(isWrapped));
+    if (isWish) this.app.memory.set("wrap", isWrapped);
   }
 
   draw(model) {
     const { tab, tabs: all, note, is_stale: isStale } = model;
-    if (all.length > 1) {
-      this.head.replaceChildren(
-        tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })));
-    }
+    showTabs(this.headline, "Texts", all, tab, (name) => this.app.send("text", { tab: name }));
     this.note.textContent = this.note.title = note;
     this.passes.draw(model.passes);
     this.lines.classList.toggle("dlc-stale", Boolean(isStale));

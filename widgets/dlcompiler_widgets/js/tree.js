@@ -5,7 +5,7 @@
 import { count, focusable, h, paint, refill, roving } from "./dom.js";
 import { Rearranging } from "./rearrange.js";
 
-const INDENT = 14;
+const INDENT = 12;
 
 export class TreePane {
   constructor(app) {
@@ -15,7 +15,7 @@ export class TreePane {
     this.notes = h("p", { class: "dlc-soft" });
     this.pending = h("ul", { class: "dlc-obligations", "aria-label": "Pending obligations", hidden: true });
     this.root = h("section", { class: "dlc-pane dlc-tree", "aria-label": "Loop nest" },
-      h("h3", { text: "Loop nest" }), this.items, this.pending, this.notes);
+      h("div", { class: "dlc-body" }, this.items, this.pending, this.notes));
     this.rearranging = new Rearranging(this, app);
     roving(this.items, {
       choose: (item, key) => (key === "Enter" ? app.focusMoves() : app.choose(item.dataset.key)),
@@ -26,6 +26,7 @@ export class TreePane {
 
   draw(tree) {
     this.rows = new Map(tree.rows.map((row) => [row.key, row]));
+    this.root.style.setProperty("--dlc-rows", tree.rows.length);
     const withBars = tree.rows.map((row) => [row, this.barsOf(row)]);
     refill(this.items, withBars, ([row, bars]) => this.row(row, bars));
     const notes = tree.inputs.map((text) => `input ${text}`);
@@ -53,7 +54,7 @@ export class TreePane {
     const bars = barsOf.map((bar) =>
       h("i", { class: "dlc-bar-mark", style: {
         left: `${bar.depth * INDENT + 4}px`, background: paint(bar.colors) } }));
-    const indent = { paddingLeft: `${row.depth * INDENT + 14}px` };
+    const indent = { paddingLeft: `${row.depth * INDENT + 12}px` };
     if (row.type === "statement" || row.type === "barrier") {
       return h("div", { class: `dlc-row dlc-statement dlc-${row.type}`, style: indent, title: row.name,
         "data-key": row.key,

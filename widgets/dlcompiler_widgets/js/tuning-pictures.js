@@ -3,7 +3,8 @@
  */
 
 import { focusable, h, message } from "./dom.js";
-import { drawScene, tabs } from "./scene.js";
+import { drawScene } from "./scene.js";
+import { tabs } from "./tabs.js";
 import { unpack } from "./shipment.js";
 
 /** A choice of a few words, of which one holds. */

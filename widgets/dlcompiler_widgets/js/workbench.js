@@ -8,6 +8,7 @@
 import { AdvicePane } from "./advice.js";
 import { BarPane } from "./bar.js";
 import { Channel, Control } from "./channel.js";
+import { Columns, plainHead } from "./columns.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
@@ -15,6 +16,7 @@ import { HistoryPane } from "./history.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
+import { Memory } from "./remembered.js";
 import { TextPane } from "./text.js";
 import { TreePane } from "./tree.js";
 import { WritePane } from "./write.js";
@@ -33,6 +35,8 @@ const KEYS = [
   ["Esc", "from the moves back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
+  ["arrows, Home, End, Enter", "on a line between panes: move it; Enter brings it back"],
+  ["+ − 0, arrows, Ctrl+wheel", "on a picture: larger, smaller, fit; move it"],
 ];
 const NO_KERNEL = { tone: "error",
   text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
@@ -43,6 +47,7 @@ class Workbench {
     this.model = model;
     this.channel = new Channel(model);
     this.control = new Control(model, signal);
+    this.memory = new Memory();
     this.drawn = {};
     this.lastSeq = -1;
     const { panes: places } = model.get("layout_of_panes");
@@ -51,12 +56,21 @@ class Workbench {
     const rootsOf = (place) => names.filter((name) => places[name] === place)
       .map((name) => this.panes[name].root);
     this.status = h("div", { class: "dlc-status", role: "status", "aria-live": "polite" });
-    this.grid = h("div", { class: "dlc-grid" }, ...rootsOf("grid"));
-    const isSingle = this.grid.children.length === 1;
+    this.grid = h("div", { class: "dlc-grid" });
+    const inGrid = names.filter((name) => places[name] === "grid"), isSingle = inGrid.length === 1;
     this.root = h("div",
       { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
       ...rootsOf("above"), this.grid, this.status, ...rootsOf("below"));
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
+    if (isSingle) {
+      const [name] = inGrid;
+      this.grid.append(this.panes[name].root);
+      plainHead(this.panes[name], name);
+    } else {
+      this.columns = new Columns(this.root, this.grid,
+        Object.fromEntries(inGrid.map((name) => [name, this.panes[name]])),
+        { memory: this.memory, opened: () => this.mark(this.chosen) });
+    }
     host.append(this.root);
     const update = () => this.redraw();
     model.on("change:reply", update);
@@ -135,10 +149,12 @@ class Workbench {
   }
 
   focusTree() {
+    this.columns?.open("tree");
     this.panes.tree?.home()?.focus();
   }
 
   focusMoves() {
+    this.columns?.open("moves");
     this.panes.moves?.home()?.focus();
   }
 
@@ -173,7 +189,7 @@ class Workbench {
   draw() {
     const focus = this.focusPlace();
     const layout = this.model.get("layout_of_panes");
-    applyLayout(this.panes, this.grid, layout);
+    if (applyLayout(this.panes, this.grid, layout)) this.columns?.arrange();
     // The tree first: other panes ask it what a key is.
     for (const name of ["tree", ...Object.keys(this.panes)]) {
       const pane = this.panes[name], value = this.model.get(name);
@@ -181,6 +197,7 @@ class Workbench {
       if (this.drawn[name] === value) continue; // only what changed is sent
       this.drawn[name] = value;
       this.drawPane(pane, value);
+      this.columns?.count(name, pane.count);
     }
     this.drawStatus();
     this.mark(this.model.get("chosen"));
