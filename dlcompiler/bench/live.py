@@ -20,7 +20,6 @@ from dlcompiler.bench.results import Result
 from dlcompiler.bench.tables import WORKS, Subject, subject_of
 from dlcompiler.bench.tuning import HIT
 from dlcompiler.bench.works import Row, Work, parse_work
-from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.space import Config
 
 TRIALS = 200
@@ -75,10 +74,7 @@ class LiveRun:
         beside = ""
         if self.ratio is not None:
             low, high = self.ratio.low, self.ratio.high
-            beside = (
-                f"; {format_ratio(self.ratio.median)} [{format_ratio(low)}, {format_ratio(high)}]"
-                f" {self.peer}"
-            )
+            beside = f"; {self.ratio.median:.2f} [{low:.2f}, {high:.2f}] × {self.peer}"
         best = "nothing measured" if self.best_s is None else f"best {self.best_s * 1e3:.4g} ms"
         default = "" if self.default_s is None else f" (analytic {self.default_s * 1e3:.4g} ms)"
         return (

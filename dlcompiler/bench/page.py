@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dlcompiler.runtime.timing import format_ratio, format_seconds
+from dlcompiler.runtime.timing import format_seconds
 
 _WIDTHS = (44, 10, 11, 9, 12, 11, 22, 9)
 _COLUMNS = ("work", "row", "ours", "±", "best peer", "its time", "ratio", "of peak")
@@ -33,7 +33,8 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     if best is None:
         return name, row["row"], *ours, "none", "", "", _fraction(row)
     low, high = row["interval"]
-    ratio = f"{format_ratio(row['ratio'])} [{format_ratio(low)}, {format_ratio(high)}]"
+    # Two decimals, not `format_ratio`: the interval says how many digits are known.
+    ratio = f"{row['ratio']:.2f} [{low:.2f}, {high:.2f}]"
     return name, row["row"], *ours, best, format_seconds(row["peers"][best]), ratio, _fraction(row)
 
 
@@ -56,7 +57,6 @@ def _columns(values: Sequence[str]) -> str:
 def verdict_text(verdict: Mapping[str, Any]) -> str:
     """Return whether a goal is reached, in a line."""
     answer = "yes" if verdict["holds"] else "NO"
-    # Two decimals, not `format_ratio`: 0.996 misses the goal 1.
     got = "" if verdict["got"] is None else f": {verdict['got']:.2f}"
     note = f" ({verdict['note']})" if verdict["note"] else ""
     return f"{answer:<3} {verdict['text']}{got}{note}"
@@ -119,7 +119,6 @@ def _markdown(rows: Sequence[Mapping[str, Any]], name: str) -> str:
             values[1] = f"**{values[1]}**"
         values.append(row.get("operator", ""))
         if row.get("speedup"):
-            own, most = row["speedup"], row["fma_peak_speedup"]
-            values.append(f"{format_ratio(own)} of {format_ratio(most)}")
+            values.append(f"{row['speedup']:.2f} of {row['fma_peak_speedup']:.2f}")
         lines.append(f"| {' | '.join(values)} |")
     return text + "\n".join(lines)

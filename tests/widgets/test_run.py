@@ -235,3 +235,14 @@ def test_cancel_ends_a_long_kernel():
     assert time.monotonic() - start < 30  # the kernel takes minutes
     assert explorer.view["status"]["text"] == "The run was cancelled."
     explorer.close()
+
+
+def test_all_numbers_of_a_time_come_from_one_measurement():
+    """The ratio is the quotient of the two times beside it, as a reader computes it."""
+    alone = Timing((9e-3,) * 3, 2e8)
+    beside = Paired(Timing((16.8e-3,) * 3), Timing((11.2e-3,) * 3, 2e8), (1.9, 2.0, 2.1))
+    measured = Measured(alone, beside, "numpy.matmul", 1)
+    assert str(measured) == (
+        "11.2 ms ± 0 s, 17.9 GFLOP/s; numpy.matmul 16.8 ms: 1.5× its speed, 1 thread each"
+    )
+    assert measured.seconds == 11.2e-3

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dlcompiler.autotune.features.programs import ROOFLINE, program_columns
 from dlcompiler.autotune.features.statements import statements
 from dlcompiler.autotune.models.roofline import CYCLE_S
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, TuningError
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.schedule import Schedule, State
 from dlcompiler.target import Target
@@ -54,6 +54,8 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
         state = program.state if isinstance(program, Schedule) else program
         columns = program_columns(statements(state), target, {})
         cycles = next(column.value for column in columns if column.name == ROOFLINE)
+    except TuningError as error:
+        return _unknown(f"{error.operation}: {error.problem}")
     except DLCompilerError as error:
         return _unknown(error.problem)
     if not isinstance(cycles, int | float):
