@@ -28,7 +28,7 @@ from dlcompiler.bench.threads import TIMEOUT, alternation, dispatch
 from dlcompiler.ir import Extent
 from dlcompiler.measurement import RemoteKernel, Verified, verify
 from dlcompiler.pipeline import build, lower
-from dlcompiler.runtime.timing import Paired, format_seconds, time_call
+from dlcompiler.runtime.timing import Paired, format_ratio, format_seconds, time_call
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.te import Tensor, compute, placeholder, var
 
@@ -60,8 +60,8 @@ def matmul() -> BenchmarkResult:
     peak = fma_peak_gflops(1)
     own, numpy = pair.b.gflops or 0, pair.a.gflops or 0
     text = (
-        f"{pair.ratio:.2f} ±{pair.ratio_spread:.2f} × NumPy's @ (target ≥ 0.7): {own:.1f} against "
-        f"{numpy:.1f} GFLOP/s, {own / peak:.2f} of the FMA peak; {verified}"
+        f"{format_ratio(pair.ratio)} ±{pair.ratio_spread:.2g} NumPy's @ (target ≥ 0.7): "
+        f"{own:.1f} against {numpy:.1f} GFLOP/s, {own / peak:.2f} of the FMA peak; {verified}"
     )
     values = {"ratio": pair.ratio, "gflops": own, "numpy_gflops": numpy, "of_peak": own / peak}
     return BenchmarkResult("matmul 1024³, 1 thread", text, values)
@@ -72,7 +72,7 @@ def plain_matmul() -> BenchmarkResult:
     schedule, args = plain(SIZE)
     pair, _ = _beside_numpy(schedule, args, 3)
     own = pair.b.gflops or 0
-    text = f"{pair.ratio:.4f} × NumPy's @: {own:.2f} GFLOP/s"
+    text = f"{format_ratio(pair.ratio)} NumPy's @: {own:.2f} GFLOP/s"
     return BenchmarkResult("  its plain loop nest", text, {"ratio": pair.ratio, "gflops": own})
 
 
@@ -201,8 +201,8 @@ def alternating() -> BenchmarkResult:
     """Measure parallel products that alternate with NumPy's, relative to each one alone."""
     found, brief = alternation(), alternation(timeout=BRIEF_TIMEOUT)
     text = (
-        f"ours takes {found.own:.2f} ×, np.matmul {found.numpy:.2f} × its time alone (target "
-        f"≤ 1.10); with {TIMEOUT}={BRIEF_TIMEOUT} {brief.own:.2f} and {brief.numpy:.2f} ×"
+        f"ours takes {found.own:.2f}, np.matmul {found.numpy:.2f} of its time alone (target "
+        f"≤ 1.10); with {TIMEOUT}={BRIEF_TIMEOUT} {brief.own:.2f} and {brief.numpy:.2f}"
     )
     values = {"own": found.own, "numpy": found.numpy}
     return BenchmarkResult(

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from dlcompiler import te
 from dlcompiler.ir import Axis
 from dlcompiler.measurement import compare, verify
+from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -64,7 +65,8 @@ class Row:
 
     def __str__(self) -> str:
         others = ", ".join(
-            f"{name} {seconds * 1e3:.3f} ms (×{self.ratios[name]:.2f} ±{self.spreads[name]:.2f})"
+            f"{name} {seconds * 1e3:.3f} ms "
+            f"({format_ratio(self.ratios[name])} ±{self.spreads[name]:.2g})"
             for name, seconds in self.medians_s.items()
         )
         return f"{self.work:<22} {self.intrinsic:<20} {self.median_s * 1e3:8.3f} ms; {others}"

@@ -33,6 +33,7 @@ def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     if best is None:
         return name, row["row"], *ours, "none", "", "", _fraction(row)
     low, high = row["interval"]
+    # Two decimals, not `format_ratio`: the interval says how many digits are known.
     ratio = f"{row['ratio']:.2f} [{low:.2f}, {high:.2f}]"
     return name, row["row"], *ours, best, format_seconds(row["peers"][best]), ratio, _fraction(row)
 

@@ -17,7 +17,7 @@ from dlcompiler.errors import UserError
 from dlcompiler.measurement.steps import STEPS_MIME
 from dlcompiler.output_files import Rules, check_output, make_folder, write_file
 from dlcompiler.runtime.private_folders import private_folder
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.terminal import show
 from dlcompiler.views.history.steps import StepsModel, steps_page
 from dlcompiler.views.render.text import text_table
@@ -155,7 +155,7 @@ def _text(model: StepsModel) -> str:
                 format_seconds(row["spread_s"]),
                 _number(row["gflops"], 1),
                 _number(row["baseline_gflops"], 1),
-                _number(row["ratio"], 2),
+                "" if row["ratio"] is None else format_ratio(row["ratio"]),
                 "verified",
             )
         )

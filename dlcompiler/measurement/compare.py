@@ -10,7 +10,7 @@ from dlcompiler.display import render
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import build, lower
 from dlcompiler.pipeline.checks import default_args
-from dlcompiler.runtime.timing import Paired
+from dlcompiler.runtime.timing import Paired, format_ratio
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -28,7 +28,7 @@ class Comparison:
     """Unified diff of the two loop nests."""
 
     def __repr__(self) -> str:
-        verdict = f"{self.b} takes {1 / self.timing.ratio:.3g} of {self.a}'s time"
+        verdict = f"{self.b} takes {format_ratio(1 / self.timing.ratio)} the time of {self.a}"
         return f"{self.diff}\n{self.timing}\n{verdict}"
 
     def _repr_html_(self) -> str:

@@ -39,6 +39,20 @@ class Differences:
         return tuple(int(i) for i in np.unravel_index(np.argmax(self.wrong), self.wrong.shape))
 
 
+def error_text(worst: float) -> str:
+    """Write the largest error of a right result, which is given as a fraction of its bound.
+
+    Examples
+    --------
+    >>> error_text(0.088), error_text(0.0004), error_text(0.0)
+    ('largest error 9 % of the tolerance', 'largest error below 1 % of the tolerance', 'no error')
+    """
+    if worst == 0:
+        return "no error"
+    percent = f"{100 * worst:.0f} %" if worst >= 0.01 else "below 1 %"
+    return f"largest error {percent} of the tolerance"
+
+
 def differences(got: Array, expected: Array, bound: Array | float) -> Differences:
     """Compare a result with the right one.
 

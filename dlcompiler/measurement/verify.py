@@ -17,7 +17,13 @@ from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
 from dlcompiler.ir import Expr, PrimFunc, Var, condition_value
 from dlcompiler.ir import specialize as specialize_func
-from dlcompiler.measurement.equality import differences, has_bounds, poison_for, unwritten
+from dlcompiler.measurement.equality import (
+    differences,
+    error_text,
+    has_bounds,
+    poison_for,
+    unwritten,
+)
 from dlcompiler.measurement.inputs import KINDS
 from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
@@ -65,10 +71,7 @@ class Verified:
     def __repr__(self) -> str:
         oracles = "+".join(self.oracles)
         drawn = "".join(f", indices {text}" for text in self.indices)
-        return (
-            f"Verified(oracle={oracles!r}, shape={self.shape}, worst={self.worst:.2g} of the bound"
-            f"{drawn})"
-        )
+        return f"Verified(oracle={oracles!r}, shape={self.shape}, {error_text(self.worst)}{drawn})"
 
     def _repr_html_(self) -> str:
         return render("verified", self)

@@ -114,7 +114,8 @@ class Paired:
         return half_quartile_range(self.ratios)
 
     def __repr__(self) -> str:
-        return f"Paired(a/b={self.ratio:.3g} ±{self.ratio_spread:.2g}, a={self.a}, b={self.b})"
+        ratio = f"{format_ratio(self.ratio)} ±{self.ratio_spread:.2g}"
+        return f"Paired(a/b={ratio}, a={self.a}, b={self.b})"
 
     def _repr_html_(self) -> str:
         return render("paired", self)

@@ -47,7 +47,7 @@ def test_the_range_of_an_index(index, low, high, dtype):
     assert ranges(C) == ({"I": (low, high)}, ())
     verified = dlc.verify(te.create_schedule(C.op), [A, ids, C])
     assert verified.indices == (f"I from {low} to {high}",)
-    assert f"of the bound, indices I from {low} to {high})" in repr(verified)
+    assert f"no error, indices I from {low} to {high})" in repr(verified)
 
 
 @pytest.mark.parametrize(

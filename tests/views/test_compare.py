@@ -65,7 +65,7 @@ def test_metrics_are_paired_by_name(plain, tensors):
     a.node.notes["measured"] = "6.1 ms ± 0.2 ms"
     metrics = compare_states(a, b)["metrics"]
     assert [(f["name"], f["a"], f["b"], f["change"]) for f in metrics] == [
-        ("bytes read", "4 KiB", "1 KiB", "×0.25"),
+        ("bytes read", "4 KiB", "1 KiB", "0.25×"),
         ("lanes", "–", "8", ""),
         ("measured", "6.1 ms ± 0.2 ms", "–", ""),
     ]

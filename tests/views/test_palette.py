@@ -22,7 +22,7 @@ def test_moves_of_a_loop(plain):
     assert list(items(view)) == [
         ("split", "split"),
         ("split", "in parts"),
-        ("tile", "i × j"),
+        ("tile", "tile i × j"),
         ("reorder", "outward, past i"),
         ("reorder", "inward, past k"),
         ("fuse", "with i around it"),

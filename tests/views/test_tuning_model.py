@@ -111,17 +111,19 @@ def test_the_most_important_features_come_first_and_the_rest_is_one_bar():
     assert len(rows) == MOST_BARS + 1
     assert rows[-1][0] == f"the other {30 - MOST_BARS} together"
     assert sum(row[1] for row in rows) == pytest.approx(1, abs=0.01)
-    assert scene["summary"].startswith("trees decides by feature 0 (3%)")
-    assert importance([])["summary"] == "the model has learned nothing yet."
+    assert "trees decides mostly by these features: feature 0 (3%)" in scene["summary"]
+    assert importance([])["summary"] == "The model has learned nothing yet."
 
 
 def test_contributions_say_what_each_feature_does():
     scene = contributions(explained([1.0, -0.5, 0.0]), "trial 3", values={"a": True},
                           trial_s=0.001)  # fmt: skip
-    assert scene["table"]["rows"] == [["a", "yes", "2.0× faster"], ["b", "", "1.4× slower"]]
+    assert scene["table"]["rows"] == [
+        ["a", "yes", "2.0× faster", "a"], ["b", "", "1.4× slower", "b"],
+    ]  # fmt: skip
     assert scene["summary"] == (
-        "trial 3 is predicted to take 691 µs (it took 1 ms); the average prediction for the "
-        "successful trials is 977 µs."
+        "The model as it is now predicts 691 µs for trial 3, which took 1 ms in its trial; the "
+        "average prediction for the successful trials is 977 µs."
     )
     bars = [m for m in scene["marks"] if m["shape"] == "rect"]
     assert bars[0]["x"] > bars[1]["x"]
@@ -129,7 +131,7 @@ def test_contributions_say_what_each_feature_does():
 
 def test_many_small_features_are_one_bar_with_their_product():
     scene = contributions(explained([0.1] * 20), "trial 0")
-    name, _, said = scene["table"]["rows"][-1]
+    name, _, said, _ = scene["table"]["rows"][-1]
     assert name == "the other 6 together"
     assert said == "1.5× faster"
 
@@ -139,15 +141,18 @@ def test_a_before_b_says_by_what_and_whether_it_was_true():
     scene = why_before(a, b, ("trial 1", "trial 2"), values=({"a": 4}, {"a": 8}),
                        trial_s=(2.0, 1.0))  # fmt: skip
     assert scene["summary"] == (
-        "trial 1 (A) is predicted 1.4× faster than trial 2 (B); in its trial it was 2.0× slower."
+        "The model as it is now predicts 334 µs for trial 1 (A) and 472 µs for trial 2 (B): A is "
+        "1.4× faster. In their trials they took 2 s and 1 s: A was 2.0× slower."
     )
-    assert scene["table"]["rows"] == [["a", "4", "8", "2.0× faster"], ["b", "", "", "1.4× slower"]]
+    assert scene["table"]["rows"] == [
+        ["a", "4", "8", "2.0× faster", "a"], ["b", "", "", "1.4× slower", "b"],
+    ]  # fmt: skip
     assert "a: 4 | 8" in json.dumps(scene)
 
 
 def test_a_and_its_twin_are_as_fast():
     scene = why_before(explained([1.0]), explained([1.0]), ("trial 1", "trial 2"))
-    assert "as fast as" in scene["summary"]
+    assert "A is as fast" in scene["summary"]
     assert "no feature makes a difference" in json.dumps(scene["marks"])
 
 

@@ -4,6 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from dlcompiler import te
+from dlcompiler.autotune import RecordStore, tune
+from dlcompiler.ops import operator
+from dlcompiler.runtime.timing import Timing
 from dlcompiler.target import CacheLevel
 from dlcompiler.target.presets import X86_64_AVX2
 from tests.widgets.axe import violations
@@ -12,6 +16,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer.measuring import Measured
 
 
 def open_page(contexts, schedule, args, target=X86_64_AVX2):
@@ -66,3 +71,88 @@ def test_hostile_names_are_text(contexts):
 def test_axe_finds_nothing_serious(page):
     page.click("tab memory")
     assert violations(page.page) == []
+
+
+# -- what is missing after a run -------------------------------------------------------------------
+
+
+def measured_at(gflops, flops=2 * 64**3):
+    timing = Timing((flops / gflops / 1e9,) * 3, flops)
+    return Measured(timing, threads=1)
+
+
+@pytest.fixture
+def slow(contexts):
+    schedule, args = matmul()
+    schedule.node.notes["measured"] = measured_at(20.0)
+    context, page = open_page(contexts, schedule, args)
+    yield page
+    assert not page.errors
+    context.close()
+    page.widget.close()
+
+
+def rules_of(page):
+    return [row["rule"] for row in page.widget.advice["rows"]]
+
+
+def test_a_slow_product_hears_what_is_missing(slow):
+    assert {"no register tile", "not packed", "a faster schedule is known"} <= set(rules_of(slow))
+    text = slow.locate(".dlc-advice-list").inner_text()
+    assert "20 GFLOP/s are 21% of the peak of 1 thread (96 GFLOP/s, estimated for 3 GHz)" in text
+
+
+def test_the_best_known_schedule_opens_as_a_branch(slow):
+    before = slow.widget.schedule.node
+    slow.click("open best C")
+    here = slow.widget.schedule.node
+    assert here.path()[0] is before
+    assert here.name == "best known"
+    assert "Opened as a branch: the default config" in slow.locate(".dlc-status").inner_text()
+    assert "a faster schedule is known" not in rules_of(slow)
+    slow.widget.schedule.undo()
+    assert here in slow.widget.schedule.history.history.nodes.values()
+
+
+def test_a_record_is_preferred_to_the_default(tmp_path):
+    schedule, args = matmul()
+    item = operator("matmul")
+    workload = item.workload(m=64, n=64, k=64)
+    store = RecordStore(tmp_path / "records.db")
+    run = tune(workload, trials=1, db=store, block=True)
+    assert run.best is not None
+    widget = Explorer(schedule, args, "cpu", db=store)
+    widget.intent = {"id": "1", "op": "best", "args": {}}
+    assert "default" not in widget.status["text"], widget.status
+    widget.close()
+
+
+@pytest.mark.parametrize("gflops", [None, 90.0])
+def test_nothing_is_missing_without_a_time_or_near_the_peak(gflops):
+    schedule, args = matmul()
+    if gflops:
+        schedule.node.notes["measured"] = measured_at(gflops)
+    widget = Explorer(schedule, args, X86_64_AVX2)
+    rules = {row["rule"] for row in widget.advice["rows"]}
+    assert not {"no register tile", "not packed", "a faster schedule is known"} & rules
+    widget.close()
+
+
+def test_what_is_no_product_has_no_best_schedule():
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    widget = Explorer(te.create_schedule(B.op), [A, B])
+    widget.intent = {"id": "1", "op": "best", "args": {}}
+    assert widget.status["text"] == "open the best known schedule: no output is a matrix product"
+    assert len(widget.schedule.history.history.nodes) == 1
+    widget.close()
+
+
+def test_advice_for_a_gpu_says_why_there_is_none(contexts):
+    context, page = open_page(contexts, *matmul(), "v100")
+    assert (
+        "the rules are about the caches, vectors and threads of a CPU"
+        in page.locate(".dlc-advice").inner_text()
+    )
+    context.close()
+    page.widget.close()

@@ -227,7 +227,7 @@ def test_a_step_made_in_another_cell_shows_up(explorer, notebook):
     notebook.run(1)
     explorer.page.locator(".dlc-tree .dlc-pill", has_text="unrolled").wait_for()
     assert explorer.states() == ["create", "unroll C i"]
-    assert "Elsewhere: unroll C i" in explorer.status.inner_text()
+    assert "Changed in another cell or view: now at unroll C i" in explorer.status.inner_text()
 
 
 def test_measure(explorer):

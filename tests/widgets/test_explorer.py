@@ -210,7 +210,7 @@ def test_a_step_made_elsewhere(program):
     assert program.e.view["reply"]["seq"] > seq
     assert program.e.view["reply"]["id"] is None
     assert program.e.view["history"]["rows"][-1]["is_here"]
-    assert program.status()["text"] == "Elsewhere: parallel C i."
+    assert program.status()["text"] == "Changed in another cell or view: now at parallel C i."
 
 
 def test_two_explorers_of_one_schedule_agree(program):

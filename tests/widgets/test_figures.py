@@ -163,7 +163,7 @@ def test_why_is_a_picture_and_a_figure():
     assert best.scene["title"] == f"Why trial {run.best.index}"
     assert tuning_picture(run, "why", a=9, b=10).scene["title"] == "Why trial 9 before trial 10"
     assert figures.figure(run, "why", a=9).title == "Why trial 9"
-    assert "decides by" in repr(tuning_picture(run, "importance"))
+    assert "decides mostly by" in repr(tuning_picture(run, "importance"))
     with pytest.raises(DLCompilerError, match="there is no such trial"):
         tuning_picture(run, "why", a=99)
 

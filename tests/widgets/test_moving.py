@@ -50,8 +50,10 @@ def test_a_preview_changes_nothing_else(explorer):
     before = {name: value for name, value in explorer.view.items() if name != "reply"}
     send(explorer, "preview", step=SPLIT)
     assert explorer.preview["tail"].startswith("48 does not divide 64")
+    caches = [level.name for level in explorer._session.target.caches]
+    levels = [f"{a} ↔ {b}" for a, b in zip(caches, [*caches[1:], "memory"], strict=True)]
     assert [metric["name"] for metric in explorer.preview["metrics"]] == [
-        "operations", "memory traffic", "at once",
+        "operations", "at once", *levels, "time of a call",
     ]  # fmt: skip
     after = {name: value for name, value in explorer.view.items() if name != "reply"}
     assert after == before

@@ -17,6 +17,7 @@ from dlcompiler_widgets import Advice, CodePanes, Explorer, MemoryScopes, Schedu
 from dlcompiler_widgets.explorer.exports import replay_of
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.recording import Limits, record
+from dlcompiler_widgets.explorer.snapshot import PANES
 
 BARE = replace(
     C99, name="bare", device="bare machine", language="bare", runs_on="bare",
@@ -61,18 +62,18 @@ def ask(widget, op, **args):
 
 
 @pytest.mark.parametrize(
-    ("name", "pictures", "has_advice"),
+    ("name", "pictures"),
     [
-        ("bare", EVERYWHERE, True),
-        ("c", ["nest", "memory", *EVERYWHERE[1:]], True),
-        ("cpu", ["nest", "memory", *EVERYWHERE[1:]], True),
-        ("gpu", list(PICTURES), False),
+        ("bare", EVERYWHERE),
+        ("c", ["nest", "memory", *EVERYWHERE[1:]]),
+        ("cpu", ["nest", "memory", *EVERYWHERE[1:]]),
+        ("gpu", list(PICTURES)),
     ],
 )
-def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures, has_advice):
+def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures):
     explorer = make(Explorer, *transposed(), target=name)
     assert tabs(explorer) == pictures
-    assert ("advice" in explorer.layout_of_panes["visible"]) == has_advice
+    assert "advice" in explorer.layout_of_panes["visible"]
 
 
 def test_nothing_is_empty_for_a_machine_of_one_memory(make):
@@ -122,12 +123,11 @@ def test_another_target_brings_and_takes_panes(make):
     ask(explorer, "picture", tab="memory")
     ask(explorer, "target", target="gpu")
     assert "block" in tabs(explorer)
-    assert "advice" not in explorer.layout_of_panes["visible"]
+    assert "the rules are about the caches, vectors and threads" in explorer.advice["summary"]
     assert explorer.picture["tab"] == "memory"
     ask(explorer, "target", target="cpu")
     assert "block" not in tabs(explorer)
-    assert "advice" in explorer.layout_of_panes["visible"]
-    assert explorer.advice["summary"]
+    assert "threads of a CPU" not in explorer.advice["summary"]
 
 
 def test_a_widget_of_one_pane_says_why_it_is_empty(make):
@@ -150,8 +150,15 @@ def test_a_widget_of_some_tabs_opens_no_others(make):
     assert tabs(code, "text") == ["notation", "loops", "final", "python"]
 
 
+@pytest.fixture
+def no_advice(monkeypatch):
+    """A pane that does not apply to targets with threads."""
+    pane = replace(PANES["advice"], applies=lambda target: not target.thread_axes)
+    monkeypatch.setitem(PANES, "advice", pane)
+
+
 @pytest.mark.parametrize("name", ["bare", "gpu"])
-def test_a_recording_has_the_same_tabs(make, name):
+def test_a_recording_has_the_same_tabs(make, no_advice, name):
     explorer = make(Explorer, *transposed(), target=name)
     data = record(explorer._session, explorer.layout_of_panes["visible"], [])
     shown = data["values"][data["states"][data["here"]]["shown"]["picture"]["nest"]["B/i"]]
@@ -161,7 +168,7 @@ def test_a_recording_has_the_same_tabs(make, name):
 
 
 @pytest.mark.parametrize("width", [800, 1400])
-def test_without_advice_the_history_has_its_place(make, contexts, width):
+def test_without_advice_the_history_has_its_place(make, no_advice, contexts, width):
     schedule, args = tiled_matmul()
     explorer = make(Explorer, schedule, args, "gpu")
     shown = LivePage(contexts.open(viewport={"width": width, "height": 1000}), explorer)

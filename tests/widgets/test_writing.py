@@ -67,7 +67,8 @@ def test_the_editor_shows_the_expression_and_applies_another(explorer):
     explorer.schedule[explorer.schedule.outputs[0]].parallel(
         explorer.schedule.outputs[0].op.axis[0]
     )
-    assert explorer.view["status"]["text"] == "Elsewhere: parallel S i."
+    said = "Changed in another cell or view: now at parallel S i."
+    assert explorer.view["status"]["text"] == said
 
 
 @pytest.mark.parametrize(

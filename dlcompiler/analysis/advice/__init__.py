@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlcompiler.analysis.advice import computation, locality, parallelism, vectors
-from dlcompiler.analysis.advice.subject import Finding, Rule, Severity, Subject
+from dlcompiler.analysis.advice import computation, locality, parallelism, peak, vectors
+from dlcompiler.analysis.advice.subject import Finding, Rule, Severity, Speed, Subject
 from dlcompiler.analysis.footprint import ProgramFootprint
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
@@ -19,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     *vectors.RULES,
     *parallelism.RULES,
     *computation.RULES,
+    *peak.RULES,
 )
 _ORDER: tuple[Severity, ...] = ("high", "medium", "low")
 
@@ -32,7 +33,12 @@ class Advice:
     finding: Finding
 
 
-def advise(schedule: Schedule, footprint: ProgramFootprint, target: Target) -> list[Advice]:
+def advise(
+    schedule: Schedule,
+    footprint: ProgramFootprint,
+    target: Target,
+    speed: Speed | None = None,
+) -> list[Advice]:
     """Return the findings of all rules, the most serious first.
 
     Parameters
@@ -43,12 +49,14 @@ def advise(schedule: Schedule, footprint: ProgramFootprint, target: Target) -> l
         The footprint of the program that this state is lowered to.
     target
         The machine.
+    speed
+        How fast the program ran, for the rules about that; None if it was not measured.
     """
-    subject = Subject(schedule, footprint, target)
+    subject = Subject(schedule, footprint, target, speed)
     found = [
         Advice(rule.name, rule.source, finding) for rule in RULES for finding in rule.find(subject)
     ]
     return sorted(found, key=lambda advice: _ORDER.index(advice.finding.severity))
 
 
-__all__ = ["RULES", "Advice", "Finding", "Rule", "Severity", "advise"]
+__all__ = ["RULES", "Advice", "Finding", "Rule", "Severity", "Speed", "advise"]

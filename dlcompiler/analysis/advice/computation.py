@@ -9,6 +9,7 @@ from dlcompiler import dtypes
 from dlcompiler.analysis.advice.locality import WORTH
 from dlcompiler.analysis.advice.subject import Finding, Rule, Subject
 from dlcompiler.analysis.footprint import Nest
+from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import AttachedAt, StageState, Step
 
 LEAST_RATIO = 1.2
@@ -41,7 +42,8 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
             continue
         yield Finding(
             name, "",
-            f"{name} is computed {ratio:.1f} times on average, in {made:,} steps where {needed:,} "
+            f"{name} is computed {format_ratio(ratio)} as often as needed, in {made:,} steps "
+            f"where {needed:,} "
             f"suffice: each iteration of {_where(subject, stage)} recomputes what it reads",
             "high" if ratio >= 2 else "medium", _outward(subject, stage),
         )  # fmt: skip

@@ -47,13 +47,39 @@ class Rule:
     find: Callable[[Subject], Iterator[Finding]]
 
 
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast a program ran, beside what the machine could do."""
+
+    gflops: float
+    """Measured rate [GFLOP/s]."""
+    peak_gflops: float
+    """Largest rate of the threads that it ran on [GFLOP/s]."""
+    threads: int
+    source: str
+    """Where the peak comes from: ``estimated for 3 GHz``."""
+
+    @property
+    def share(self) -> float:
+        """The measured rate as a part of the peak; [1]."""
+        return self.gflops / self.peak_gflops
+
+
 class Subject:
     """A state of a schedule, for the rules to analyse."""
 
-    def __init__(self, schedule: Schedule, footprint: ProgramFootprint, target: Target) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        footprint: ProgramFootprint,
+        target: Target,
+        speed: Speed | None = None,
+    ) -> None:
         self.schedule = schedule
         self.footprint = footprint
         self.target = target
+        self.speed = speed
+        """How fast the program ran; None if it was not measured."""
 
     # -- loops -------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 COST = {"add": 1, "mul": 1, "div": 16, "special": 24}
 """Cost of each kind of operation, in additions. A division occupies a unit for 4 to 8 cycles; a
 function of `dlcompiler.codegen.llvm.functions` is about twenty instructions."""
-_FLOPS = 4
+FLOPS_PER_LANE = 4
 """Operations of each lane in a cycle: two multiply-adds."""
 _LOADS = 2
 """In a cycle."""
@@ -34,7 +34,7 @@ def compute_cycles(nest: Nest) -> Num:
     counts = nest.statement.operations
     operations = max(sum(COST[kind] * count for kind, count in counts.items()), 1)
     in_body = divide(nest.trips[-1] * operations, most(started, 1))
-    arithmetic = divide(in_body, nest.vector * _FLOPS)
+    arithmetic = divide(in_body, nest.vector * FLOPS_PER_LANE)
     write, *reads = nest.statement.accesses
     loads: Num = 0
     for access in reads:

@@ -19,6 +19,9 @@ from dlcompiler.autotune.features.statements import Statement
 from dlcompiler.target import Target
 
 _BEYOND = ("L2", "L3", "memory")
+ROOFLINE = "program.roofline cycles"
+"""Name of the feature that predicts the cycles of a call: the sum over the statements of the
+tightest limit of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +65,7 @@ def program_columns(
     yield logarithmic("program.compute cycles", compute)
     for name, cycles in zip(_BEYOND, moved, strict=True):
         yield logarithmic(f"program.{name} cycles", cycles)
-    yield logarithmic("program.roofline cycles", total)
+    yield logarithmic(ROOFLINE, total)
 
 
 def _described(statement: Statement, target: Target, warm: tuple[Num, ...]) -> Described:

@@ -33,7 +33,11 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         A CPU.
     """
     (C,) = outs
-    stages = Stages.of(C)
+    schedule_stages(s, C, Stages.of(C), cfg, target)
+
+
+def schedule_stages(s: Schedule, C: Tensor, stages: Stages, cfg: Config, target: Target) -> None:
+    """Schedule the stages between the operands of a product and C; see `schedule`."""
     lanes = target.lanes(stages.sums.dtype)
     match cfg["form"]:
         case "tiles":
@@ -114,7 +118,7 @@ def _schedule_result(s: Schedule, C: Tensor, cfg: Config, lanes: int) -> tuple[A
 
     Without blocks, A is packed for each panel.
     """
-    *stack, i, j = C.op.axis
+    *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
     tiles_j, columns = s[C].split(j, cfg["tile_n"])
     panels, tiles_j = _split_panels(s, C, tiles_j, cfg["panel"])
@@ -190,7 +194,7 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     sums = stages.sums
     s[stages.left].compute_inline()
     s[stages.right].compute_inline()
-    *stack, i, j = C.op.axis
+    *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
     panels, columns = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
     vectors, vector = s[C].split(columns, lanes)
@@ -230,7 +234,7 @@ def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     s[left].compute_inline()
     is_empty = 0 in (*left.shape, *right.shape)
     right_axes = _rows_of(s, right) if cfg["pack"] and not is_empty else ()
-    *stack, i, j = C.op.axis
+    *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
     panels, tiles_j = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
     tiles_j, columns = s[C].split(tiles_j, cfg["tile_n"])

@@ -278,10 +278,15 @@ def _loop_candidates(
         yield "reorder", {"axes": (inner, outer)}, (label(inner), label(outer)), ()
         if outer.kind == inner.kind == "data":
             domains = (
-                Domain("x_factor", factors_of(extents[outer])),
-                Domain("y_factor", factors_of(extents[inner])),
+                Domain("x_factor", _tile_factors(extents[outer])),
+                Domain("y_factor", _tile_factors(extents[inner])),
             )
             yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
+
+
+def _tile_factors(extent: Extent) -> tuple[int, ...]:
+    """Return `factors_of`; for a loop that has none, its extent: the other loop is split."""
+    return factors_of(extent) or ((extent,) if isinstance(extent, int) else ())
 
 
 def factors_of(extent: Extent) -> tuple[int, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from dlcompiler.measurement.equality import error_text
 from dlcompiler.measurement.verify import Verified
 from dlcompiler.pipeline import CKernel, Kernel
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.timing import Paired, Timing, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
 from dlcompiler.target import Target
 from dlcompiler.views.cards.card import Card, card, card_html
 from dlcompiler.views.render.colors import HUES
@@ -220,7 +221,9 @@ def paired_card(paired: Paired) -> Card:
     table: Table = {"columns": ["", "median", "±", "samples", "GFLOP/s"], "rows": rows}
     return card(
         "Two times, measured in alternation",
-        f"a takes {paired.ratio:.3g} ± {paired.ratio_spread:.2g} times as long as b: {faster}",
+        f"a takes {format_ratio(paired.ratio)} (± {paired.ratio_spread:.2g}) the time of b: "
+        f"{faster}. This is the median of the ratios of all rounds, not the quotient of the "
+        "medians below",
         tables=[("Measured on this machine", table)],
     )
 
@@ -236,7 +239,7 @@ def verified_card(verified: Verified) -> Card:
             ("output", shape),
             ("inputs", f"{', '.join(verified.inputs)}; of seed {verified.seed}"),
             *((("indices", "; ".join(verified.indices)),) if verified.indices else ()),
-            ("largest difference", f"{verified.worst:.2g} of what rounding allows"),
+            ("difference", f"{error_text(verified.worst)}, which is what rounding may do"),
         ],
     )
 

@@ -18,7 +18,7 @@ from dlcompiler.views.code.code_text import Code, CodeLine, code_of
 from dlcompiler.views.code.program import Token
 from dlcompiler.views.loops.line_keys import source_lines
 
-_NO_LINE = "no single line: LLVM merged or moved it, or it belongs to the whole function"
+_NO_LINE = "LLVM merged or moved these instructions, or they belong to the whole function"
 _LABEL = re.compile(r'("[^"]*"|[\w.$@-]+):\s*(?:[#@;].*|//.*)?$')
 _LOCATION = re.compile(r"\s+\.loc\s+\d+\s+(\d+)\b")
 _DATA = re.compile(

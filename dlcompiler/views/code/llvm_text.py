@@ -10,7 +10,7 @@ from dlcompiler.views.code.code_text import Code, CodeLine, code_of
 from dlcompiler.views.code.program import Token
 from dlcompiler.views.loops.line_keys import source_lines
 
-_NO_LINE = "no single line: it belongs to the whole function"
+_NO_LINE = "these instructions belong to the whole function"
 _INSTRUCTION = re.compile(r"  +\S")
 _PIECES = re.compile(
     r"(?P<before>(?:%\S+ = |@\S+ = )?)(?P<keyword>[a-z][\w.]*)(?P<text>.*?)"

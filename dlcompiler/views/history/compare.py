@@ -10,6 +10,7 @@ from typing import Literal, TypedDict
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Node
 from dlcompiler.views.code.program import Program, program
 from dlcompiler.views.memory.metrics import Metric
@@ -169,10 +170,10 @@ def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
 
 
 def _ratio(a: float | None, b: float | None) -> str:
-    """Return B / A as text: ``×1.25`` or ``same``; '' if a value is missing or A is ≤ 0."""
+    """Return B / A as text: ``1.3×`` or ``same``; '' if a value is missing or A is ≤ 0."""
     if a is None or b is None or a <= 0:
         return ""
-    return "same" if a == b else f"×{b / a:.3g}"
+    return "same" if a == b else format_ratio(b / a)
 
 
 def _notes(a: Node, b: Node) -> list[MetricPair]:

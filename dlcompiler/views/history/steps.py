@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from dlcompiler.measurement.steps import MeasuredStep, StepTable
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.views.code.program import Program, program
 from dlcompiler.views.loops.loop_tree import LoopTree, loop_tree
 from dlcompiler.views.render.html import program_html, tree_html
@@ -80,7 +80,8 @@ def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
             "p",
             {"style": "font-size:12px;opacity:.8;margin:4px 0"},
             "How to read: medians of repeated calls; ± is half of the quartile range. A ratio "
-            "above 1 is faster than the baseline, measured in alternation with it.",
+            "above 1 is faster than the baseline. It is the median of the ratios of rounds where "
+            "both were measured in alternation, so the quotient of both rates may differ a little.",
         ),
     )
 
@@ -95,7 +96,8 @@ def _row(row: dict[str, Any], has_baseline: bool) -> Markup:
     ]
     if has_baseline:
         cells.append(tag("td", _NUMBER, _number(row["baseline_gflops"], 1)))
-        cells.append(tag("td", _NUMBER, _number(row["ratio"], 3)))
+        ratio = row["ratio"]
+        cells.append(tag("td", _NUMBER, "" if ratio is None else format_ratio(ratio)))
     return tag("tr", None, *cells)
 
 

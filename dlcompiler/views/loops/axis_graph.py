@@ -49,8 +49,8 @@ def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
         "title": f"Axes of {stage.name}",
         "summary": _axes_summary(stage),
         "how_to_read": "arrows lead from an axis to the axes that a split or a fuse made of it. "
-        "Solid boxes are loops, numbered from the outermost. Dashed boxes are axes that are no "
-        "loops any more.",
+        "Solid boxes are loops, numbered from the outermost. Dashed boxes are axes that were split "
+        "or fused, and are not loops now.",
         "width": width,
         "height": height,
         "marks": marks,

@@ -39,8 +39,8 @@ def memory_scene(use: MemoryUse) -> Scene:
         "summary": _summary(use),
         "how_to_read": "each bar is a level of memory; its length is the capacity. A buffer is "
         "drawn in the nearest level that has room for the part that the iteration touches. Grey: "
-        "what nearer levels hold is in this level as well. Each arrow shows the bytes that the "
-        "whole program moves between two levels, predicted by a model, and the loops that do so.",
+        "this level also holds a copy of what nearer levels hold. Each arrow shows the bytes that "
+        "the whole program moves between two levels, predicted by a model, and their loops.",
         "width": _WIDTH,
         "height": y + 4,
         "marks": marks,
@@ -125,7 +125,7 @@ def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark
     _draw_bar(level, colors, flow.y + 18, marks)
     flow = Flow(marks, _LEFT, flow.y + 18 + _BAR + 1)
     if not level.held:
-        flow.text("no further buffer" if level.nearer_bytes else "no buffer", "soft")
+        flow.text("no other buffer" if level.nearer_bytes else "no buffer", "soft")
     for held in level.held:
         name = held.footprint.buffer.name
         size = f"{'' if held.footprint.is_exact else '≤ '}{format_bytes(held.bytes)}"

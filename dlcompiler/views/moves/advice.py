@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from dlcompiler.analysis.advice import RULES, Advice, Severity, advise
+from dlcompiler.analysis.advice import RULES, Advice, Severity, Speed, advise
+from dlcompiler.analysis.advice.peak import FAR
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.ops.gemm.written import product_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -19,7 +21,16 @@ MOST_ROWS = 20
 """Largest number of rows shown; the first ones are the most serious."""
 
 FOR_A_CPU = (
-    "No advice: the rules are for loops of a CPU, and this program runs on threads of a device."
+    "No advice: the rules are about the caches, vectors and threads of a CPU, and this program "
+    "runs on threads of a device. The pictures of its memory and of a thread block show what it "
+    "does there."
+)
+NOT_MEASURED = " Those about its speed apply when it was measured."
+OPEN_BEST = "Open the best known schedule as a branch"
+"""The button that leads to the schedule of the operator library."""
+BEST_SOURCE = (
+    "K. Goto, R. A. van de Geijn, Anatomy of High-Performance Matrix Multiplication, TOMS 34(3), "
+    "2008, section 4"
 )
 
 
@@ -38,6 +49,9 @@ class AdviceRow(TypedDict):
     step: dict[str, Any] | None
     """What to try, as data; it is legal in this state."""
     step_text: str
+    opens: str
+    """What a button opens as a branch: ``best``, the best known schedule of the operator; or ''."""
+    opens_text: str
 
 
 class AdviceList(TypedDict):
@@ -47,7 +61,9 @@ class AdviceList(TypedDict):
     summary: str
 
 
-def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> AdviceList:
+def advice(
+    schedule: Schedule, args: Sequence[Tensor], target: Target, speed: Speed | None = None
+) -> AdviceList:
     """Apply the rules of `dlcompiler.analysis.advice` to a schedule's current state.
 
     Parameters
@@ -58,6 +74,8 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
         Parameters of the function: inputs first, outputs last.
     target
         The machine.
+    speed
+        How fast this state ran, if it was measured.
 
     Returns
     -------
@@ -65,24 +83,27 @@ def advice(schedule: Schedule, args: Sequence[Tensor], target: Target) -> Advice
         JSON-able, the most serious first; empty if the state cannot be lowered, or if the
         program is for a device.
     """
-    known = _advice(schedule, tuple(args), target)
+    known = _advice(schedule, tuple(args), target, speed)
     return {"rows": [row.copy() for row in known["rows"]], "summary": known["summary"]}
 
 
 @per_state
-def _advice(schedule: Schedule, args: tuple[Tensor, ...], target: Target) -> AdviceList:
+def _advice(
+    schedule: Schedule, args: tuple[Tensor, ...], target: Target, speed: Speed | None
+) -> AdviceList:
     try:
         footprint = footprint_of(schedule, args, target)
         if is_for_device(footprint, target):
             return {"rows": [], "summary": FOR_A_CPU}
-        found = advise(schedule, footprint, target)
+        found = advise(schedule, footprint, target, speed)
     except DLCompilerError as error:
         return {"rows": [], "summary": f"No advice: {error.problem}."}
-    rows = [_row(item) for item in found]
+    rows = [*_best(schedule, speed), *map(_row, found)]
     if not rows:
         return {
             "rows": [],
-            "summary": f"No advice: none of the {len(RULES)} rules applies to this schedule.",
+            "summary": f"No advice: none of the {len(RULES)} rules applies to this schedule."
+            + (NOT_MEASURED if speed is None else ""),
         }
     noun = "piece" if len(rows) == 1 else "pieces"
     cut = f"; the first {MOST_ROWS} are shown" if len(rows) > MOST_ROWS else ""
@@ -95,8 +116,8 @@ def advice_table(found: AdviceList) -> Table:
     return {
         "columns": ["severity", "rule", "loop", "advice", "to try", "source"],
         "rows": [
-            [row["severity"], row["rule"], row["place"], row["text"], row["step_text"],
-             row["source"]]
+            [row["severity"], row["rule"], row["place"], row["text"],
+             row["step_text"] or row["opens_text"], row["source"]]
             for row in found["rows"]
         ],
     }  # fmt: skip
@@ -114,4 +135,32 @@ def _row(item: Advice) -> AdviceRow:
         "source": item.source,
         "step": None if step is None else step.to_json(),
         "step_text": "" if step is None else str(step),
+        "opens": "",
+        "opens_text": "",
     }
+
+
+def _best(schedule: Schedule, speed: Speed | None) -> list[AdviceRow]:
+    """Return the row that offers the operator's schedule for a product that was measured slow."""
+    if speed is None or speed.share >= FAR:
+        return []
+    found = next((tensor for tensor in schedule.outputs if product_of(tensor) is not None), None)
+    if found is None:
+        return []
+    stage = schedule[found].name
+    return [
+        {
+            "rule": "a faster schedule is known",
+            "text": f"{stage} is a matrix product. The library has a schedule for it with a "
+            "register tile and packed copies; its config is the fastest on record for this machine "
+            "or, without a record, the default one",
+            "key": loop_key(stage),
+            "place": stage,
+            "severity": "high",
+            "source": BEST_SOURCE,
+            "step": None,
+            "step_text": "",
+            "opens": "best",
+            "opens_text": OPEN_BEST,
+        }
+    ]

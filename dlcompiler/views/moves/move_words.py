@@ -41,7 +41,7 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
         case "reorder":
             return f"{'inward' if is_outer else 'outward'}, past {others[0]}"
         case "tile":
-            return " × ".join(names.values())
+            return f"tile {' × '.join(names.values())}"
         case "compute_at":
             return f"{stage.name} at {move.targets[-1]}"
         case "compute_group_at":

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from dlcompiler.ir import Axis
-from dlcompiler.schedule import AttachedAt, Domain, Illegal, Move, Pending, Schedule, StageState
+from dlcompiler.schedule import Domain, Illegal, Move, Pending, Schedule, StageState
 from dlcompiler.schedule.inference.inlining import consumers
 from dlcompiler.schedule.moves.enumeration import moves_of
 from dlcompiler.schedule.primitives import REGISTRY
-from dlcompiler.schedule.state import AtRoot
 from dlcompiler.schedule.trace import encode
 from dlcompiler.target import Target
 from dlcompiler.views.loops.line_keys import loop_key
 from dlcompiler.views.loops.tails import tail_costs
+from dlcompiler.views.moves.effect import why_without_effect
 from dlcompiler.views.moves.move_words import about, loops_of, move_text
 
 PREFERRED_FACTOR = 32
@@ -43,6 +43,11 @@ GROUPS = {
     "compute_group_at": "compute_at",
 }
 
+REFUSED_WHEN_DONE = frozenset(
+    {"vectorize", "unroll", "parallel", "bind", "compute_root", "compute_inline", "compute_at"}
+)
+"""Primitives that may refuse a step because it was made already: such a step is *done*."""
+
 RANK = {"legal": 0, "pending": 1, "done": 2, "illegal": 3}
 
 ORDER = (
@@ -57,6 +62,8 @@ class Parameter(TypedDict):
     """A number that the user chooses."""
 
     name: str
+    label: str
+    """The loop that it is for, where a move has several; else ''."""
     suggested: list[int]
     """Values to offer, ascending."""
     costs: list[str]
@@ -257,27 +264,54 @@ def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
         ],
         "step": step.to_json(),
     }
-    if already := _already(schedule, stage, move):
-        item["status"], item["reason"] = "done", already
-    elif isinstance(move.verdict, Illegal):
+    if isinstance(move.verdict, Illegal):
         verdict = move.verdict
         item["status"], item["kind"], item["reason"] = "illegal", verdict.kind, verdict.reason
         item["because"], item["got"] = verdict.because or "", verdict.got or ""
         item["hint"], item["conflicts"] = verdict.hint or "", list(verdict.conflicts)
     elif isinstance(move.verdict, Pending):
         item["status"], item["reason"] = "pending", move.verdict.obligation
+    if unchanged := _unchanged(schedule, move):
+        item["status"], item["reason"] = "done", unchanged
     return item
 
 
 def _parameter(schedule: Schedule, move: Move, domain: Domain) -> Parameter:
     values = domain.suggested[:MOST_SUGGESTIONS]
-    name = domain.parameter
+    name, stage = domain.parameter, schedule.state.stage(move.stage)
     return {
         "name": name,
+        "label": _label(stage, move, name),
         "suggested": list(values),
         "costs": tail_costs(schedule.state, move.stage, move.args, name, values),
-        "default": _default(domain.suggested),
+        "default": _default(_effective(schedule, move, domain)),
     }
+
+
+def _label(stage: StageState, move: Move, name: str) -> str:
+    """Return the loop that a parameter of ``tile`` is for; '' for the only one of a move."""
+    axis = {"x_factor": "x", "y_factor": "y"}.get(name)
+    return stage.paths[move.args[axis]] if axis else ""
+
+
+def _effective(schedule: Schedule, move: Move, domain: Domain) -> tuple[int, ...]:
+    """Return the suggested values that change something; all if none does, or if two are given."""
+    if len(move.domains) > 1:
+        return domain.suggested
+    found = (
+        value for value in domain.suggested
+        if not why_without_effect(
+            schedule, move.primitive, move.stage, {**move.args, domain.parameter: value}
+        )
+    )  # fmt: skip
+    return tuple(found) or domain.suggested
+
+
+def _unchanged(schedule: Schedule, move: Move) -> str:
+    """Return why a move would change nothing, '' if it changes something or is refused."""
+    if not move.verdict and move.primitive not in REFUSED_WHEN_DONE:
+        return ""
+    return why_without_effect(schedule, move.primitive, move.stage, move.args, move.domains)
 
 
 def _parts(move: Move) -> list[str]:
@@ -289,6 +323,7 @@ def _dimension(stage: StageState) -> Parameter:
     values = list(range(len(stage.op.axis) + 1))
     return {
         "name": "factor_axis",
+        "label": "",
         "suggested": values,
         "costs": [f"the new dimension stands at place {n}" for n in values],
         "default": 0,
@@ -301,26 +336,6 @@ def _keys(schedule: Schedule, stage: StageState, move: Move) -> list[str]:
         return [stage.name, host.key(move.args["axis"])]
     leaves = [axis for axis in loops_of(move.primitive, move.args) if stage.has_leaf(axis)]
     return [stage.key(axis) for axis in leaves] or [stage.name]
-
-
-def _already(schedule: Schedule, stage: StageState, move: Move) -> str:
-    """Return why a move would change nothing, or ''."""
-    kind = {"vectorize": "vectorized", "unroll": "unrolled", "parallel": "parallel"}
-    axis, at = move.args.get("axis"), stage.attachment
-    match move.primitive:
-        case "vectorize" | "unroll" | "parallel" as name if (
-            stage.kind(move.args["axis"]) == kind[name]
-        ):
-            return f"{stage.label(move.args['axis'])} is {kind[name]} already"
-        case "bind" if stage.kind(move.args["axis"]) == move.args["thread"]:
-            return f"{stage.label(move.args['axis'])} is bound to {move.args['thread']} already"
-        case "compute_root" if isinstance(at, AtRoot):
-            return f"{stage.name} has a loop nest of its own already"
-        case "compute_inline" if stage.is_inlined:
-            return f"{stage.name} is inlined already"
-        case "compute_at" if isinstance(at, AttachedAt) and at.axis is axis:
-            return f"{stage.name} is computed there already"
-    return ""
 
 
 def _default(values: tuple[int, ...]) -> int:

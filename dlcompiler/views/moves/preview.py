@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Illegal, Pending, Schedule, Step
 from dlcompiler.schedule.moves.device_moves import verdict_on
 from dlcompiler.schedule.moves.suggestions import suggestion
@@ -15,9 +16,9 @@ from dlcompiler.target import Target
 from dlcompiler.views.loops.ghost import GhostRow, ghost_rows
 from dlcompiler.views.loops.loop_tree import loop_tree
 from dlcompiler.views.loops.tails import tail_of_step, without_tail
+from dlcompiler.views.moves.effect import why_without_effect
+from dlcompiler.views.moves.figures import Model, models_of
 from dlcompiler.views.moves.palette import Availability
-
-MOST_METRICS = 3
 
 Metrics = Callable[[Schedule], Sequence[Mapping[str, Any]]]
 """Metrics of a schedule: each with ``name``, ``value``, ``unit``, ``text`` and ``kind``."""
@@ -32,7 +33,9 @@ class MetricChange(TypedDict):
     kind: str
     """Where it comes from: ``exact``, ``predicted``."""
     change: str
-    """The change: ``same``, ``×4``; '' if a ratio makes no sense."""
+    """The change: ``same``, ``4.0×``; '' if a ratio makes no sense."""
+    bars: list[float]
+    """Before and after, as parts of the larger of both; [] if they are no amounts."""
 
 
 class NearestChange(TypedDict):
@@ -53,7 +56,7 @@ class Preview(TypedDict):
     status: Availability
     kind: str
     reason: str
-    """Why it is illegal, or the obligation that would be pending."""
+    """Why it is illegal or changes nothing, or the obligation that would be pending."""
     because: str
     got: str
     hint: str
@@ -66,6 +69,10 @@ class Preview(TypedDict):
     rows: list[GhostRow]
     """The resulting loop nest, compared with the current one."""
     metrics: list[MetricChange]
+    models: list[Model]
+    """The models that the predicted metrics come from."""
+    unknown: str
+    """Why some metrics are unknown; '' if all are known."""
 
 
 def preview(
@@ -80,7 +87,7 @@ def preview(
     step
         The step as data; the stages and axes that it names are looked up in the state.
     metrics
-        Metrics to compare: the first three that both states have.
+        Metrics to compare: those that both states have.
     target
         The machine to schedule for, as in `Schedule.moves`.
 
@@ -92,7 +99,7 @@ def preview(
     view: Preview = {
         "step": step.to_json(), "title": str(step), "status": "legal", "kind": "", "reason": "",
         "because": "", "got": "", "hint": "", "conflicts": [], "nearest": None, "tail": "",
-        "rows": [], "metrics": [],
+        "rows": [], "metrics": [], "models": [], "unknown": "",
     }  # fmt: skip
     try:
         args = decode(schedule.state, step)
@@ -109,11 +116,13 @@ def preview(
         return view
     if isinstance(verdict, Pending):
         view["status"], view["reason"] = "pending", verdict.obligation
+    if unchanged := why_without_effect(schedule, step.primitive, step.stage, args):
+        view["status"], view["reason"] = "done", unchanged
     view["nearest"] = _without_tail(schedule, step, args)
     after = schedule.after(attempt)
     view["rows"] = ghost_rows(loop_tree(schedule), loop_tree(after))
     if metrics is not None:
-        view["metrics"] = _changes(metrics, schedule, after)
+        _compare(view, metrics, schedule, after)
     return view
 
 
@@ -148,24 +157,32 @@ def _without_tail(schedule: Schedule, step: Step, args: Mapping[str, Any]) -> Ne
     }
 
 
-def _changes(metrics: Metrics, before: Schedule, after: Schedule) -> list[MetricChange]:
-    """Pair the metrics of two states; [] if one has none because an obligation is pending."""
+def _compare(view: Preview, metrics: Metrics, before: Schedule, after: Schedule) -> None:
+    """Pair the metrics of two states; if a state has none, say why."""
     try:
         old = {str(metric["name"]): metric for metric in metrics(before)}
         new = {str(metric["name"]): metric for metric in metrics(after)}
-    except DLCompilerError:
-        return []
-    names = [name for name in old if name in new][:MOST_METRICS]
-    return [
+    except DLCompilerError as error:
+        view["unknown"] = error.problem
+        return
+    missing = [each for each in (*old.values(), *new.values()) if each["value"] is None]
+    if missing:
+        view["unknown"] = str(missing[0]["text"]).removeprefix("unknown: ")
+    pairs = [(old[name], new[name]) for name in old if name in new]
+    view["metrics"] = [
         {
-            "name": name,
-            "before": str(old[name]["text"]),
-            "after": str(new[name]["text"]),
-            "kind": str(new[name]["kind"]),
-            "change": _ratio(old[name]["value"], new[name]["value"]),
+            "name": str(one["name"]),
+            "before": str(one["text"]),
+            "after": str(other["text"]),
+            "kind": str(other["kind"]),
+            "change": _ratio(one["value"], other["value"]),
+            "bars": _bars(one["value"], other["value"]),
         }
-        for name in names
+        for one, other in pairs
+        if one["value"] is not None and other["value"] is not None
     ]
+    predicted = [str(other["unit"]) for _, other in pairs if other["kind"] == "predicted"]
+    view["models"] = models_of(predicted)
 
 
 def _ratio(before: Any, after: Any) -> str:
@@ -173,4 +190,13 @@ def _ratio(before: Any, after: Any) -> str:
     if before == after:
         return "same"
     is_number = isinstance(before, int | float) and isinstance(after, int | float)
-    return f"×{after / before:.3g}" if is_number and before > 0 else ""
+    return format_ratio(after / before) if is_number and before > 0 else ""
+
+
+def _bars(before: Any, after: Any) -> list[float]:
+    """Return both values as parts of the larger one; [] if they are no amounts."""
+    values = (before, after)
+    if not all(isinstance(value, int | float) and value >= 0 for value in values):
+        return []
+    most = max(values)
+    return [round(value / most, 4) for value in values] if most else []

@@ -9,13 +9,14 @@ from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.tuning.chart import BLUE, ORANGE, clipped, text
 
 ROW_PX = 22.0
-_NAME_SHARE = 0.34
+NAME_SHARE = 0.46
+"""Part of the width for the names."""
 _VALUE_PX = 74.0
 
 
 def share_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
     """Return a bar for each share of 1, with its name and its percentage."""
-    left = width * _NAME_SHARE
+    left = width * NAME_SHARE
     room = width - left - _VALUE_PX
     most = max((share for _, share in items), default=1.0) or 1.0
     marks: list[Mark] = []
@@ -43,7 +44,7 @@ def factor(part: float) -> str:
 
 def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
     """Return a bar for each difference [log2]: speed-ups to the right, slow-downs to the left."""
-    left = width * _NAME_SHARE
+    left = width * NAME_SHARE
     middle = left + (width - left) / 2
     room = (width - left) / 2 - _VALUE_PX - 12
     most = max((abs(part) for _, part in items), default=1.0) or 1.0

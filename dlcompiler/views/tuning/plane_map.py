@@ -17,8 +17,8 @@ _LEGAL = 600
 _SOFT = glyph_mark("disc", "#8c8c8c", 1.5)
 HOW_TO_READ = (
     "small grey points are legal configs; points near each other have similar values. Coloured "
-    "points were tried: bright is fast, a small × failed. The two directions are the principal "
-    "components of the knobs' positions."
+    "points were tried: bright is fast, a small × failed. The two directions are those in "
+    "which the configs differ most (principal components of the values)."
 )
 
 
@@ -84,7 +84,7 @@ def plane_map(
     below = TOP + _PLOT_PX + 24
     marks += map_legend(seen, ground, below, top, width)
     return {
-        "title": "The space from above",
+        "title": "The space, all knobs at once",
         "summary": f"{len(good):,} successful trials in a space of {seen.space.size:,} points; the "
         f"plane shows {shown:.0%} of their variance{_thinned(stride)}.",
         "how_to_read": HOW_TO_READ,

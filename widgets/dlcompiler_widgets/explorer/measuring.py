@@ -13,6 +13,7 @@ from dlcompiler.analysis import work_of
 from dlcompiler.errors import MeasurementError, ScheduleError
 from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
+from dlcompiler.measurement.equality import error_text
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
 from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
@@ -44,9 +45,14 @@ class Measured:
     """Number of threads of the kernel and of NumPy."""
 
     @property
+    def shown(self) -> Timing:
+        """The timing that all numbers shown come from: beside NumPy if there was a comparison."""
+        return self.timing if self.beside is None else self.beside.b
+
+    @property
     def seconds(self) -> float:
         """Median time of a call [s]."""
-        return self.timing.median_s
+        return self.shown.median_s
 
     def __str__(self) -> str:
         return describe(self)
@@ -200,8 +206,11 @@ class _Failed(Exception):  # noqa: N818 - not an error of its own: it carries on
 
 
 def describe(measured: Measured) -> str:
-    """Return a time with its spread, the rate, and how NumPy compares."""
-    timing, beside = measured.timing, measured.beside
+    """Return a time with its spread, the rate, and how NumPy compares.
+
+    The ratio is the quotient of the two times in the text, which were measured in alternation.
+    """
+    timing, beside = measured.shown, measured.beside
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}"
     if timing.gflops is not None:
         text += f", {timing.gflops:.3g} GFLOP/s"
@@ -210,13 +219,13 @@ def describe(measured: Measured) -> str:
     threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
     return (
         f"{text}; {measured.counterpart} {format_seconds(beside.a.median_s)}: "
-        f"{format_ratio(beside.ratio)} its speed, {threads} each"
+        f"{format_ratio(beside.a.median_s / timing.median_s)} its speed, {threads} each"
     )
 
 
 def certify(verified: Verified) -> str:
-    """Return the oracles and the error as text: ``numpy+interpreter, 0.31 of the bound``."""
-    return f"{'+'.join(verified.oracles)}, {verified.worst:.2g} of the bound"
+    """Return as text: ``against numpy and interpreter: largest error 31 % of the tolerance``."""
+    return f"against {' and '.join(verified.oracles)}: {error_text(verified.worst)}"
 
 
 def _check_size(args: Sequence[Tensor]) -> None:

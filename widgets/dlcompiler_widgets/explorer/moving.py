@@ -11,7 +11,8 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Schedule, Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views.loops.rearrange import moved_by, moved_onto
-from dlcompiler.views.memory.metrics import Metric, metrics
+from dlcompiler.views.memory.metrics import Metric
+from dlcompiler.views.moves.figures import figures
 from dlcompiler.views.moves.preview import preview
 from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
 from dlcompiler_widgets.explorer.status import Status
@@ -34,12 +35,12 @@ def look(session: Session, args: Mapping[str, Any]) -> None:
 
 
 def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
-    def all_metrics(schedule: Schedule) -> list[Metric]:
-        return metrics(schedule, session.args, session.target)
+    def all_figures(schedule: Schedule) -> list[Metric]:
+        return figures(schedule, session.args, session.target)
 
     try:
         step = _wanted(session, args)
-        return {**preview(session.schedule, step, all_metrics, session.target)}
+        return {**preview(session.schedule, step, all_figures, session.target)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
 

@@ -18,7 +18,7 @@ def noted(node: Node, result: Result) -> Status:
             return Status(f"Verified: {node.title()}: {certify(result)}.")
         case Measured():
             node.notes["measured"] = result
-            text = f"Measured: {node.title()}: {describe(result)} (n={result.timing.n})."
+            text = f"Measured: {node.title()}: {describe(result)} (n={result.shown.n})."
             return Status(text)
         case VerificationError() | ProgramError():
             node.notes.pop("verified", None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
+from dlcompiler.autotune import RecordStore
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import lower
@@ -18,7 +20,7 @@ from dlcompiler.te.notation.program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
 from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler.views.loops.strides import with_strides
-from dlcompiler_widgets.explorer import branches, exports, moving
+from dlcompiler_widgets.explorer import best_known, branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
@@ -47,6 +49,8 @@ class Session:
         self.args = tuple(args)
         self.target = target
         self.name = name
+        self.db: str | Path | RecordStore = ":memory:"
+        """The records of tuning runs that the best known schedules are taken from."""
         self.tabs = {"picture": next(iter(PICTURES)), "text": FIRST}
         self.only_tabs: Mapping[str, Sequence[str]] = {}
         """For each pane, the only tabs that the widget shows; a pane that is absent shows all."""
@@ -89,7 +93,7 @@ class Session:
         args = program.args if program else self.args
         made = Session(schedule, args, target or self.target, self.name)
         made.tabs, made.layout = dict(self.tabs), self.layout
-        made.only_tabs = self.only_tabs
+        made.only_tabs, made.db = self.only_tabs, self.db
         if program is None:
             made.compared, made.chosen = dict(self.compared), self.chosen
         return made
@@ -108,7 +112,8 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``pass``, ``block``, ``describe``, ``compare``, ``export``, or one of `moving.ACTIONS`.
+            ``pass``, ``block``, ``describe``, ``compare``, ``export``, or one of the ``ACTIONS`` of
+            `moving` and `best_known`.
         args
             What it needs; comes from a browser, so anything.
 
@@ -131,6 +136,7 @@ class Session:
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),
             **{name: partial(action, self) for name, action in moving.ACTIONS.items()},
+            **{name: partial(action, self) for name, action in best_known.ACTIONS.items()},
         }
         if op not in actions:
             self.status = Status(f"unknown request {op!r}", "error")
@@ -204,7 +210,7 @@ class Session:
     def follow(self, text: str = "") -> None:
         """Show the current state of the schedule, and set the status to `text`."""
         if not text:
-            text = f"Elsewhere: {self.schedule.node.title()}."
+            text = f"Changed in another cell or view: now at {self.schedule.node.title()}."
         details = tuple(("pending", str(item)) for item in self.schedule.obligations)
         self.status = Status(text, "info", details)
         self.refresh()

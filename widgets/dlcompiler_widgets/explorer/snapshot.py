@@ -12,6 +12,7 @@ from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.target import Target
 from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler.views.moves.advice import advice as advice_on
+from dlcompiler_widgets.explorer.best_known import speed_of
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug
@@ -120,7 +121,7 @@ def history(session: Session) -> Json:
 
 def advice(session: Session) -> Json:
     """Return the advice on the schedule."""
-    return dict(advice_on(session.schedule, session.args, session.target))
+    return dict(advice_on(session.schedule, session.args, session.target, speed_of(session)))
 
 
 def compare(session: Session) -> Json:
@@ -145,11 +146,7 @@ PANES: dict[str, Pane] = {
     "text": Pane(text, follows_loop=False),
     "moves": Pane(moves),
     "history": Pane(history, is_recorded=False),
-    "advice": Pane(
-        advice,
-        follows_loop=False,
-        applies=lambda target: not target.thread_axes,  # its rules are about the loops of a CPU
-    ),
+    "advice": Pane(advice, follows_loop=False),
     "compare": Pane(compare, "below", is_recorded=False),
     "editor": Pane(editor, "above", is_recorded=False),
     "export": Pane(export, "above", is_recorded=False),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
+from dlcompiler.autotune import RecordStore
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
@@ -53,6 +55,8 @@ class Workbench(anywidget.AnyWidget):
         What measures; by default, a worker process.
     level : str
         How much is shown: ``learn``, ``work`` or ``all`` (`explorer.levels`).
+    db : path or RecordStore
+        The records of tuning runs, for the best known schedules that advice offers.
     """
 
     _esm = module("workbench")
@@ -103,11 +107,13 @@ class Workbench(anywidget.AnyWidget):
         name: str = "main",
         stopwatch: Stopwatch | None = None,
         level: str = "work",
+        db: str | Path | RecordStore = ":memory:",
     ) -> None:
         schedule = schedule_of(schedule)
         if args is None:
             args = parameters_of(schedule)
         self._session = Session(schedule, args, resolve(target), name)
+        self._session.db = db
         self._session.status = Status(self.first_words)
         self._session.tabs |= {pane: names[0] for pane, names in self.shown_tabs.items()}
         self._session.only_tabs = self.shown_tabs

@@ -37,7 +37,9 @@ export class AdvicePane {
     const label = `Try: ${row.step_text}`;
     const step = row.step && button(`try ${row.rule} ${row.key}`, label, label,
       () => this.app.send("apply", { step: row.step }), false, { class: "dlc-advice-step" });
-    const node = h("li", { class: "dlc-advice-item" }, text, step);
+    const open = row.opens && button(`open ${row.opens} ${row.key}`, row.opens_text, row.opens_text,
+      () => this.app.send(row.opens, {}), false, { class: "dlc-advice-step" });
+    const node = h("li", { class: "dlc-advice-item" }, ...[text, step, open].filter((part) => part));
     node.key = row.key;
     return node;
   }
@@ -46,7 +48,7 @@ export class AdvicePane {
   explain(row, count = 1) {
     this.source.hidden = !count;
     this.source.textContent = row ? `Source: ${row.source}.`
-      : "▲ costs most · ◆ may cost. Point at a line for where it comes from.";
+      : "▲ costs most time · ◆ may cost time. Point at a line to see its source.";
   }
 
   mark(key) {

@@ -6,7 +6,8 @@
 import { focusable, h } from "./dom.js";
 
 const MARKS = { illegal: "✕ ", done: "✓ ", pending: "◦ ", legal: "" };
-const STATES = { illegal: "not possible", done: "nothing to do", pending: "possible; a later step must follow" };
+const STATES = { illegal: "not possible", done: "changes nothing",
+  pending: "possible, but a later step must follow" };
 const NUMBERS = {
   factor: "size", nparts: "parts", x_factor: "size", y_factor: "size", factor_axis: "place",
   offset: "ahead", pragma_value: "steps",
@@ -14,7 +15,7 @@ const NUMBERS = {
 
 /** The move in words, to be spoken. */
 export function named(item) {
-  return item.text === item.primitive ? item.text : `${item.primitive} ${item.text}`;
+  return item.text.startsWith(item.primitive) ? item.text : `${item.primitive} ${item.text}`;
 }
 
 export function spoken(item) {
@@ -23,8 +24,8 @@ export function spoken(item) {
 }
 
 /**
- * Make the controls of a move. `look(item, step)` is called when the move gets the attention or a
- * value changes, `apply(item, step)` when it is wanted.
+ * Make the controls of a move. `look(item, step, isPointed)` is called when the move gets the pointer
+ * or the focus, or a value changes, `apply(item, step)` when it is wanted.
  */
 export function controlsOf(item, { look, apply }) {
   const isOpen = item.status === "legal" || item.status === "pending";
@@ -40,7 +41,7 @@ export function controlsOf(item, { look, apply }) {
   const root = h("div", {
     class: inputs.length ? "dlc-numbers" : "dlc-plain",
     on: {
-      mouseenter: () => look(item, step()),
+      mouseenter: () => look(item, step(), true),
       focusin: () => look(item, step()),
       input: () => look(item, step()),
       keydown: (event) => {
@@ -62,8 +63,9 @@ function withValues(item, values) {
 }
 
 /** A slider that snaps to the values to offer, and beside it a field that takes any. */
-function number(item, { name, suggested, costs, default: first }) {
-  const label = `${NUMBERS[name] ?? name} of ${named(item)}`;
+function number(item, { name, label: loop, suggested, costs, default: first }) {
+  const what = `${NUMBERS[name] ?? name}${loop ? ` of ${loop}` : ""}`;
+  const label = `${what} in ${named(item)}`;
   const field = focusable("input", {
     type: "text", inputmode: "numeric", size: 5, value: first, "aria-label": `${label}, typed`,
     "data-key": `${item.key} ${name}`,
@@ -84,8 +86,7 @@ function number(item, { name, suggested, costs, default: first }) {
   });
   field.addEventListener("input", show);
   show();
-  const head = item.parameters.length > 1 ? { x_factor: "outer", y_factor: "inner" }[name] : null;
+  const head = loop ? h("span", { class: "dlc-soft dlc-number-name", text: loop }) : null;
   return { field, root: h("span", { class: "dlc-number-row" },
-    head ? h("span", { class: "dlc-soft", text: head }) : null,
-    suggested.length > 1 ? slider : null, field) };
+    head, suggested.length > 1 ? slider : null, field) };
 }

@@ -5,7 +5,8 @@
 
 import { button, count, focusable, h, paint } from "./dom.js";
 
-const HEADS = { illegal: "not possible", done: "done already", pending: "possible; a later step must follow" };
+const HEADS = { illegal: "not possible", done: "changes nothing",
+  pending: "possible, but a later step must follow" };
 const SIGNS = { same: "", added: "+", removed: "−", changed: "~", moved: "↕" };
 const SPOKEN = { same: "", added: "added: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 const INDENT = 10;
@@ -31,18 +32,34 @@ export function nearestButton({ nearest, status }, take) {
       () => take({ steps: nearest.steps, start: nearest.start })));
 }
 
-/** The metrics of a step: those that change, before and after, and then the others. */
-export function metricList(metrics) {
-  if (!metrics?.length) return null;
-  const changed = metrics.filter(({ change }) => change !== "same");
-  const same = metrics.filter(({ change }) => change === "same");
-  return h("ul", { class: "dlc-metrics", "aria-label": "Metrics" },
-    ...changed.map((metric) => h("li", {},
-      h("span", { text: `${metric.before} → ${metric.after} ` }),
-      h("b", { text: metric.change }),
-      h("span", { class: "dlc-soft", text: ` ${metric.kind}` }))),
-    same.length ? h("li", { class: "dlc-soft", text: `as before: ${same.map(
-      (metric) => `${metric.after} (${metric.kind})`).join(" · ")}` }) : null);
+/** The metrics before and after a step, with bars; below, the models of those that are predicted. */
+export function metricTable({ metrics = [], models = [], unknown = "" }) {
+  const why = unknown ? h("p", { class: "dlc-soft", text: `Some figures are not known: ${unknown}.` }) : null;
+  if (!metrics.length) return [why];
+  const heads = ["", "now", "after", "change"].map((text) => h("th", { scope: "col", text }));
+  const table = h("table", { class: "dlc-table dlc-metrics" },
+    h("caption", { class: "dlc-unseen", text: "What changes" }),
+    h("thead", {}, h("tr", {}, ...heads)),
+    h("tbody", {}, ...metrics.map(metricRow)));
+  const notes = models.map(({ of, text }) =>
+    h("p", { class: "dlc-soft dlc-model", text: `${of} predicted by ${text}` }));
+  return [why, table, ...notes];
+}
+
+function metricRow({ name, before, after, kind, change, bars = [] }) {
+  const isSame = change === "same";
+  return h("tr", { class: isSame ? "dlc-soft" : null },
+    h("th", { scope: "row", text: name, title: kind }),
+    h("td", { class: "dlc-number", text: before }),
+    h("td", { class: "dlc-number", text: after }),
+    h("td", { class: "dlc-number" }, h(isSame ? "span" : "b", { text: change || "–" }),
+      bars.length && !isSame ? pair(bars) : null));
+}
+
+/** Two bars, before over after, as parts of the longer one. */
+function pair(bars) {
+  return h("span", { class: "dlc-pair", "aria-hidden": "true" },
+    ...bars.map((share) => h("span", { style: { width: `${Math.max(share * 100, 2)}%` } })));
 }
 
 /** The nest that a step leads to, with what is added, removed, changed and moved. */

@@ -99,7 +99,7 @@ export class OpenPicture extends ScenePane {
     const name = value.tabs.find((each) => each.name === tab)?.text ?? "Picture";
     this.body.setAttribute("aria-label", name);
     const map = (side, chosen) => select(`map ${side}`, side,
-      [["", "all knobs, from above"], ...knobs.map((knob) => [knob, knob])], chosen,
+      [["", "all knobs at once"], ...knobs.map((knob) => [knob, knob])], chosen,
       (knob) => this.app.send("map", { [side]: knob }));
     this.drawTools(JSON.stringify([tab, knobs, across, up]), () => [
       tabs("Pictures", value.tabs, tab, (name) => this.app.send("tab", { name })),

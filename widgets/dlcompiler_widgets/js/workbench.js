@@ -32,7 +32,7 @@ const KEYS = [
   ["n, a, b", "on a state: name and note; compare it, as A or as B"],
   ["Alt+↑ ↓", "on a loop: move it outward, inward"],
   ["Enter, n", "on a line of a text: choose its loop; go to the next line of the chosen loop"],
-  ["Esc", "from the moves back to the loop"],
+  ["Alt+↓, Esc", "on a move: into the box beside it; close the box, then back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
   ["arrows, Home, End, Enter", "on a line between panes: move it; Enter brings it back"],

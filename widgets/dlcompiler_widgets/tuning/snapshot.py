@@ -159,9 +159,9 @@ def detail(session: Session) -> Json:
         facts.append(("measured", f"{format_seconds(trial.seconds)} ± {spread}"))
         facts.append(("rate", f"{trial.gflops or 0:.4g} GFLOP/s"))
     if trial.predicted_s is not None:
-        facts.append(("predicted", format_seconds(trial.predicted_s)))
+        facts.append(("predicted before it ran", format_seconds(trial.predicted_s)))
     if trial.result.is_noisy:
-        facts.append(("beware", "the machine was busy: this time is not reliable"))
+        facts.append(("warning", "the machine was busy, so this time is not reliable"))
     return {
         "key": key_of(trial.index),
         "title": f"Trial {trial.index}",
