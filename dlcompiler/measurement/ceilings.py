@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -70,6 +70,20 @@ class Ceilings:
             A name in `reads`.
         """
         return min(self.peak_gflops, intensity * dict(self.reads)[level])
+
+    def best_with(self, other: Ceilings) -> Ceilings:
+        """Return the higher of each rate of two measurements on one machine.
+
+        Examples
+        --------
+        >>> quiet = Ceilings(1, "float32", 100.0, (("memory", 20.0),))
+        >>> busy = Ceilings(1, "float32", 60.0, (("memory", 25.0),))
+        >>> busy.best_with(quiet).reads, busy.best_with(quiet).peak_gflops
+        ((('memory', 25.0),), 100.0)
+        """
+        others = dict(other.reads)
+        reads = tuple((name, max(rate, others.get(name, 0.0))) for name, rate in self.reads)
+        return replace(self, peak_gflops=max(self.peak_gflops, other.peak_gflops), reads=reads)
 
     def to_json(self) -> dict[str, Any]:
         """Return a value that ``json`` can write."""
