@@ -167,9 +167,12 @@ def test_the_first_level():
         "bar",
         "tree",
         "picture",
+        "text",
+        "ladder",
         "moves",
         "compare",
         "editor",
+        "predict",
         "export",
     ]
     assert [tab["name"] for tab in explorer.picture["tabs"]] == ["space", "off"]

@@ -26,6 +26,8 @@ class Level:
     """The panes of the grid that the level shows; None for all."""
     pictures: frozenset[str] | None = None
     """The tabs of pictures; None for all."""
+    texts: frozenset[str] | None = None
+    """The tabs of texts; None for all."""
     primitives: frozenset[str] = frozenset(REGISTRY)
 
 
@@ -41,9 +43,10 @@ RARE = frozenset(
 LEVELS: dict[str, Level] = {
     "learn": Level(
         "learn",
-        "the loop nest, one picture, and four primitives",
-        only=frozenset({"tree", "picture", "moves"}),
+        "the loop nest, its program, one picture, the measured times, and four primitives",
+        only=frozenset({"tree", "picture", "text", "moves", "ladder"}),
         pictures=frozenset({"space", "off"}),
+        texts=frozenset({"loops"}),
         primitives=FIRST,
     ),
     "work": Level(
@@ -74,7 +77,7 @@ class Preset:
 
 PRESETS: dict[str, Preset] = {
     "all": Preset("all panes", None),
-    "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture"})),
+    "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture", "ladder"})),
     "code": Preset("nest and code", frozenset({"tree", "moves", "text"})),
     "history": Preset("history, advice", frozenset({"tree", "moves", "history", "advice"})),
 }
@@ -99,8 +102,11 @@ class Layout:
 
     def pictures(self, tabs: Iterable[str]) -> list[str]:
         """Return those of the given picture tabs that the level shows; all if it shows none."""
-        given, only = list(tabs), LEVELS[self.level].pictures
-        return [name for name in given if only is None or name in only] or given
+        return _those(tabs, LEVELS[self.level].pictures)
+
+    def texts(self, tabs: Iterable[str]) -> list[str]:
+        """Return those of the given text tabs that the level shows; all if it shows none."""
+        return _those(tabs, LEVELS[self.level].texts)
 
     def to_json(self) -> Json:
         """Return the data for the bar: all levels and presets, and the chosen ones."""
@@ -113,3 +119,8 @@ class Layout:
             "preset": self.preset,
             "presets": [{"name": name, "text": each.text} for name, each in PRESETS.items()],
         }
+
+
+def _those(tabs: Iterable[str], only: frozenset[str] | None) -> list[str]:
+    given = list(tabs)
+    return [name for name in given if only is None or name in only] or given

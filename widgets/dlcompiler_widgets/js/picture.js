@@ -4,6 +4,7 @@
 
 import { button, h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
+import { StatesDrawer } from "./ladder.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene, tabs } from "./scene.js";
 
@@ -11,6 +12,7 @@ import { drawScene, markScene, tabs } from "./scene.js";
 const DRAWERS = {
   block: (model, app) => new BlockDrawer(model, app),
   space: (model, app) => new SpaceDrawer(model, app),
+  states: (model, app) => new StatesDrawer(model, app),
 };
 
 const ZOOM_STEP = 1.25, LEAST_ZOOM = 0.4, MOST_ZOOM = 4;

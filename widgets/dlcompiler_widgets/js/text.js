@@ -36,10 +36,9 @@ export class TextPane {
 
   draw(model) {
     const { tab, tabs: all, note, is_stale: isStale } = model;
-    if (all.length > 1) {
-      this.head.replaceChildren(
-        tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name })));
-    }
+    this.head.replaceChildren(all.length > 1
+      ? tabs("Texts", all, tab, (name) => this.app.send("text", { tab: name }))
+      : h("h3", { text: all[0].text }));
     this.note.textContent = this.note.title = note;
     this.passes.draw(model.passes);
     this.lines.classList.toggle("dlc-stale", Boolean(isStale));

@@ -12,9 +12,11 @@ import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
 import { HistoryPane } from "./history.js";
+import { LadderPane } from "./ladder.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
+import { PredictPane } from "./predict.js";
 import { TextPane } from "./text.js";
 import { TreePane } from "./tree.js";
 import { WritePane } from "./write.js";
@@ -22,7 +24,7 @@ import { WritePane } from "./write.js";
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
   history: HistoryPane, advice: AdvicePane, compare: ComparePane, export: ExportPane,
-  editor: WritePane,
+  editor: WritePane, ladder: LadderPane, predict: PredictPane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
@@ -44,6 +46,7 @@ class Workbench {
     this.channel = new Channel(model);
     this.control = new Control(model, signal);
     this.drawn = {};
+    this.received = {};
     this.lastSeq = -1;
     const { panes: places } = model.get("layout_of_panes");
     const names = Object.keys(places);
@@ -60,11 +63,18 @@ class Workbench {
     host.append(this.root);
     const update = () => this.redraw();
     model.on("change:reply", update);
-    signal?.addEventListener("abort", () => model.off("change:reply", update));
+    // Contents that no host may save come as messages; a new view asks for the last ones.
+    const receive = (message) => this.receive(message);
+    model.on("msg:custom", receive);
+    signal?.addEventListener("abort", () => {
+      model.off("change:reply", update);
+      model.off("msg:custom", receive);
+    });
     this.isLive = true;
     // A host says this when a kernel is restarted, and nothing when all is well.
     model.on("comm_live_update", () => this.lose());
     this.draw();
+    if (this.panes.predict) model.send?.({ ask: "private" });
   }
 
   // -- what panes ask for ----------------------------------------------------------------------
@@ -176,7 +186,7 @@ class Workbench {
     applyLayout(this.panes, this.grid, layout);
     // The tree first: other panes ask it what a key is.
     for (const name of ["tree", ...Object.keys(this.panes)]) {
-      const pane = this.panes[name], value = this.model.get(name);
+      const pane = this.panes[name], value = this.received[name] ?? this.model.get(name);
       if (!pane || !value || !layout.visible.includes(name)) continue;
       if (this.drawn[name] === value) continue; // only what changed is sent
       this.drawn[name] = value;
@@ -186,6 +196,15 @@ class Workbench {
     this.mark(this.model.get("chosen"));
     const { id } = this.model.get("reply");
     for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
+    this.restoreFocus(focus);
+  }
+
+  receive({ pane, value }) {
+    this.received[pane] = value;
+    if (!this.panes[pane]) return;
+    const focus = this.focusPlace();
+    this.drawn[pane] = value;
+    this.drawPane(this.panes[pane], value);
     this.restoreFocus(focus);
   }
 
