@@ -105,7 +105,7 @@ class Ceilings:
             case {"threads": int(threads), "dtype": str(dtype), "peak_gflops": peak,
                   "reads": [*items], "provenance": provenance}:  # fmt: skip
                 reads = tuple((str(name), _rate(rate)) for name, rate in map(_pair, items))
-                if threads >= 1 and reads and dtype in LLVM_TYPES:
+                if threads >= 1 and threads is not True and reads and dtype in LLVM_TYPES:
                     origin = Provenance.from_json(provenance)
                     return cls(threads, dtype, _rate(peak), reads, origin)
         raise ValueError("these are no ceilings of a machine")

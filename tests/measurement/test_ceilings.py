@@ -136,7 +136,8 @@ def test_a_changed_digit_is_noticed():
 @pytest.mark.parametrize(
     "data",
     [
-        None, [], {}, {**made().to_json(), "threads": 0}, {**made().to_json(), "reads": []},
+        None, [], {}, {**made().to_json(), "threads": 0},
+        {**made().to_json(), "threads": True}, {**made().to_json(), "reads": []},
         {**made().to_json(), "peak_gflops": -1.0}, {**made().to_json(), "peak_gflops": True},
         {**made().to_json(), "reads": [["L1d"]]}, {**made().to_json(), "dtype": "int8"},
         {**made().to_json(), "provenance": None},

@@ -147,7 +147,7 @@ def test_a_program_without_a_numpy_function_says_so():
     notes = send(explorer, "level", level="learn")["ladder"]["notes"]
     assert notes == [
         "No NumPy function is known that computes this program.",
-        "No peak: the program has no float operations.",
+        "No peak: no float operations are counted in the program.",
     ]
     explorer.close()
 
@@ -375,6 +375,32 @@ def test_a_double_precision_program_has_its_own_peak():
     explorer = written("B[i] = A[i] + 1.0\nA: float64[100]", watch)
     opened(explorer)
     assert watch.asked[0][1] == "float64"
+    explorer.close()
+
+
+def test_a_dtype_without_a_measured_peak_says_so():
+    A = te.placeholder((16, 16), "float16", name="A")
+    B = te.compute((16, 16), lambda i, j: A[i, j] + A[j, i], name="B")
+    explorer = Explorer(create_schedule(B.op), [A, B], stopwatch=Watch())
+    assert "measured for float32 and float64, not for float16" in nothing(explorer)
+    note(explorer, measured(0.001))
+    notes = send(explorer, "level", level="all")["ladder"]["notes"]
+    assert notes[-1].startswith("No peak: the peak is measured for float32")
+    assert explorer._stopwatch.asked == []
+    explorer.close()
+
+
+def test_a_state_with_a_pending_obligation_is_an_empty_step():
+    n = 8
+    A = te.placeholder((n, n), name="A")
+    B = te.compute((n, n), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((n, n), lambda i, j: B[i, j] * 2.0, name="C")
+    s = create_schedule(C.op)
+    s[B].compute_at(s[C], C.op.axis[1])
+    s[C].split(C.op.axis[1], factor=4)
+    explorer = Explorer(s, [A, C], stopwatch=Watch(), predict=True)
+    assert [row["status"] for row in explorer.ladder["rows"]] == ["empty"] * 3
+    assert "No state is measured" in opened(explorer)["model"]["scene"]["summary"]
     explorer.close()
 
 

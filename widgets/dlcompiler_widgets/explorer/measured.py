@@ -137,8 +137,10 @@ def _peak(session: Session, known: Sequence[Measured]) -> Reference | str:
     """Return the time and the rate at the FMA peak, or why there is none."""
     flops = known[0].timing.flops
     if not flops:
-        return "the program has no float operations."
-    threads, dtype = max(each.threads for each in known), _dtype(session)
+        return "no float operations are counted in the program."
+    if why := _why_no_peak(session):
+        return why
+    threads, dtype = max(each.threads for each in known), session.args[-1].dtype
     found = session.machine.ceilings(threads, dtype)
     if isinstance(found, str):
         return found
@@ -155,10 +157,12 @@ def _is_exceeded(ceilings: Ceilings, known: Sequence[Measured]) -> bool:
     return max(rates, default=0.0) > 1.02 * ceilings.peak_gflops
 
 
-def _dtype(session: Session) -> str:
-    """Return the dtype whose peak is a program's ceiling: float32 if its own is not measured."""
+def _why_no_peak(session: Session) -> str:
+    """Return why the peak for a program's dtype is not known; '' if it can be measured."""
     dtype = session.args[-1].dtype
-    return dtype if dtype in LLVM_TYPES else "float32"
+    if dtype in LLVM_TYPES:
+        return ""
+    return f"the peak is measured for {' and '.join(LLVM_TYPES)}, not for {dtype}."
 
 
 # -- roofline -------------------------------------------------------------------------------------
@@ -169,7 +173,7 @@ def roofline_picture(session: Session) -> Json:
     if why := _why_no_roofline(session):
         return {"scene": _nothing(f"No roofline: {why}"), "actions": []}
     again = {"op": "machine", "text": "Measure the machine again"}
-    ceilings = session.machine.ceilings(_threads_shown(session), _dtype(session))
+    ceilings = session.machine.ceilings(_threads_shown(session), session.args[-1].dtype)
     if isinstance(ceilings, str):
         is_failed = ceilings != MEASURING
         return {"scene": _nothing(ceilings), "actions": [again] if is_failed else []}
@@ -204,7 +208,7 @@ def _why_no_roofline(session: Session) -> str:
         return "code from outside computes a part, whose operations are not known."
     if not work.flops:
         return "the program has no float operations; the ladder compares times."
-    return ""
+    return _why_no_peak(session)
 
 
 def _threads_shown(session: Session) -> int:
@@ -225,7 +229,7 @@ def _points(session: Session, ceilings: Ceilings) -> Iterator[Point]:
         if measured is None or not measured.timing.gflops or not measured.timing.flops:
             continue
         moved, least = traffic_of(session, node)
-        if moved or least:
+        if least and all(moved.values()):
             yield Point(
                 node.id, node.name or node.title(), measured.timing.gflops, measured.timing.flops,
                 moved, least, _resident(session, least), measured.threads,
