@@ -38,6 +38,8 @@ from dlcompiler.bench.shipping import known_configs
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.json_text import parse
+from dlcompiler.measurement.ceilings import Ceilings
+from dlcompiler.measurement.known_ceilings import ceilings_text, read_ceilings
 from dlcompiler.ops import tuned
 from dlcompiler.pipeline import build
 from dlcompiler.runtime import libraries
@@ -55,6 +57,7 @@ from dlcompiler.schedule.saved.document import (
     to_link,
 )
 from dlcompiler.space import Knob, Workload
+from dlcompiler.target import resolve
 from tests.autotune.conftest import make_record
 
 ROOT = Path(__file__).parents[1]
@@ -155,6 +158,23 @@ def _cache_entry(folder: Path) -> Sample:
         assert store.load("key") in (made, None)
 
     return Sample(place.read_bytes(), check)
+
+
+def _ceilings(folder: Path) -> Sample:
+    del folder
+    made = Ceilings(2, "float32", 120.5, _reads())
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        text = changed.decode(errors="replace")
+        assert read_ceilings(text, 2, "float32", 1001.0) in (made, None)
+
+    return Sample(ceilings_text(made, 1000.0).encode(), check)
+
+
+def _reads() -> tuple[tuple[str, float], ...]:
+    levels = [level.name for level in resolve("cpu").caches]
+    return tuple((name, 400.0 / (n + 1)) for n, name in enumerate([*levels, "memory"]))
 
 
 def _object_facts(folder: Path) -> Sample:
@@ -452,6 +472,7 @@ READERS = (
     Reader("shared object", ("runtime.libraries", "runtime.trust"), _library(".so")),
     Reader("description", ("runtime.libraries", "runtime.formulas"), _container),
     Reader("object cache", ("runtime.object_cache",), _cache_entry),
+    Reader("ceilings", ("measurement.known_ceilings",), _ceilings),
     Reader("object facts", ("runtime.object_files",), _object_facts),
     Reader("records", ("autotune.records.jsonl", "autotune.records.record"), _record_lines),
     Reader("record", ("autotune.records.jsonl", "autotune.records.record"), _record_line),

@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from dlcompiler.bench.memory import aligned
 from dlcompiler.bench.peers import Absent, Job, Offer
-from dlcompiler.bench.streams import granularity, stream
+from dlcompiler.measurement.aligned import aligned
+from dlcompiler.measurement.streams import granularity, stream
 
 BASELINES = ("memcpy", "stream")
 """Names of the baselines."""

@@ -21,12 +21,12 @@ import numpy as np
 from dlcompiler.bench.compiling import default_gemm, time_build
 from dlcompiler.bench.featurising import SUBJECTS, time_featurising
 from dlcompiler.bench.lowering import lowering_slope, step_cost, time_lowering
-from dlcompiler.bench.machine import fma_peak_gflops
 from dlcompiler.bench.programs import packed_conv2d, six_step_gemm, tiled_gpu_gemm
 from dlcompiler.bench.quickstart import plain, register_tile
 from dlcompiler.bench.threads import TIMEOUT, alternation, dispatch
 from dlcompiler.ir import Extent
 from dlcompiler.measurement import RemoteKernel, Verified, verify
+from dlcompiler.measurement.fma_peak import fma_peak_gflops
 from dlcompiler.pipeline import build, lower
 from dlcompiler.runtime.timing import Paired, format_ratio, format_seconds, time_call
 from dlcompiler.schedule import Schedule, create_schedule

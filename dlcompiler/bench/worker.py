@@ -15,12 +15,13 @@ import numpy as np
 import threadpoolctl
 
 from dlcompiler.bench.baselines import baseline_offers
-from dlcompiler.bench.machine import FMALoop
-from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN, aligned, aligned_copy
+from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
 from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.aligned import aligned, aligned_copy
 from dlcompiler.measurement.equality import differences
+from dlcompiler.measurement.fma_peak import FMALoop
 from dlcompiler.measurement.worker import Kernels
 from dlcompiler.ops.packing import GIVEN
 from dlcompiler.runtime import llvm, threads

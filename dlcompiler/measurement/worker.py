@@ -18,6 +18,7 @@ import threadpoolctl
 
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.ceilings import ceilings_entry
 from dlcompiler.measurement.checked import CheckedKernels, load_function
 from dlcompiler.measurement.counterpart import EINSUM
 from dlcompiler.runtime import llvm, object_cache, threads
@@ -47,6 +48,7 @@ class Kernels:
             "time": self.time,
             "pair": self.pair,
             "unload": self.unload,
+            "ceilings": ceilings_entry,
         }
 
     def ping(self, request: Request) -> dict[str, Any]:

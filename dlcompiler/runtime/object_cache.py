@@ -39,6 +39,7 @@ LIMIT_BYTES = 256 << 20
 _MAGIC = b"dlcompiler object 2\n"
 _SUFFIX = ".object"
 _ABANDONED_S = 3600.0
+_LARGEST_TEXT_BYTES = 64 << 10
 
 
 class ObjectCacheWarning(UserWarning):
@@ -139,6 +140,22 @@ class ObjectCache:
             self._warn(f"cannot be written: {error}")
             return
         _totals.add("stores")
+
+    def load_text(self, name: str) -> str | None:
+        """Return a short text that `store_text` kept under a name, or None."""
+        try:
+            if not self._problem():
+                return _read_own(self.folder / name, _LARGEST_TEXT_BYTES).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            pass
+        return None
+
+    def store_text(self, name: str, text: str) -> None:
+        """Keep a short text, such as figures of this machine, beside the objects."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._problem():
+                _write_whole(self.folder / name, text.encode())
 
     def size(self) -> tuple[int, int]:
         """Return the number of entries and their size [byte]."""

@@ -267,6 +267,15 @@ class Schedule(Handle):
                 result.apply("compute_root", stage.name, {})
         return result
 
+    def ahead(self) -> list[Node]:
+        """Return the states that `redo` would go through, the next one first."""
+        found: list[Node] = []
+        node = self._next(self._node)
+        while node is not None:
+            found.append(node)
+            node = self._next(node)
+        return found
+
     def shares_history(self, other: Schedule) -> bool:
         """Tell whether `other` is this schedule or a fork of it; forks share axes and stages.
 
@@ -286,11 +295,7 @@ class Schedule(Handle):
             A condition on states. It must be true for some state of the history, but not for the
             current one.
         """
-        ahead: list[Node] = []
-        node = self._next(self._node)
-        while node is not None:
-            ahead.append(node)
-            node = self._next(node)
+        ahead = self.ahead()
         node = next(node for node in (*ahead, *self._history.walk()) if has(node.state))
         back = "s.redo()" if node in ahead else f"s.jump({node.id[:8]!r})"
         return node.title(), f"{back} brings it back"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dlcompiler.bench import placing
-from dlcompiler.bench.machine import FMALoop
+from dlcompiler.measurement.fma_peak import FMALoop
 
 linux = pytest.mark.skipif(not placing._THREADS.is_dir(), reason="reads /proc")
 

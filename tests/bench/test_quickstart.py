@@ -6,9 +6,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from dlcompiler.bench.machine import ACCUMULATORS, _fma_loop, fma_peak_gflops
 from dlcompiler.bench.quickstart import plain, register_tile
 from dlcompiler.measurement import verify
+from dlcompiler.measurement.fma_peak import ACCUMULATORS, _fma_loop, fma_peak_gflops
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.target import resolve
 

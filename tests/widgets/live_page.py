@@ -23,7 +23,10 @@ class Model {
     this.dirty = {};
     window.toPython(changes).then((answer) => this.update(JSON.parse(answer)));
   }
-  update({ reply, replies = [reply], ...changes }) {
+  update({ reply, replies = [reply], messages = [], ...changes }) {
+    for (const message of messages) {
+      for (const f of this.listeners.get("msg:custom") ?? []) f(message);
+    }
     Object.assign(this.traits, changes);
     for (const name of Object.keys(changes)) this.fire(name);
     for (const reply of replies) {
@@ -33,6 +36,9 @@ class Model {
   }
   fire(name) {
     for (const f of this.listeners.get(`change:${name}`) ?? []) f();
+  }
+  send(content) {
+    window.toPython({}, content).then((answer) => this.update(JSON.parse(answer)));
   }
   on(event, f) { this.listeners.set(event, [...(this.listeners.get(event) ?? []), f]); }
   off(event, f) {
@@ -105,7 +111,7 @@ def _listen(page):
     page.on("pageerror", lambda error: _shown[page].errors.append(str(error)))
     page.on("console", lambda m: m.type == "error" and _shown[page].errors.append(m.text))
     page.on("request", lambda request: _shown[page].requests.append(request.url))
-    page.expose_function("toPython", lambda changes: _shown[page]._from_page(changes))
+    page.expose_function("toPython", lambda *sent: _shown[page]._from_page(*sent))
 
 
 class LivePage:
@@ -125,6 +131,8 @@ class LivePage:
         traits = traits_of(widget)
         self.changed = set()
         self.replies = []
+        self.messages = []
+        widget.send = self.messages.append
         widget.observe(self._note, names=list(traits))
         self.module = base64.b64encode(str(widget._esm).encode()).decode()
         self.show()
@@ -139,7 +147,9 @@ class LivePage:
         else:
             self.changed.add(change["name"])
 
-    def _from_page(self, changes):
+    def _from_page(self, changes, content=None):
+        if content is not None:
+            self.widget._handle_custom_msg(content, [])
         for name, value in changes.items():
             setattr(self.widget, name, value)
         return self._changes()
@@ -149,7 +159,8 @@ class LivePage:
         replies, self.replies = self.replies, []
         names, self.changed = self.changed, set()
         changes = {name: getattr(self.widget, name) for name in names}
-        return json.dumps({**changes, "replies": replies})
+        messages, self.messages[:] = list(self.messages), []
+        return json.dumps({**changes, "replies": replies, "messages": messages})
 
     def push(self):
         """Show what the widget changed by itself, and wait until it is drawn."""

@@ -170,9 +170,11 @@ def test_the_first_level():
         "tree",
         "picture",
         "text",
+        "ladder",
         "moves",
         "compare",
         "editor",
+        "predict",
         "export",
     ]
     assert [tab["name"] for tab in explorer.text["tabs"]] == ["notation", "loops", "python"]

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from dlcompiler.bench.memory import aligned
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
+from dlcompiler.measurement.aligned import aligned
 
 EPSILON = 1e-5
 """Epsilon of layer norm: the default of torch and ONNX."""

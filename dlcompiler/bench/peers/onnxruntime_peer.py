@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.bench.memory import aligned
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.measurement.aligned import aligned
 
 OPSET = 20
 """The first version of the operator set with Gelu."""

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dlcompiler.bench.memory import aligned
 from dlcompiler.bench.peers.job import Absent, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.measurement.aligned import aligned
 
 _PROFILED_RUNS = 5
 """Number of calls after which the optimiser of the traced program has finished."""

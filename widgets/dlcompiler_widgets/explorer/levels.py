@@ -43,8 +43,8 @@ RARE = frozenset(
 LEVELS: dict[str, Level] = {
     "learn": Level(
         "learn",
-        "the loop nest, one picture, the program, and four primitives",
-        only=frozenset({"tree", "picture", "moves", "text"}),
+        "the loop nest, its program, one picture, the measured times, and four primitives",
+        only=frozenset({"tree", "picture", "text", "moves", "ladder"}),
         pictures=frozenset({"space", "off"}),
         texts=frozenset({"notation", "loops", "python"}),
         primitives=FIRST,
@@ -77,7 +77,7 @@ class Preset:
 
 PRESETS: dict[str, Preset] = {
     "all": Preset("all panes", None),
-    "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture"})),
+    "picture": Preset("nest and picture", frozenset({"tree", "moves", "picture", "ladder"})),
     "code": Preset("nest and code", frozenset({"tree", "moves", "text"})),
     "history": Preset("history, advice", frozenset({"tree", "moves", "history", "advice"})),
 }

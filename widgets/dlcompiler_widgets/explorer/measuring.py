@@ -14,6 +14,7 @@ from dlcompiler.errors import MeasurementError, ScheduleError
 from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
 from dlcompiler.measurement.equality import error_text
+from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
 from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
@@ -31,6 +32,9 @@ SLOW_S = 1.0
 
 State = Literal["idle", "running", "cancelling"]
 
+ONE_AT_A_TIME = threading.Lock()
+"""Held while something is timed: two measurements at once would disturb each other."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -43,6 +47,8 @@ class Measured:
     """Name of NumPy's function: ``numpy.matmul``, or ``einsum`` with its subscripts."""
     threads: int = 1
     """Number of threads of the kernel and of NumPy."""
+    target: str = ""
+    """Name of the target that the code was made for; empty if it is not known."""
 
     @property
     def shown(self) -> Timing:
@@ -59,7 +65,11 @@ class Measured:
 
 
 class Stopwatch(Protocol):
-    """Verifies and measures a schedule; `cancel` may be called from another thread."""
+    """Verifies and measures a schedule; `cancel` may be called from another thread.
+
+    One that also has ``ceilings(threads, dtype)``, as `WorkerStopwatch` does, measures the machine
+    for the ladder and the roofline, in a thread of its own.
+    """
 
     def verify(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> Verified:
         """Verify the schedule's kernel, or raise a DLCompilerError."""
@@ -78,6 +88,7 @@ class WorkerStopwatch:
 
     def __init__(self) -> None:
         self._worker = Worker()
+        self._machine_worker = Worker()
 
     def verify(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> Verified:
         """Run the kernel in the worker, and compare with the oracles."""
@@ -97,16 +108,28 @@ class WorkerStopwatch:
         timing = kernel.time(timeout_s=TIME_LIMIT_S, flops=flops)
         counterpart = numpy_counterpart(args)
         if counterpart is None:
-            return Measured(timing, threads=threads)
+            return Measured(timing, threads=threads, target=target.name)
         rounds = ROUNDS if timing.median_s < SLOW_S else 3
         # Threads of two libraries would take each other's cores: they get time to settle.
         limits = {"rounds": rounds, **({"settle_s": 0.2} if threads > 1 else {})}
         beside = kernel.pair(counterpart, limits=limits, timeout_s=TIME_LIMIT_S, flops=flops)
-        return Measured(timing, beside, counterpart, threads)
+        return Measured(timing, beside, counterpart, threads, target.name)
 
     def cancel(self) -> None:
         """End the worker process; the next run starts another one."""
         self._worker.interrupt()
+
+    def ceilings(self, threads: int, dtype: str) -> Ceilings:
+        """Measure what the machine can do at most, in another worker."""
+        try:
+            return remote_ceilings(self._machine_worker, threads, dtype)
+        finally:
+            self._machine_worker.close()
+
+    def close(self) -> None:
+        """End both worker processes."""
+        self._worker.interrupt()
+        self._machine_worker.interrupt()
 
 
 Result: TypeAlias = Verified | Measured | Exception | None
@@ -166,8 +189,9 @@ class Measuring:
         try:
             self._verify_way(schedule, args, target)
             self.doing = f"measuring {node.title()}"
-            if self.state == "running":
-                result = self._stopwatch.measure(schedule, args, target, name)
+            with ONE_AT_A_TIME:
+                if self.state == "running":
+                    result = self._stopwatch.measure(schedule, args, target, name)
         except _Failed as failed:
             node, result = failed.node, failed.error
         except Exception as error:

@@ -39,7 +39,7 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
         return figures(schedule, session.args, session.target)
 
     try:
-        step = _wanted(session, args)
+        step = wanted_step(session, args)
         return {**preview(session.schedule, step, all_figures, session.target)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
@@ -47,12 +47,13 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def move(session: Session, args: Mapping[str, Any]) -> None:
     """Move the loop or stage of a ``key`` ``onto`` another, or move a loop ``by`` some places."""
-    step = _wanted(session, args)
+    step = wanted_step(session, args)
     session.schedule.apply(step.primitive, step.stage, decode(session.schedule.state, step))
     session.follow(f"{session.schedule.node.title()}: done.")
 
 
-def _wanted(session: Session, args: Mapping[str, Any]) -> Step:
+def wanted_step(session: Session, args: Mapping[str, Any]) -> Step:
+    """Return the step of a request: a ``step``, or the drag or the move of a row."""
     match args:
         case {"step": {"primitive": str(name), "stage": str(stage), "args": dict(values)}}:
             return Step(name, stage, values)
@@ -70,7 +71,7 @@ def take(session: Session, args: Mapping[str, Any]) -> None:
     """
     schedule, steps, start = session.schedule, args.get("steps"), args.get("start")
     items = steps if isinstance(steps, list) else []
-    wanted = [_wanted(session, {"step": step}) for step in items]
+    wanted = [wanted_step(session, {"step": step}) for step in items]
     if not wanted:
         raise ScheduleError("take steps", "there is no step", got=repr(steps))
     way = schedule.fork("taken")

@@ -17,6 +17,7 @@ def noted(node: Node, result: Result) -> Status:
             node.notes["verified"] = certify(result)
             return Status(f"Verified: {node.title()}: {certify(result)}.")
         case Measured():
+            node.notes.pop("failed", None)
             node.notes["measured"] = result
             text = f"Measured: {node.title()}: {describe(result)} (n={result.shown.n})."
             return Status(text)
@@ -25,6 +26,7 @@ def noted(node: Node, result: Result) -> Status:
             node.notes["wrong"] = result.problem
             return status_of(result)
         case DLCompilerError():
+            node.notes["failed"] = result.problem
             return status_of(result)
         case Exception():
             return Status(f"run: {type(result).__name__}: {result}", "error")

@@ -16,6 +16,7 @@ from dlcompiler.views.loops.schedule_graph import dataflow_scene
 from dlcompiler.views.memory.scopes import memory_scopes
 from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.explorer import blocks
+from dlcompiler_widgets.explorer.measured import ladder_picture, roofline_picture
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -80,6 +81,11 @@ def _has_threads(session: Session) -> bool:
     return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
 
 
+def _scene_of(model: Mapping[str, Any]) -> Scene:
+    scene: Scene = model["scene"]
+    return scene
+
+
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory, applies=_has_memories),
@@ -87,6 +93,8 @@ PICTURES: dict[str, Picture] = {
     "block": Picture(
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads
     ),
+    "ladder": Picture("Ladder", ladder_picture, kind="states", still=_scene_of),
+    "roofline": Picture("Roofline", roofline_picture, kind="states", still=_scene_of),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
     "off": Picture("Off", lambda session: {}, kind="off"),

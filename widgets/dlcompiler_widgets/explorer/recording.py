@@ -123,6 +123,7 @@ class _Recorder:
         fork = session.schedule.fork("recorded")
         self.session = type(session)(fork, session.args, session.target, session.name)
         self.session.layout = Layout("all")
+        self.session.machine, self.session.is_recording = session.machine.frozen(), True
         self.store = _Store(limits)
         way = session.schedule.node.path()[::-1]
         every = list(session.schedule.history.history.walk())

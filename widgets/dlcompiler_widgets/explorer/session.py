@@ -23,7 +23,10 @@ from dlcompiler.views.loops.strides import with_strides
 from dlcompiler_widgets.explorer import best_known, branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
+from dlcompiler_widgets.explorer.learner import ACTIONS as PREDICTING
+from dlcompiler_widgets.explorer.learner import Learner
 from dlcompiler_widgets.explorer.levels import Layout
+from dlcompiler_widgets.explorer.machine import Machine, measure_again
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of
 from dlcompiler_widgets.explorer.remembered import Remembered
@@ -72,6 +75,11 @@ class Session:
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
+        self.machine: Machine = Machine()
+        """The ceilings of the machine; the widget puts its own here, which measures them."""
+        self.learner: Learner = Learner()
+        self.is_recording = False
+        """Whether what is shown is stored for a page without a kernel."""
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -93,9 +101,11 @@ class Session:
         args = program.args if program else self.args
         made = Session(schedule, args, target or self.target, self.name)
         made.tabs, made.layout = dict(self.tabs), self.layout
-        made.only_tabs, made.db = self.only_tabs, self.db
+        made.only_tabs, made.db, made.machine = self.only_tabs, self.db, self.machine
+        made.learner.is_on = self.learner.is_on
         if program is None:
             made.compared, made.chosen = dict(self.compared), self.chosen
+            made.learner = self.learner
         return made
 
     def close(self) -> None:
@@ -135,6 +145,8 @@ class Session:
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),
+            "machine": partial(measure_again, self),
+            **{name: partial(action, self) for name, action in PREDICTING.items()},
             **{name: partial(action, self) for name, action in moving.ACTIONS.items()},
             **{name: partial(action, self) for name, action in best_known.ACTIONS.items()},
         }
@@ -142,7 +154,8 @@ class Session:
             self.status = Status(f"unknown request {op!r}", "error")
             return False
         try:
-            actions[op](args)
+            if not self.learner.asks(self, op, args):
+                actions[op](args)
         except DLCompilerError as error:
             self.status = status_of(error)
             return False

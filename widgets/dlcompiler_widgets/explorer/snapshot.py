@@ -14,6 +14,8 @@ from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler.views.moves.advice import advice as advice_on
 from dlcompiler_widgets.explorer.best_known import speed_of
 from dlcompiler_widgets.explorer.branches import comparison
+from dlcompiler_widgets.explorer.learner import why_nothing
+from dlcompiler_widgets.explorer.measured import ladder_of
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug
 from dlcompiler_widgets.explorer.texts import FIRST, tabs_of
@@ -43,6 +45,8 @@ class Pane:
     is_recorded: bool = True
     """Whether `recording` stores the contents in each state; the other panes have code of their
     own there and in ``js/replay.js``."""
+    is_private: bool = False
+    """Whether the contents go to the page as a message; a trait could be saved with a notebook."""
     applies: Callable[[Target], bool] = lambda target: True
     """Whether there is something to show for a target."""
 
@@ -56,6 +60,8 @@ def bar(session: Session) -> Json:
         "steps": len(session.schedule.trace),
         "targets": targets_of(session),
         "not_measured": why_not_measured(session),
+        "predicting": session.learner.is_on,
+        "not_predicting": why_nothing(session),
         "branch": branch_name(node),
         "undo": node.title() if node.parent else None,
         "redo": following.title() if following else None,
@@ -119,6 +125,16 @@ def history(session: Session) -> Json:
     return {**history_tree(session.schedule.history), "compared": session.compared}
 
 
+def ladder(session: Session) -> Json:
+    """Return the measured times of the current branch."""
+    return dict(ladder_of(session))
+
+
+def predict(session: Session) -> Json:
+    """Return the question about the next step, or what came of the last prediction."""
+    return session.learner.contents(session)
+
+
 def advice(session: Session) -> Json:
     """Return the advice on the schedule."""
     return dict(advice_on(session.schedule, session.args, session.target, speed_of(session)))
@@ -144,11 +160,13 @@ PANES: dict[str, Pane] = {
     "tree": Pane(tree, follows_loop=False),
     "picture": Pane(picture),
     "text": Pane(text, follows_loop=False),
+    "ladder": Pane(ladder, follows_loop=False),
     "moves": Pane(moves),
     "history": Pane(history, is_recorded=False),
     "advice": Pane(advice, follows_loop=False),
     "compare": Pane(compare, "below", is_recorded=False),
     "editor": Pane(editor, "above", is_recorded=False),
+    "predict": Pane(predict, "above", is_recorded=False, is_private=True),
     "export": Pane(export, "above", is_recorded=False),
 }
 """The panes in the order of the page. A name is also that of the trait in ``widget.py`` and of the

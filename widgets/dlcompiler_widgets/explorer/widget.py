@@ -22,10 +22,11 @@ from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.inputs import parameters_of, schedule_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
+from dlcompiler_widgets.explorer.machine import Machine
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
 from dlcompiler_widgets.explorer.session import Session
-from dlcompiler_widgets.explorer.snapshot import layout_of, snapshot
+from dlcompiler_widgets.explorer.snapshot import PANES, layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
 
@@ -57,6 +58,8 @@ class Workbench(anywidget.AnyWidget):
         How much is shown: ``learn``, ``work`` or ``all`` (`explorer.levels`).
     db : path or RecordStore
         The records of tuning runs, for the best known schedules that advice offers.
+    predict : bool
+        Whether each step asks first what it will do, and reveals it afterwards.
     """
 
     _esm = module("workbench")
@@ -77,6 +80,7 @@ class Workbench(anywidget.AnyWidget):
     tree = traitlets.Dict().tag(sync=True)
     picture = traitlets.Dict().tag(sync=True)
     text = traitlets.Dict().tag(sync=True)
+    ladder = traitlets.Dict().tag(sync=True)
     moves = traitlets.Dict().tag(sync=True)
     history = traitlets.Dict().tag(sync=True)
     advice = traitlets.Dict().tag(sync=True)
@@ -108,6 +112,7 @@ class Workbench(anywidget.AnyWidget):
         stopwatch: Stopwatch | None = None,
         level: str = "work",
         db: str | Path | RecordStore = ":memory:",
+        predict: bool = False,
     ) -> None:
         schedule = schedule_of(schedule)
         if args is None:
@@ -120,7 +125,14 @@ class Workbench(anywidget.AnyWidget):
         # The tabs of a single pane are there at every level.
         known = known_level(level)
         self._session.layout = Layout("all" if self.shown_tabs else known)
-        self._measuring = Measuring(stopwatch or WorkerStopwatch(), self._on_measured)
+        self._stopwatch = stopwatch or WorkerStopwatch()
+        self._owns_stopwatch = stopwatch is None
+        self._measuring = Measuring(self._stopwatch, self._on_measured)
+        self._session.machine = Machine(getattr(self._stopwatch, "ceilings", None))
+        self._private: dict[str, Any] = {}
+        """Contents of the panes that go to the page as messages: no host saves these."""
+        if predict:
+            self._session.handle("predicting", {"on": True})
         self._is_handling = False
         self._seq = 0
         self._answered: Any = None
@@ -131,6 +143,7 @@ class Workbench(anywidget.AnyWidget):
         schedule.listeners.append(self._on_step)
         self._listen(self._session)
         self.observe(self._on_intent, names="intent")
+        self.on_msg(self._on_message)
 
     @property
     def schedule(self) -> Schedule:
@@ -165,6 +178,7 @@ class Workbench(anywidget.AnyWidget):
         """Register callbacks that show background results of a session when they are ready."""
         session.code.compiling.on_ready = partial(self._on_ready, "text")
         session.blocks.on_ready = partial(self._on_ready, "picture")
+        session.machine.on_ready = partial(self._on_ready, "picture", "ladder")
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
@@ -173,12 +187,23 @@ class Workbench(anywidget.AnyWidget):
                 self.schedule.listeners.remove(self._on_step)
             self._measuring.cancel()
             self._control.close()
+            self._session.machine.close()
+            if self._owns_stopwatch and isinstance(self._stopwatch, WorkerStopwatch):
+                self._stopwatch.close()
             self._session.close()
         super().close()
+
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        """Send what a new view has missed; any content asks for it."""
+        with self._locked():
+            for pane, value in self._private.items():
+                self.send({"pane": pane, "value": value})
 
     def _on_intent(self, change: Any) -> None:
         # May run on any thread, also while a cell runs.
         intent = change["new"]
+        if not intent:
+            return  # forgotten, below
         op, args = str(intent.get("op")), intent.get("args")
         with self._locked():
             self._is_handling = True
@@ -190,7 +215,10 @@ class Workbench(anywidget.AnyWidget):
                 raise
             finally:
                 self._is_handling = False
-                self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
+                with self.hold_sync():
+                    if op == "answer":
+                        self.intent = {}  # the learner's own: not saved with the notebook
+                    self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
@@ -229,11 +257,12 @@ class Workbench(anywidget.AnyWidget):
             self._session.status = noted(node, result)
             self._push(None)
 
-    def _on_ready(self, pane: str) -> None:
-        """Update a pane whose background result is ready; called from the background thread."""
+    def _on_ready(self, *panes: str) -> None:
+        """Update panes whose background result is ready; called from the background thread."""
         with self._locked():
-            if pane in self.shown_panes:
-                self._push(None, (pane,))
+            visible = layout_of(self._session, self.shown_panes)["visible"]
+            if shown := [pane for pane in panes if pane in visible]:
+                self._push(None, shown)
 
     def _on_step(self, schedule: Schedule) -> None:
         """Show a step that was applied elsewhere, such as in another cell."""
@@ -246,9 +275,18 @@ class Workbench(anywidget.AnyWidget):
         self._seq += 1
         with self.hold_sync():
             for name, value in self._shown(panes).items():
-                setattr(self, name, value)
+                if name in PANES and PANES[name].is_private:
+                    self._tell(name, value)
+                else:
+                    setattr(self, name, value)
             self._answered = reply or self._answered
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
+
+    def _tell(self, pane: str, value: dict[str, Any]) -> None:
+        """Send the contents of a pane as a message, if they changed."""
+        if self._private.get(pane) != value:
+            self._private[pane] = value
+            self.send({"pane": pane, "value": value})
 
     def _shown(self, panes: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the values of the traits that the page draws, for all panes or the given ones."""
@@ -266,7 +304,7 @@ class Workbench(anywidget.AnyWidget):
     def view(self) -> dict[str, Any]:
         """The contents of all panes, with ``chosen``, ``status`` and ``reply``; JSON-able."""
         names = (*self.shown_panes, "chosen", "status", "reply")
-        return {name: getattr(self, name) for name in names}
+        return {name: self._private.get(name) or getattr(self, name, {}) for name in names}
 
     # -- without a front end -----------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ export class BarPane {
       button("redo", "↷ Redo", bar.redo ? `Redo: ${bar.redo}` : "Nothing to redo",
         send("redo"), !bar.redo),
       this.measureButton(bar.measuring, bar.not_measured),
+      this.predictButton(bar.predicting, bar.not_predicting),
       button("copy", "Copy as Python", "Copy the steps as Python", () => this.copy()),
       button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
         () => this.app.send("export", { kind: "python" })),
@@ -53,6 +54,16 @@ export class BarPane {
     const isWaiting = state === "cancelling";
     return button("measure", isWaiting ? "Cancelling…" : "▶ Run",
       "Verify every step and measure this state, in a worker process", () => this.app.send("measure"), isWaiting);
+  }
+
+  predictButton(isOn, whyNot) {
+    const title = whyNot || (isOn ? "Each step asks first what it will do: switch it off"
+      : "Ask before each step what it will do, and reveal it afterwards");
+    return focusable("button", { type: "button", "data-key": "predict", text: "Predict first", title,
+      "aria-label": `Predict first: ${title}`, "aria-pressed": String(Boolean(isOn)),
+      "aria-disabled": whyNot ? "true" : null,
+      on: { click: () => (whyNot ? this.app.say({ text: whyNot, tone: "info", details: [] })
+        : this.app.send("predicting", { on: !isOn })) } });
   }
 
   focusOn(key) {

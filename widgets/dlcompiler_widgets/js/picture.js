@@ -4,6 +4,7 @@
 
 import { h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
+import { StatesDrawer } from "./ladder.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene } from "./scene.js";
 import { showTabs } from "./tabs.js";
@@ -13,6 +14,7 @@ import { Zoom } from "./zoom.js";
 const DRAWERS = {
   block: (model, app) => new BlockDrawer(model, app),
   space: (model, app) => new SpaceDrawer(model, app),
+  states: (model, app) => new StatesDrawer(model, app),
 };
 
 export class PicturePane {

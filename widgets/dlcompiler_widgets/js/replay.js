@@ -126,7 +126,8 @@ export class Recording {
   show_bar(pane) {
     const following = this.next();
     return {
-      ...this.showPane(pane), layout: null, targets: null,
+      ...this.showPane(pane), layout: null, targets: null, predicting: false,
+      not_predicting: "Predict first is off in a recording: it asks before a step is applied, and needs a kernel.",
       undo: this.state.parent ? this.state.title : null,
       redo: following ? this.data.states[following].title : null,
     };
@@ -148,6 +149,18 @@ export class Recording {
   }
 
   show_editor() {
+    return {};
+  }
+
+  /** A branch has one ladder; which state is the current one is not recorded. */
+  show_ladder(pane) {
+    const shown = this.showPane(pane);
+    const mark = (row) => (row.id === this.here
+      ? { ...row, is_here: true, label: `${row.label}; current state` } : row);
+    return shown.rows ? { ...shown, rows: shown.rows.map(mark) } : shown;
+  }
+
+  show_predict() {
     return {};
   }
 

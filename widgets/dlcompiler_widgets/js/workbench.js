@@ -13,10 +13,12 @@ import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
 import { HistoryPane } from "./history.js";
+import { LadderPane } from "./ladder.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
 import { PicturePane } from "./picture.js";
 import { Memory } from "./remembered.js";
+import { PredictPane } from "./predict.js";
 import { TextPane } from "./text.js";
 import { TreePane } from "./tree.js";
 import { WritePane } from "./write.js";
@@ -24,7 +26,7 @@ import { WritePane } from "./write.js";
 const PANES = {
   bar: BarPane, tree: TreePane, picture: PicturePane, text: TextPane, moves: MovesPane,
   history: HistoryPane, advice: AdvicePane, compare: ComparePane, export: ExportPane,
-  editor: WritePane,
+  editor: WritePane, ladder: LadderPane, predict: PredictPane,
 };
 const KEYS = [
   ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
@@ -49,6 +51,7 @@ class Workbench {
     this.control = new Control(model, signal);
     this.memory = new Memory();
     this.drawn = {};
+    this.received = {};
     this.lastSeq = -1;
     const { panes: places } = model.get("layout_of_panes");
     const names = Object.keys(places);
@@ -74,11 +77,18 @@ class Workbench {
     host.append(this.root);
     const update = () => this.redraw();
     model.on("change:reply", update);
-    signal?.addEventListener("abort", () => model.off("change:reply", update));
+    // Contents that no host may save come as messages; a new view asks for the last ones.
+    const receive = (message) => this.receive(message);
+    model.on("msg:custom", receive);
+    signal?.addEventListener("abort", () => {
+      model.off("change:reply", update);
+      model.off("msg:custom", receive);
+    });
     this.isLive = true;
     // A host says this when a kernel is restarted, and nothing when all is well.
     model.on("comm_live_update", () => this.lose());
     this.draw();
+    if (this.panes.predict) model.send?.({ ask: "private" });
   }
 
   // -- what panes ask for ----------------------------------------------------------------------
@@ -192,7 +202,7 @@ class Workbench {
     if (applyLayout(this.panes, this.grid, layout)) this.columns?.arrange();
     // The tree first: other panes ask it what a key is.
     for (const name of ["tree", ...Object.keys(this.panes)]) {
-      const pane = this.panes[name], value = this.model.get(name);
+      const pane = this.panes[name], value = this.received[name] ?? this.model.get(name);
       if (!pane || !value || !layout.visible.includes(name)) continue;
       if (this.drawn[name] === value) continue; // only what changed is sent
       this.drawn[name] = value;
@@ -203,6 +213,15 @@ class Workbench {
     this.mark(this.model.get("chosen"));
     const { id } = this.model.get("reply");
     for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
+    this.restoreFocus(focus);
+  }
+
+  receive({ pane, value }) {
+    this.received[pane] = value;
+    if (!this.panes[pane]) return;
+    const focus = this.focusPlace();
+    this.drawn[pane] = value;
+    this.drawPane(this.panes[pane], value);
     this.restoreFocus(focus);
   }
 

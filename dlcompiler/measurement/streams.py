@@ -1,8 +1,9 @@
-"""Kernels that only move memory: speed limits for elementwise functions and reductions.
+"""Kernels that only move memory: speed limits for elementwise functions, reductions and caches.
 
 Each kernel reads its inputs, from end to end or at several places at once, eight vectors in an
 iteration. It does one addition for each vector read, and writes the arrays of its mix, with stores
-through the caches or past them.
+through the caches or past them. A call may pass over its arrays several times, so that arrays which
+fit in a cache stay there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ MIXES = {"1:0": (1, 0), "1:1": (1, 1), "2:1": (2, 1)}
 """Reads to writes -> how many arrays are read, and how many are written."""
 
 
-def stream(mix: str, elements: int, *, past_caches: bool = False, places: int = 1) -> Function:
+def stream(
+    mix: str, elements: int, *, past_caches: bool = False, places: int = 1, passes: int = 1
+) -> Function:
     """Return a kernel of some inputs and one output, float32.
 
     Parameters
@@ -33,11 +36,13 @@ def stream(mix: str, elements: int, *, past_caches: bool = False, places: int = 
         Whether stores are non-temporal; the output must then be aligned to a vector.
     places : int
         Number of pieces of each array that are processed interleaved: 1, 2, 4 or 8.
+    passes : int
+        How often a call goes through the arrays.
     """
     target = resolve("cpu")
     reads, writes = MIXES[mix]
     kind = _Stream(target.lanes("float32"), reads, bool(writes), past_caches, places)
-    text = "\n".join(kind.text(elements)) + "\n"
+    text = "\n".join(kind.text(elements, passes)) + "\n"
     inputs = [Param(f"in{n}", (elements,), "float32") for n in range(reads)]
     out = Param("out", (elements if writes else kind.lanes,), "float32", is_output=True)
     return Function(compile_ir(text, Options.for_target(target)), "stream", (*inputs, out))
@@ -60,15 +65,20 @@ class _Stream:
     def vector(self) -> str:
         return f"<{self.lanes} x float>"
 
-    def text(self, elements: int) -> Iterator[str]:
+    def text(self, elements: int, passes: int) -> Iterator[str]:
         """Yield the lines of the kernel, a loop of `UNROLLED` vectors of each array."""
         steps, neighbours = range(UNROLLED), UNROLLED // self.places
+        sums = steps if not self.writes else ()
         inputs = ", ".join(f"ptr %in{n}" for n in range(self.reads))
         yield f"define void @stream({inputs}, ptr %out) {{"
-        yield "entry:\n  br label %loop\nloop:"
-        yield "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"
-        for u in steps if not self.writes else ():
-            yield f"  %s{u} = phi {self.vector} [ zeroinitializer, %entry ], [ %t{u}, %loop ]"
+        yield "entry:\n  br label %pass\npass:"
+        yield "  %p = phi i64 [ 0, %entry ], [ %p.next, %passed ]"
+        for u in sums:
+            yield f"  %a{u} = phi {self.vector} [ zeroinitializer, %entry ], [ %t{u}, %passed ]"
+        yield "  br label %loop\nloop:"
+        yield "  %i = phi i64 [ 0, %pass ], [ %next, %loop ]"
+        for u in sums:
+            yield f"  %s{u} = phi {self.vector} [ %a{u}, %pass ], [ %t{u}, %loop ]"
         for u in steps:
             place, n = divmod(u, neighbours)
             yield f"  %at{u} = add i64 %i, {place * elements // self.places + n * self.lanes}"
@@ -79,7 +89,10 @@ class _Stream:
             yield from self._write(u) if self.writes else self._keep(u)
         yield f"  %next = add i64 %i, {neighbours * self.lanes}"
         yield f"  %more = icmp ult i64 %next, {elements // self.places}"
-        yield "  br i1 %more, label %loop, label %exit\nexit:"
+        yield "  br i1 %more, label %loop, label %passed\npassed:"
+        yield "  %p.next = add i64 %p, 1"
+        yield f"  %again = icmp ult i64 %p.next, {passes}"
+        yield "  br i1 %again, label %pass, label %exit\nexit:"
         yield from self._sums() if not self.writes else ()
         yield "  fence seq_cst\n  ret void\n}" if self.past_caches else "  ret void\n}"
         yield "!0 = !{i32 1}"

@@ -1,0 +1,71 @@
+/*
+ * Predict first: what will a step do? The questions before it, and what came of the answers.
+ */
+
+import { button, focusable, h } from "./dom.js";
+
+const SIGNS = { right: "✓ right", wrong: "✕ not so", open: "… open" };
+
+export class PredictPane {
+  constructor(app) {
+    this.app = app;
+    this.root = h("section", { class: "dlc-predict", "aria-label": "Predict first", hidden: true });
+    this.root.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      app.send("withdraw");
+    });
+  }
+
+  draw({ question, reveal }) {
+    const text = JSON.stringify(question ?? reveal ?? null);
+    if (text === this.text) return; // what is half answered stays
+    this.text = text;
+    this.root.hidden = !question && !reveal;
+    this.root.replaceChildren(...(question ? this.ask(question) : reveal ? this.reveal(reveal) : []));
+    if (question) this.root.querySelector("input, button").focus();
+  }
+
+  ask({ title, speeds, factors, levels }) {
+    const sets = [
+      this.choices("speed", "The program will be", speeds.map((name) => ({ name, text: name }))),
+      this.choices("factor", "by", factors.map((name) => ({ name, text: name }))),
+      this.choices("level", "Memory traffic changes", levels),
+    ].filter((set) => set);
+    const form = h("form", { on: { submit: (event) => {
+      event.preventDefault();
+      this.app.send("answer", Object.fromEntries(new FormData(form)));
+    } } }, ...sets, h("span", { class: "dlc-controls" },
+      focusable("button", { type: "submit", "data-key": "answer", text: "Apply and reveal" }),
+      button("skip", "Skip", "Apply it without a prediction", () => this.app.send("skip")),
+      button("withdraw", "Cancel", "Do not apply it", () => this.app.send("withdraw"))));
+    return [h("strong", { text: `What will ${title} do?` }), form];
+  }
+
+  choices(name, legend, items) {
+    if (!items.length) return null;
+    return h("fieldset", {}, h("legend", { text: legend }), ...items.map((item) =>
+      h("label", {}, focusable("input", { type: "radio", name, value: item.name,
+        "data-key": `${name} ${item.name}` }), h("span", { text: item.text }))));
+  }
+
+  reveal({ title, summary, lines, why, hint }) {
+    const row = ({ question, said, was, verdict, kind }) => h("tr", {},
+      h("th", { scope: "row", text: question }), h("td", { text: said }), h("td", { text: was }),
+      h("td", { class: "dlc-soft", text: kind }), h("td", { class: "dlc-verdict", text: SIGNS[verdict] }));
+    return [
+      h("div", { class: "dlc-head" }, h("strong", { text: `${title}: ${summary}` }),
+        button("withdraw", "Close", "Hide what was revealed", () => this.app.send("withdraw"))),
+      h("table", { class: "dlc-table" },
+        h("thead", {}, h("tr", {}, ...["", "you said", "it was", "", ""].map((text) =>
+          h(text ? "th" : "td", text ? { scope: "col", text } : {})))),
+        h("tbody", {}, ...lines.map(row))),
+      h("p", {}, h("b", { text: "Why: " }), h("span", { text: why })),
+      hint ? h("p", { class: "dlc-soft", text: hint }) : null,
+    ].filter((node) => node);
+  }
+
+  home() {
+    return this.root.querySelector("input, button");
+  }
+}
