@@ -35,7 +35,7 @@ from dlcompiler.views.loops.loop_tree import LINES, LoopTree
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
-_SIDE_PX = 120
+_SIDE_PX = 160
 
 Formula: TypeAlias = "int | list[Any]"
 """``3``; ``["v", n]``, the value of loop ``n``; ``[op, a, b]`` of two formulas; ``["not", a]``."""
@@ -154,6 +154,12 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
     return _model(stage, accesses, loops, depth)
 
 
+def nest_of(func: PrimFunc, tree: LoopTree, key: str | None) -> tuple[str, tuple[Loop, ...]]:
+    """Return a stage by a key of the loop tree, and the loops around its statement."""
+    stage = _stage_of(tree, key)
+    return stage, tuple(x for x in _statement(func, stage)[0].loops if x.kind != "lanes")
+
+
 def _origin(loop: Loop) -> Origin:
     return loop.statement.origin if isinstance(loop.statement, For | Store) else ()
 
@@ -182,7 +188,7 @@ def _model(
             {
                 "name": buffer.name,
                 "shape": shape,
-                "grid": _grid(shape),
+                "grid": grid_of(*([1, *shape])[-2:]),
                 "dtype": buffer.dtype,
                 "accesses": [],
             },
@@ -219,13 +225,14 @@ def _model(
     }
 
 
-def _grid(shape: list[int]) -> Grid:
-    sides = ([1, *shape])[-2:]
+def grid_of(rows: int, columns: int, most: int = MOST_CELLS) -> Grid:
+    """Return a number of elements down and across as cells, with at most `most` on a side."""
+    sides = (rows, columns)
     # Powers of two, so that cells and tiles have common edges.
-    down, across = (1 << (max(math.ceil(side / MOST_CELLS), 1) - 1).bit_length() for side in sides)
-    rows, columns = math.ceil(sides[0] / down), math.ceil(sides[1] / across)
-    cell = max(4, min(12, _SIDE_PX // max(rows, columns)))
-    return {"rows": rows, "columns": columns, "block": [down, across], "cell": cell}
+    down, across = (1 << (max(math.ceil(side / most), 1) - 1).bit_length() for side in sides)
+    cells_down, cells_across = math.ceil(rows / down), math.ceil(columns / across)
+    cell = max(5, min(14, _SIDE_PX // max(cells_down, cells_across, 1)))
+    return {"rows": cells_down, "columns": cells_across, "block": [down, across], "cell": cell}
 
 
 def _stage_of(tree: LoopTree, key: str | None) -> str:

@@ -7,6 +7,7 @@
 
 import { controlsOf, named } from "./controls.js";
 import { focusable, h } from "./dom.js";
+import { conflictPicture } from "./dependences.js";
 import { ghostNest, metricList, nearestButton, reasons, showChange } from "./preview.js";
 
 const WAIT_MS = 80;
@@ -109,6 +110,7 @@ export class MovesPane {
     this.app.flag(item.keys, view.conflicts ?? []);
     this.why.replaceChildren(...[
       ...reasons(shown, { name: view.title ?? item.primitive, about: view.tail || item.about }),
+      conflictPicture(view.conflict),
       view.tail && view.reason ? h("p", { text: view.tail }) : null,
       nearestButton(view, (args) => this.app.send("take", args)),
       metricList(view.metrics),

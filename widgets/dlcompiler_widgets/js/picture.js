@@ -4,6 +4,7 @@
 
 import { button, h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
+import { flagArrows } from "./dependences.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene, tabs } from "./scene.js";
 
@@ -64,5 +65,10 @@ export class PicturePane {
   mark(key) {
     if (this.drawn?.mark) this.drawn.mark(key);
     else markScene(this.body, key);
+  }
+
+  /** Stress the dependences of the loops that stand in the way of a move. */
+  flag(conflicts) {
+    flagArrows(this.body, conflicts);
   }
 }

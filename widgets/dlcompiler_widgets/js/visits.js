@@ -5,7 +5,7 @@
 const MOST_POINTS = 4096;
 
 // As in the loop IR, a division by 0 and its remainder are 0.
-const floorDiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
+export const floorDiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
 const truncDiv = (a, b) => (b === 0 ? 0 : Math.trunc(a / b));
 const truncMod = (a, b) => (b === 0 ? 0 : a % b);
 const floorMod = (a, b) => (b === 0 ? 0 : a - b * floorDiv(a, b));
@@ -106,24 +106,9 @@ function rangeOf(space, index, outer, size) {
   return found;
 }
 
-function loopsIn(formula) {
+/** The numbers of the loops that a formula contains. */
+export function loopsIn(formula) {
   if (typeof formula === "number") return new Set();
   if (formula[0] === "v") return new Set([formula[1]]);
   return new Set(formula.slice(1).flatMap((part) => [...loopsIn(part)]));
-}
-
-/** The cells of a tensor's grid that hold something touched, as `row * columns + column`. */
-export function cellsOf(tensor, seen) {
-  const { columns, block: [down, across] } = tensor.grid;
-  const cell = (row, column) => floorDiv(row, down) * columns + floorDiv(column, across);
-  if (seen.exact) {
-    return new Set(seen.points.map((point) => {
-      const [row, column] = [0, ...point].slice(-2);
-      return cell(row, column);
-    }));
-  }
-  const [rows, across_] = [[0], ...seen.spans].slice(-2);
-  const below = [...new Set(rows.map((row) => floorDiv(row, down) * down))];
-  const beside = [...new Set(across_.map((column) => floorDiv(column, across) * across))];
-  return new Set(below.flatMap((row) => beside.map((column) => cell(row, column))));
 }

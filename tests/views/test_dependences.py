@@ -1,0 +1,197 @@
+"""The picture of dependences against a plain run of the nest, and what it says in words."""
+
+import itertools
+import json
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.analysis.values import evaluate
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import (
+    Buffer,
+    For,
+    If,
+    Load,
+    PrimFunc,
+    Seq,
+    Store,
+    Var,
+    const,
+    index_const,
+)
+from dlcompiler.ir.stmt import StepRef
+from dlcompiler.pipeline import lower
+from dlcompiler.schedule import Step, create_schedule
+from dlcompiler.views import loop_tree, preview
+from dlcompiler.views.loops.dependence_arrows import arrows_of, window_of
+from dlcompiler.views.loops.dependence_list import dependence_list
+from dlcompiler.views.loops.dependence_scene import dependence_scene
+from dlcompiler.views.moves.conflict import conflict
+
+
+def matmul(n=8):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return create_schedule(C.op), [A, B, C]
+
+
+def shown(s, args, key=None):
+    return dependence_scene(lower(s, args, simple_mode=True), loop_tree(s), key)
+
+
+def words(scene):
+    return [(row[1], row[4], row[5], row[6]) for row in scene["table"]["rows"]]
+
+
+def test_a_matrix_product():
+    scene = shown(*matmul(), "C/k")
+    assert scene["summary"] == (
+        "Dependences of C: carried by k, of a reduction: any order, but not at the same time; "
+        "none carried by i, j."
+    )
+    assert words(scene)[0] == (
+        "flow, anti, output (reduction)", "(0, 0, <)", "(0, 0, 1)",
+        "C[i, j] updated at k is updated again at k + 1, and at later iterations of k",
+    )  # fmt: skip
+    assert json.loads(json.dumps(scene)) == scene
+
+
+def test_a_split_reduction_goes_back_in_its_inner_loop():
+    s, args = matmul()
+    s[args[-1]].split(s[args[-1]].op.reduce_axis[0], 4)
+    scene = shown(s, args, "C/k.inner")
+    nearest = {row[2] for row in words(scene) if "reduction" in row[0]}
+    assert nearest == {"(0, 0, 0, 1)", "(0, 0, 1, -3)"}
+    arrows = [
+        mark for mark in scene["marks"] if mark["role"] == "curve" and mark["shape"] == "path"
+    ]
+    assert [mark["keys"] for mark in arrows] == [["C/k.outer"], ["C/k.inner"]]
+
+
+def test_a_scan_carries_a_flow_along_its_time():
+    n = 6
+    X = te.placeholder((n, 4), name="X")
+    state = te.placeholder((n, 4), name="state")
+    init = te.compute((1, 4), lambda t, i: X[0, i], name="init")
+    update = te.compute((n, 4), lambda t, i: state[t - 1, i] + X[t, i], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    s = create_schedule(S.op)
+    scene = shown(s, [X, S], "update")
+    assert any(row[0].startswith("flow") and row[2] == "(1, 0)" for row in words(scene))
+    assert "must keep their order" in scene["summary"]
+
+
+def test_a_stage_without_loops_is_refused():
+    A = te.placeholder((1,), name="A")
+    total = te.compute((), lambda: A[0] + 1.0, name="total")
+    with pytest.raises(ScheduleError, match="the stage has no loops"):
+        shown(create_schedule(total.op), [A, total])
+
+
+# -- arrows ---------------------------------------------------------------------------------------
+
+i, j = Var("i"), Var("j")
+X = Buffer("X", (60, 60), "float32")
+ONE = const(1.0, "float32")
+BODIES = {
+    "shift": Store(X, (i + 1, j), Load(X, (i, j + 2)) * 2, (StepRef("", "X"),)),
+    "scaled": Store(X, (i * 2, j), Load(X, (i + 3, j)) * 2, (StepRef("", "X"),)),
+    "diagonal": Store(X, (i + j, i), Load(X, (i + j, j)) * 2, (StepRef("", "X"),)),
+    "guarded": If(i >= j, Store(X, (i, j), Load(X, (j, i)) * 2, (StepRef("", "X"),))),
+    "two": Seq((
+        Store(X, (i, j), ONE, (StepRef("", "X"),)),
+        Store(X, (i, j + 3), Load(X, (j, i)) * 2, (StepRef("", "X"),)),
+    )),
+}  # fmt: skip
+NO_TREE = {"rows": []}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_arrows_are_those_of_a_plain_run(name):
+    body = BODIES[name]
+    func = PrimFunc("main", (X,), (X,), body)
+    for var, extent in ((j, 7), (i, 5)):
+        func = PrimFunc("main", (X,), (X,), For(var, index_const(extent), "serial", func.body))
+    entries = dependence_list(func, NO_TREE, "X")
+    window = window_of(entries[0].loops)
+    got = {arrow for entry in entries for arrow in arrows_of(entry, window)}
+    assert got == run(body)
+    for entry in entries:
+        nearest = entry.vector.nearest
+        if entry.loop is not None:
+            assert nearest == min(
+                tuple(b - a for a, b in zip(*arrow, strict=True))
+                for arrow in arrows_of(entry, window)
+            )
+
+
+def run(body):
+    """For each two accesses, the arrows from an iteration to the next with the same element."""
+    match body:
+        case Seq(statements):
+            stores = statements
+        case If(_, then, _):
+            stores = [then]
+        case _:
+            stores = [body]
+    accesses = []
+    for store in stores:
+        if isinstance(store.value, Load) or hasattr(store.value, "a"):
+            accesses.append((store.value.a.indices, False))
+        accesses.append((store.indices, True))
+    points = [
+        point for point in itertools.product(range(5), range(7))
+        if not isinstance(body, If) or point[0] >= point[1]
+    ]  # fmt: skip
+    arrows = set()
+    for (first, writes), (second, also) in itertools.product(accesses, repeat=2):
+        if not (writes or also):
+            continue
+        for point in points:
+            same = [p for p in points if p > point and at(second, p) == at(first, point)]
+            arrows |= {(point, min(same))} if same else set()
+    return arrows
+
+
+def at(indices, point):
+    return tuple(evaluate(index, dict(zip((i, j), point, strict=True))) for index in indices)
+
+
+# -- refused steps --------------------------------------------------------------------------------
+
+
+def refused(s, args, step):
+    view = preview(s, step)
+    assert view["status"] == "illegal"
+    return conflict(lower(s, args, simple_mode=True), loop_tree(s), view)
+
+
+@pytest.mark.parametrize("primitive", ["parallel", "vectorize"])
+def test_a_refused_annotation_shows_its_dependence(primitive):
+    s, args = matmul()
+    found = refused(s, args, Step(primitive, "C", {"axis": "k"}))
+    assert (found["loops"], found["vector"]) == (["C/i", "C/j", "C/k"], [0, 0, "<"])
+    assert found["nearest"] == [0, 0, 1]
+    assert (found["source"], found["sink"]) == ("C[i, j]", "C[i, j]")
+    assert any(mark["role"] == "curve" for mark in found["scene"]["marks"])
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_a_refused_reorder_shows_what_would_go_backwards():
+    A = te.placeholder((4, 4, 4), name="A")
+    k, l = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 4), name="l")  # noqa: E741
+    last = te.comm_reducer(lambda x, y: y, lambda dtype: te.const(0, dtype), name="last")
+    C = te.compute((4,), lambda i: last(A[i, k, l], axis=[k, l]), name="C")
+    s = create_schedule(C.op)
+    found = refused(s, [A, C], Step("reorder", "C", {"axes": ["l", "k"]}))
+    assert found["nearest"] == [0, 1, -3]
+    assert "would" not in found["words"]
+    assert len(found["scene"]["table"]["rows"]) == 1
+
+
+def test_a_step_refused_for_its_structure_has_no_dependence():
+    s, args = matmul()
+    s[args[-1]].parallel(s[args[-1]].op.axis[0])
+    assert refused(s, args, Step("vectorize", "C", {"axis": "i"})) is None
