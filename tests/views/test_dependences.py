@@ -86,8 +86,9 @@ def test_a_scan_carries_a_flow_along_its_time():
 def test_a_stage_without_loops_is_refused():
     A = te.placeholder((1,), name="A")
     total = te.compute((), lambda: A[0] + 1.0, name="total")
-    with pytest.raises(ScheduleError, match="the stage has no loops"):
+    with pytest.raises(ScheduleError) as caught:
         shown(create_schedule(total.op), [A, total])
+    assert str(caught.value) == ("draw the dependences: the stage has no loops\n  got       total")
 
 
 # -- arrows ---------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ COLUMNS = ["", "kind", "buffer", "carried by", "distance vector", "nearest", "in
 _STEP, _LEFT, _TOP, _DOT = 36.0, 46.0, 40.0, 3.0
 _LINE, _CHARACTERS = 16.0, 66
 _MOST_LISTED = 8
+_OPERATION = "draw the dependences"
 _DASHES = {"flow": "", "anti": "6 3", "output": "2 3"}
 
 
@@ -79,9 +80,9 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     ScheduleError
         For a stage without loops.
     """
-    stage, nest = nest_of(func, tree, key)
+    stage, nest = nest_of(func, tree, key, _OPERATION)
     if not nest:
-        raise ScheduleError("draw the dependences", "the stage has no loops", got=stage)
+        raise ScheduleError(_OPERATION, "the stage has no loops", got=stage)
     entries = dependence_list(func, tree, stage)
     known = {loop.statement: loop for entry in entries for loop in entry.loops}
     nest = tuple(known.get(loop.statement, loop) for loop in nest)
