@@ -79,6 +79,9 @@ class Doubt:
     reason: str
 
 
+CUT_OFF = Doubt("the search for two such iterations was cut off")
+
+
 def find_dependence(
     loop: Loop, first: Access, second: Access, analyzer: Analyzer
 ) -> Witness | Doubt | None:
@@ -238,7 +241,7 @@ class DependenceSystem:
         if solution is None:
             return None
         if isinstance(solution, OutOfBudget):
-            return Doubt("the search for two such iterations was cut off")
+            return CUT_OFF
         return self.checked(solution)
 
     def checked(self, solution: list[int]) -> Witness | Doubt:

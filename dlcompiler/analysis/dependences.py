@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
@@ -46,6 +47,8 @@ from dlcompiler.ir.operations import BINARY
 
 DependenceKind: TypeAlias = Literal["flow", "anti", "output"]
 MAX_PAIRS = 2000
+_REMEMBERED = 16
+"""Stages whose dependences are kept: a picture asks for them again for each chosen loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ def dependences(func: PrimFunc) -> tuple[Dependence, ...]:
     )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def dependences_of(func: PrimFunc, stage: str) -> tuple[Dependence, ...]:
     """Return the dependences among the accesses of one stage, and between these and others.
 

@@ -24,6 +24,7 @@ from typing import Literal, TypeAlias
 
 from dlcompiler.analysis.accesses import Access, Loop
 from dlcompiler.analysis.dependence_systems import (
+    CUT_OFF,
     ONE,
     DependenceSystem,
     Doubt,
@@ -133,6 +134,10 @@ class _Vector:
         zeros = (0,) * self.depth
         if found is None:
             return None
+        if found is CUT_OFF:  # further questions would be cut off, too
+            unknown: list[Distance] = ["*" for _ in inner]
+            unknown[:1] = ["<" for _ in inner[:1]]
+            return DistanceVector(self.loops, (*zeros, *unknown), None)
         sure = found if isinstance(found, Witness) else None
         if self.depth == len(self.loops):
             return DistanceVector(self.loops, zeros, sure)

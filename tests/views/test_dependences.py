@@ -95,6 +95,7 @@ def test_a_stage_without_loops_is_refused():
 
 i, j = Var("i"), Var("j")
 X = Buffer("X", (60, 60), "float32")
+A2 = Buffer("X", (40,), "float32")
 ONE = const(1.0, "float32")
 BODIES = {
     "shift": Store(X, (i + 1, j), Load(X, (i, j + 2)) * 2, (StepRef("", "X"),)),
@@ -163,6 +164,37 @@ def at(indices, point):
 # -- refused steps --------------------------------------------------------------------------------
 
 
+def last_of():
+    """A reduction whose result is its last value: its order matters."""
+    A = te.placeholder((4, 4, 4), name="A")
+    k, l = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 4), name="l")  # noqa: E741
+    last = te.comm_reducer(lambda x, y: y, lambda dtype: te.const(0, dtype), name="last")
+    C = te.compute((4,), lambda i: last(A[i, k, l], axis=[k, l]), name="C")
+    return create_schedule(C.op), [A, C]
+
+
+def test_a_reduction_whose_order_matters_is_not_said_to_have_none():
+    assert shown(*last_of())["summary"] == (
+        "Dependences of C: carried by k, l, of a reduction: whether the order matters depends on "
+        "its reducer; none carried by i."
+    )
+
+
+def test_what_is_not_known_is_said_to_be_unknown():
+    index, A = te.placeholder((8,), "int32", name="I"), te.placeholder((8,), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    B = te.compute((8,), lambda i: te.sum(A[index[k]], axis=k), name="B")
+    assert "none carried by i" in shown(create_schedule(B.op), [index, A, B])["summary"]
+    n = Buffer("N", (40,), "int32")
+    where = Load(n, (i,)).astype("index")
+    body = Store(A2, (where,), ONE, (StepRef("", "X", "i"),))
+    loop = For(i, index_const(4), "serial", body, (StepRef("", "X", "i"),))
+    tree = {"rows": [{"key": "X", "type": "stage", "stage": "X", "depth": 0, "axis": ""}]}
+    scene = dependence_scene(PrimFunc("main", (n, A2), (A2,), loop), tree, "X")
+    assert scene["summary"] == "Dependences of X: perhaps carried by i."
+    assert "may touch what a later iteration of i touches: it depends on" in words(scene)[0][3]
+
+
 def refused(s, args, step):
     view = preview(s, step)
     assert view["status"] == "illegal"
@@ -181,15 +213,16 @@ def test_a_refused_annotation_shows_its_dependence(primitive):
 
 
 def test_a_refused_reorder_shows_what_would_go_backwards():
-    A = te.placeholder((4, 4, 4), name="A")
-    k, l = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 4), name="l")  # noqa: E741
-    last = te.comm_reducer(lambda x, y: y, lambda dtype: te.const(0, dtype), name="last")
-    C = te.compute((4,), lambda i: last(A[i, k, l], axis=[k, l]), name="C")
-    s = create_schedule(C.op)
-    found = refused(s, [A, C], Step("reorder", "C", {"axes": ["l", "k"]}))
+    s, args = last_of()
+    found = refused(s, args, Step("reorder", "C", {"axes": ["l", "k"]}))
     assert found["nearest"] == [0, 1, -3]
-    assert "would" not in found["words"]
-    assert len(found["scene"]["table"]["rows"]) == 1
+    assert (found["first"], found["second"]) == (
+        {"C/i": 0, "C/k": 0, "C/l": 3},
+        {"C/i": 0, "C/k": 1, "C/l": 0},
+    )
+    assert found["example"] == "C[0] at i=0, k=0, l=3, and at i=0, k=1, l=0"
+    arrows = [mark for mark in found["scene"]["marks"] if mark["role"] == "curve"]
+    assert len(arrows) == 1
 
 
 def test_a_step_refused_for_its_structure_has_no_dependence():

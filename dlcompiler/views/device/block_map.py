@@ -206,7 +206,7 @@ def _draw_elements(
     numbers = {thread: n for n, thread in enumerate(threads)}
     shape = "×".join(f"{extent:,}" for extent in buffer.static_shape)
     several = window.down * window.across > 1
-    cell = f"cell = {window.down}×{window.across}" if several else "rows and columns of elements"
+    cell = f"cell = {window.down}×{window.across}" if several else "rows ↓  columns →"
     _heads(marks, left, buffer.name, shape, cell)
     grid = left + LEFT_PX
     marks.append(_frame(grid, columns * side, rows * side, f"{buffer.name}, shape {shape}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.analysis import Dependence, dependences_of
@@ -32,7 +32,9 @@ class Entry:
     """The loops of the vector."""
     vector: DistanceVector | None
     is_reduction: bool
-    """Whether the accesses may change places, since a reduction's updates have no order."""
+    """Whether both accesses are of the updates of a reduction."""
+    is_unordered: bool
+    """Whether the updates may provably run in any order, such as those of a sum."""
     members: tuple[Dependence, ...]
 
     @property
@@ -109,14 +111,21 @@ def dependence_list(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:
         Name of the stage.
     """
     reductions = {row["key"] for row in tree["rows"] if row["axis"] == "reduce"}
-    groups: dict[object, list[Dependence]] = {}
+    groups: dict[Hashable, list[Dependence]] = {}
     for each in dependences_of(func, stage):
-        same = (each.buffer, each.loop, each.source.statement, each.sink.statement)
-        vector = each.vector and (each.vector.distances, each.vector.nearest)
-        texts = sorted((access_text(each.source), access_text(each.sink)))
-        groups.setdefault((*same, vector, *texts), []).append(each)
+        groups.setdefault(_group(each), []).append(each)
     entries = [_entry(members, reductions) for members in groups.values()]
     return sorted(entries, key=lambda entry: (entry.loop is None, _depth(entry)))
+
+
+def _group(each: Dependence) -> Hashable:
+    """Return a key that dependences share which are one entry."""
+    vector = each.vector and (each.vector.distances, each.vector.nearest)
+    texts = access_text(each.source), access_text(each.sink)
+    if each.loop is None:
+        return each.buffer, vector, texts, each.kind == "anti"
+    statements = each.source.statement, each.sink.statement
+    return each.buffer, vector, tuple(sorted(texts)), each.loop, statements
 
 
 def access_text(access: Access) -> str:
@@ -145,6 +154,7 @@ def _entry(members: Sequence[Dependence], reductions: Iterable[str]) -> Entry:
         first.vector,
         first.loop is not None
         and (first.is_reduction or (is_same and {key_of(x) for x in varying} <= set(reductions))),
+        all(each.is_reduction for each in members),
         tuple(sorted(members, key=lambda each: _KINDS.index(each.kind))),
     )
 

@@ -25,15 +25,23 @@ from dlcompiler.views.render.scene import Anchor, Cell, Mark, Role, Scene
 HOW_TO_READ = (
     "each dot is one iteration of the two loops; all other loops stand at 0. An arrow leads to the "
     "next iteration that touches the same element, where at least one of the two writes. The ends "
-    "of an arrow must keep their order; only updates of a reduction may change places. A distance "
-    "vector counts the iterations of each loop between the two: < is a positive distance that "
-    "varies, * any distance."
+    "of an arrow must keep their order; only updates of a reduction, such as a sum, may change "
+    "places. A distance vector counts the iterations of each loop between the two: < is a positive "
+    "distance that varies, * any distance."
 )
 COLUMNS = ["", "kind", "buffer", "carried by", "distance vector", "nearest", "in words"]
 _STEP, _LEFT, _TOP, _DOT = 36.0, 46.0, 40.0, 3.0
 _LINE, _CHARACTERS = 16.0, 66
 _MOST_LISTED = 8
 _OPERATION = "draw the dependences"
+_CARRIED = (
+    "carried by {}: the iterations must keep their order",
+    "perhaps carried by {}",
+    "carried by {}, of a reduction: whether the order matters depends on its reducer",
+    "carried by {}, of a reduction: any order, but not at the same time",
+    "none carried by {}",
+)
+"""What a summary says of loops."""
 _DASHES = {"flow": "", "anti": "6 3", "output": "2 3"}
 
 
@@ -286,17 +294,23 @@ def _row(each: _Drawn) -> list[Cell]:
 
 def _summary(stage: str, nest: Sequence[Loop], entries: Sequence[Entry]) -> str:
     """Return a sentence that says which loops carry dependences, and which carry none."""
-    carriers = {entry.loop: entry.is_reduction for entry in entries if entry.loop}
-    for entry in entries:
-        if entry.loop and not entry.is_reduction:
-            carriers[entry.loop] = False
-    own = [loop for loop in nest if loop in carriers]
-    free = ", ".join(loop.var.name for loop in nest if loop not in carriers)
-    parts = []
-    if ordered := ", ".join(loop.var.name for loop in own if not carriers[loop]):
-        parts.append(f"carried by {ordered}: its iterations must keep their order")
-    if reduced := ", ".join(loop.var.name for loop in own if carriers[loop]):
-        parts.append(f"carried by {reduced}, of a reduction: any order, but not at the same time")
-    if free:
-        parts.append(f"none carried by {free}")
+    groups: dict[str, list[str]] = {}
+    for loop in nest:
+        own = [entry for entry in entries if entry.loop is loop]
+        groups.setdefault(_carried(own), []).append(loop.var.name)
+    order = sorted(groups, key=_CARRIED.index)
+    parts = [text.format(", ".join(groups[text])) for text in order]
     return f"Dependences of {stage}: {'; '.join(parts)}."
+
+
+def _carried(entries: Sequence[Entry]) -> str:
+    """Return which of the texts `_CARRIED` is true of a loop that carries some dependences."""
+    ordered, unsure, reduced, unordered, none = _CARRIED
+    if not entries:
+        return none
+    known = [entry for entry in entries if entry.vector and entry.vector.example]
+    if any(not entry.is_reduction for entry in known):
+        return ordered
+    if len(known) < len(entries):
+        return unsure
+    return unordered if all(entry.is_unordered for entry in entries) else reduced
