@@ -94,6 +94,22 @@ def test_those_of_a_stage():
     assert carried == {(kind, "(0, 0, <)", "k") for kind in ("flow", "anti", "output")}
 
 
+def test_a_stage_in_a_loop_of_its_reader_and_a_barrier_between_threads():
+    X = te.placeholder((8, 8), name="X")
+    P = te.compute((8, 8), lambda a, b: X[a, b] + 1.0, name="P")
+    Q = te.compute((8, 8), lambda a, b: P[a, b] * 2.0, name="Q")
+    s = create_schedule(Q.op)
+    assert dependences_of(lower(s, [X, Q], simple_mode=True), "P") == ()  # no loop around both
+    s[P].compute_at(s[Q], s[Q].op.axis[0])
+    (found,) = dependences_of(lower(s, [X, Q], simple_mode=True), "P")
+    assert (found.kind, str(found.vector), found.loop) == ("flow", "(0)", None)
+    s[P].set_scope("shared")
+    for stage in (P, Q):
+        s[stage].bind(stage.op.axis[1], te.thread_axis("threadIdx.x"))
+    found = dependences_of(lower(s, [X, Q], simple_mode=True), "P")
+    assert {each.loop for each in found} <= {None}, "each thread reads what it wrote"
+
+
 def test_an_update_that_is_no_reduction():
     for value in (Load(A, (i, i)) - 1, Load(A, (i, i)) + Load(A, (i, j))):
         func = PrimFunc("main", (A,), (A,), nest(Store(A, (i, i), value), (i, 4), (j, 4)))

@@ -23,7 +23,7 @@ BARE = replace(
     caches=(), scopes=C99.scopes[:1], thread_axes=(), emits=frozenset(),
 )  # fmt: skip
 """A machine of one memory: no cache, no threads, no code generator of ours."""
-EVERYWHERE = ["nest", "space", "stages", "axes", "off"]
+EVERYWHERE = ["nest", "space", "dependences", "stages", "axes", "off"]
 
 
 @pytest.fixture(autouse=True)

@@ -77,7 +77,9 @@ def _grid(
     down, across = window.block
     size = "×".join(f"{extent:,}" for extent in tensor["shape"])
     head = f"{tensor['name']}  {size}"
-    details = ["written" if is_written else "read", part_text(tensor, window)]
+    rank = len(tensor["shape"])
+    planes = f"last two of {rank} dimensions" if rank > 2 else ""
+    details = ["written" if is_written else "read", planes, part_text(tensor, window)]
     if down * across > 1:
         details.append(f"cell = {down:,}×{across:,}")
     detail = ", ".join(text for text in details if text)

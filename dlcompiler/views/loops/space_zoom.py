@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dlcompiler.views.loops.earlier import Region
+from dlcompiler.views.loops.earlier import Region, in_step
 from dlcompiler.views.loops.iteration_space import IterationSpace, SpaceTensor, grid_of
 from dlcompiler.views.loops.visits import Touched, loop_values, touched_in, value_of
 
@@ -54,17 +54,17 @@ def first_zoom(space: IterationSpace) -> int:
     if space["steps"] < 2:
         return 0
     last = len(zooms(space)) - 1
-    return next((zoom for zoom in range(last) if _is_moving(space, zoom)), last)
+    seen = [[touched_in(space, each, step) for step in (0, 1)] for each in space["tensors"]]
 
+    def is_moving(zoom: int) -> bool:
+        for tensor, both in zip(space["tensors"], seen, strict=True):
+            shown = [window_of(space, tensor, zoom, step) for step in (0, 1)]
+            first, second = map(cells, both, shown)
+            if shown[0] != shown[1] or first != second:
+                return True
+        return False
 
-def _is_moving(space: IterationSpace, zoom: int) -> bool:
-    return any(_look(space, tensor, zoom, 0) != _look(space, tensor, zoom, 1)
-               for tensor in space["tensors"])  # fmt: skip
-
-
-def _look(space: IterationSpace, tensor: SpaceTensor, zoom: int, step: int) -> tuple[Window, Cells]:
-    window = window_of(space, tensor, zoom, step)
-    return window, cells(touched_in(space, tensor, step), window)
+    return next((zoom for zoom in range(last) if is_moving(zoom)), last)
 
 
 def window_of(space: IterationSpace, tensor: SpaceTensor, zoom: int, step: int) -> Window:
@@ -90,7 +90,12 @@ def part_text(tensor: SpaceTensor, window: Window) -> str:
     height, width = ([1, *tensor["shape"]])[-2:]
     ends = (
         ("row", window.top, window.rows * window.block[0], height),
-        ("column", window.left, window.columns * window.block[1], width),
+        (
+            "element" if len(tensor["shape"]) == 1 else "column",
+            window.left,
+            window.columns * window.block[1],
+            width,
+        ),
     )
     spans = [(name, low, min(low + count, size), size) for name, low, count, size in ends]
     if all(high - low == size for _, low, high, size in spans):
@@ -107,11 +112,15 @@ def _tile(
     """Return what an iteration of the loop of a zoom touches: top, left, bottom, right."""
     inside = math.prod(loop["extent"] for loop in space["loops"][zoom : space["depth"]])
     outer: IterationSpace = {**space, "depth": zoom}
-    spans = touched_in(outer, tensor, step // inside)["spans"]
-    if not all(spans):
+    regions = in_step(outer, tensor, step // inside)
+    if not regions:
         return None
-    rows, columns = ([[0], *spans])[-2:]
-    return rows[0], columns[0], rows[-1] + 1, columns[-1] + 1
+    spans: list[set[int]] = [{0}, *(set[int]() for _ in tensor["shape"])]
+    for part in (part for region in regions for part in region.parts):
+        for n, dim in enumerate(part.dims):
+            spans[dim + 1] |= {value[n] for value in part.values}
+    rows, columns = spans[-2:]
+    return min(rows), min(columns), max(rows) + 1, max(columns) + 1
 
 
 def _first_element(space: IterationSpace, tensor: SpaceTensor, step: int) -> tuple[int, int]:

@@ -101,7 +101,8 @@ export class SpaceDrawer {
       + (leading ? `, at [${leading}, …]` : "")
       + (before.every(({ exact }) => exact) ? "" : "; pale: at most these");
     const part = partOf(tensor, shown), [down, across] = shown.block;
-    detail.textContent = [grid.verb, part, down * across > 1 ? `cell = ${count(down)}×${count(across)}` : ""]
+    const rank = tensor.shape.length;
+    detail.textContent = [grid.verb, rank > 2 ? `last two of ${rank} dimensions` : "", part, down * across > 1 ? `cell = ${count(down)}×${count(across)}` : ""]
       .filter((text) => text).join(", ");
     canvas.setAttribute("aria-label", `${tensor.name}${part ? `, ${part}` : ""}: ${slice.textContent} touched`);
     const texts = [...new Set(tensor.accesses.map(({ text }) => text))].join(", ");

@@ -47,19 +47,22 @@ export function touched(space, tensor, step) {
   return volume <= MOST_POINTS ? points(space, tensor, outer, inner) : spans(space, tensor, outer);
 }
 
-/** Call `visit` with all combinations of values below `extents`. */
-function eachOf(extents, visit, values = []) {
-  if (values.length === extents.length) return visit(values);
-  for (let value = 0; value < extents[values.length]; value += 1) {
-    eachOf(extents, visit, [...values, value]);
+/** Call `visit` for all combinations of values below `extents`, which stand in `values` from `at` on. */
+function eachOf(extents, values, at, visit, n = 0) {
+  if (n === extents.length) {
+    visit();
+    return;
   }
-  return undefined;
+  for (let value = 0; value < extents[n]; value += 1) {
+    values[at + n] = value;
+    eachOf(extents, values, at, visit, n + 1);
+  }
 }
 
 function points(space, tensor, outer, inner) {
   const found = new Map();
-  eachOf(inner, (rest) => {
-    const values = [...outer, ...rest];
+  const values = [...outer, ...inner.map(() => 0)];
+  eachOf(inner, values, outer.length, () => {
     if (!space.conditions.every((guard) => valueOf(guard, values))) return;
     for (const access of tensor.accesses) {
       if (!access.conditions.every((guard) => valueOf(guard, values))) continue;
@@ -97,8 +100,8 @@ function rangeOf(space, index, outer, size) {
     return [...Array(size).keys()];
   }
   const values = [...outer, ...space.loops.slice(outer.length).map(() => 0)];
-  const found = [];
-  eachOf(extents, (rest) => {
+  const found = [], rest = extents.map(() => 0);
+  eachOf(extents, rest, 0, () => {
     used.forEach((n, at) => { values[n] = rest[at]; });
     const value = valueOf(index, values);
     if (value >= 0 && value < size) found.push(value);

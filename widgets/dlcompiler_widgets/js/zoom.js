@@ -3,6 +3,7 @@
  */
 
 import { count } from "./dom.js";
+import { inStep } from "./earlier.js";
 import { floorDiv, loopValues, touched, valueOf } from "./visits.js";
 
 const MOST_ZOOMED = 32, SIDE_PX = 160, LEAST_CELL = 5, MOST_CELL = 14;
@@ -18,12 +19,13 @@ export function zoomsOf({ loops, depth }) {
 export function firstZoom(space) {
   if (space.steps < 2) return 0;
   const last = zoomsOf(space).length - 1;
-  const look = (tensor, zoom, step) => {
-    const window = windowOf(space, tensor, zoom, step);
-    return JSON.stringify([window, [...cellsOf(touched(space, tensor, step), window)].sort()]);
+  const seen = space.tensors.map((tensor) => [0, 1].map((step) => touched(space, tensor, step)));
+  const look = (n, zoom, step) => {
+    const shown = windowOf(space, space.tensors[n], zoom, step);
+    return JSON.stringify([shown, [...cellsOf(seen[n][step], shown)].sort()]);
   };
   for (let zoom = 0; zoom < last; zoom += 1) {
-    if (space.tensors.some((t) => look(t, zoom, 0) !== look(t, zoom, 1))) return zoom;
+    if (space.tensors.some((_, n) => look(n, zoom, 0) !== look(n, zoom, 1))) return zoom;
   }
   return last;
 }
@@ -59,12 +61,17 @@ function gridOf(rows, columns) {
 /** What an iteration of the loop of a zoom touches: top, left, bottom, right. */
 function tileOf(space, tensor, zoom, step) {
   const inside = space.loops.slice(zoom, space.depth).reduce((product, { extent }) => product * extent, 1);
-  const seen = touched({ ...space, depth: zoom }, tensor, floorDiv(step, inside));
-  const spans = seen.exact
-    ? tensor.shape.map((_, n) => seen.points.map((point) => point[n])) : seen.spans;
-  if (!spans.every((span) => span.length)) return null;
-  const ends = spans.map((span) => span.reduce(
-    ([low, high], at) => [Math.min(low, at), Math.max(high, at)], [Infinity, -Infinity]));
+  const regions = inStep({ ...space, depth: zoom }, tensor, floorDiv(step, inside));
+  if (!regions.length) return null;
+  const ends = tensor.shape.map(() => [Infinity, -Infinity]);
+  for (const { dims, values } of regions.flatMap(({ parts }) => parts)) {
+    for (const value of values) {
+      dims.forEach((dim, n) => {
+        const [low, high] = ends[dim];
+        ends[dim] = [Math.min(low, value[n]), Math.max(high, value[n])];
+      });
+    }
+  }
   const [[top, bottom], [left, right]] = [[0, 0], ...ends].slice(-2);
   return [top, left, bottom + 1, right + 1];
 }
@@ -124,12 +131,13 @@ function product(rows, columns, window) {
 }
 
 /** The part of a tensor that is shown, in words; "" for all of it. */
-export function partOf(tensor, { top, left, rows, columns, block: [down, across] }) {
+export function partOf(tensor, { top, left, rows, columns, block }) {
   const [height, width] = [1, ...tensor.shape].slice(-2);
-  const bottom = Math.min(top + rows * down, height), right = Math.min(left + columns * across, width);
+  const bottom = Math.min(top + rows * block[0], height), right = Math.min(left + columns * block[1], width);
   if (bottom - top === height && right - left === width) return "";
   const span = (name, low, high, size) => (size === 1 ? "" : high - low === 1
     ? `${name} ${count(low)}` : `${name}s ${count(low)}–${count(high - 1)}`);
-  return [span("row", top, bottom, height), span("column", left, right, width)]
+  const across = tensor.shape.length === 1 ? "element" : "column";
+  return [span("row", top, bottom, height), span(across, left, right, width)]
     .filter((text) => text).join(", ");
 }
