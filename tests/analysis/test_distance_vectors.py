@@ -103,6 +103,7 @@ def test_a_stage_in_a_loop_of_its_reader_and_a_barrier_between_threads():
     s[P].compute_at(s[Q], s[Q].op.axis[0])
     (found,) = dependences_of(lower(s, [X, Q], simple_mode=True), "P")
     assert (found.kind, str(found.vector), found.loop) == ("flow", "(0)", None)
+    s[Q].bind(s[Q].op.axis[0], te.thread_axis("blockIdx.x"))
     s[P].set_scope("shared")
     for stage in (P, Q):
         s[stage].bind(stage.op.axis[1], te.thread_axis("threadIdx.x"))
