@@ -70,17 +70,41 @@ def test_a_split_reduction_goes_back_in_its_inner_loop():
     assert [mark["keys"] for mark in arrows] == [["C/k.outer"], ["C/k.inner"]]
 
 
-def test_a_scan_carries_a_flow_along_its_time():
+def recurrence():
     n = 6
     X = te.placeholder((n, 4), name="X")
     state = te.placeholder((n, 4), name="state")
     init = te.compute((1, 4), lambda t, i: X[0, i], name="init")
     update = te.compute((n, 4), lambda t, i: state[t - 1, i] + X[t, i], name="update")
     S = te.scan(init, update, state, inputs=[X], name="S")
-    s = create_schedule(S.op)
-    scene = shown(s, [X, S], "update")
+    return create_schedule(S.op), [X, S]
+
+
+def test_a_scan_carries_a_flow_along_its_time():
+    scene = shown(*recurrence(), "update")
     assert any(row[0].startswith("flow") and row[2] == "(1, 0)" for row in words(scene))
-    assert "must keep their order" in scene["summary"]
+    assert scene["summary"] == (
+        "Dependences of update: carried by idx: the iterations must keep their order; "
+        "none carried by i."
+    )
+
+
+@pytest.mark.parametrize(("stage", "axis"), [("S", "idx"), ("update", "t")])
+def test_the_time_of_a_recurrence_is_refused_for_its_flow(stage, axis):
+    s, args = recurrence()
+    found = refused(s, args, Step("parallel", stage, {"axis": axis}))
+    assert (found["kind"], found["vector"], found["loops"]) == (
+        "flow",
+        [1, 0],
+        ["S/idx", "update/i"],
+    )
+    assert (found["source"], found["sink"]) == ("S[idx + 1, i]", "S[idx, i]")
+
+
+def test_a_reduction_bound_to_blocks_is_refused_for_its_updates():
+    s, args = matmul()
+    found = refused(s, args, Step("bind", "C", {"axis": "k", "thread": "blockIdx.x"}))
+    assert found["vector"] == [0, 0, "<"]
 
 
 def test_a_stage_without_loops_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -63,12 +64,22 @@ def conflict(func: PrimFunc, tree: LoopTree, refused: Mapping[str, Any]) -> Conf
     if not is_refused or step["primitive"] not in _ABOUT_ORDER:
         return None
     keys = [key for key in refused["conflicts"] if "/" in key and "//" not in key]
-    entries = [each for each in dependence_list(func, tree, step["stage"]) if each.loop]
     order = [loop_key(step["stage"], path) for path in step["args"].get("axes", ())]
-    found = next((each for each in entries if _is_reversed(each, order)), None) or next(
-        (each for each in entries if each.key in keys), None
+    own = _carried(func, tree, step["stage"])
+    # The steps of a scan are computed by other stages: the loop is its own, the accesses theirs.
+    others = dict.fromkeys(row["stage"] for row in tree["rows"] if row["stage"] != step["stage"])
+    candidates = itertools.chain(
+        (each for each in own if _is_reversed(each, order)),
+        (each for each in own if each.key in keys),
+        (each for other in others for each in _carried(func, tree, other) if each.key in keys),
+        (each for each in own if not each.is_reduction),
     )
+    found = next(candidates, None)
     return None if found is None else _conflict(found)
+
+
+def _carried(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:
+    return [entry for entry in dependence_list(func, tree, stage) if entry.loop]
 
 
 def _conflict(entry: Entry) -> Conflict:
