@@ -19,6 +19,7 @@ all. ``=`` is the distance 0. For example::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,7 +32,7 @@ from dlcompiler.analysis.dependence_systems import (
     Witness,
     comparison,
 )
-from dlcompiler.analysis.integers import AtLeast, Formula, Linear, Zero
+from dlcompiler.analysis.integers import HUGE, AtLeast, Formula, Linear, Zero
 from dlcompiler.arith import Analyzer
 
 Direction: TypeAlias = Literal["<", "<=", ">", ">=", "!=", "*"]
@@ -59,11 +60,11 @@ class DistanceVector:
     that includes all of them; [1]."""
     example: Witness | None
     """Two points with the lexicographically least distances: a source and its first sink. None
-    where they are not known."""
+    where they are not known, or depend on a symbol."""
 
     @property
     def nearest(self) -> tuple[int, ...] | None:
-        """The lexicographically least distances; [1]. None where they are not known."""
+        """The lexicographically least distances; [1]. None where `example` is None."""
         if self.example is None:
             return None
         return tuple(_distance(self.example, loop) for loop in self.loops)
@@ -171,10 +172,13 @@ class _Vector:
     def nearest(self, found: Witness, differences: list[Linear]) -> Witness | None:
         """Return two points with the lexicographically least distances.
 
-        None where a solution can neither be confirmed nor excluded.
+        None where a solution can neither be confirmed nor excluded, or the distance depends on a
+        symbol, such as that from the last iteration of an inner loop to the first.
         """
         fixed: list[Formula] = []
         for loop, difference in zip(self.loops[self.depth :], differences, strict=True):
+            if loop.size is None and not self.is_bounded(difference, fixed):
+                return None
             best: Witness | None = found
             step = 1
             while best is not None:
@@ -191,6 +195,11 @@ class _Vector:
                 best, step = answer, step * 2
             fixed.append(Zero(difference.plus(ONE, -_distance(found, loop))))
         return found
+
+    def is_bounded(self, difference: Linear, fixed: Sequence[Formula]) -> bool:
+        """Tell whether a distance has a lower bound whatever the symbols are."""
+        far_back = AtLeast(Linear({}, -HUGE).plus(difference, -1))
+        return self.system.solve(*fixed, far_back) is None
 
 
 def _distance(witness: Witness, loop: Loop) -> int:

@@ -75,6 +75,18 @@ def test_huge_extents_cost_nothing():
     assert (found.kind, str(found.vector), found.vector.nearest) == ("anti", "(1000)", (1000,))
 
 
+def test_a_distance_that_depends_on_a_symbol_is_not_made_up():
+    n = te.var("n")
+    X = te.placeholder((n,), name="X")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((4,), lambda a: te.sum(X[k], axis=k), name="C")
+    s = create_schedule(C.op)
+    s[C].split(k, nparts=2)
+    found = dependences_of(lower(s, [X, C], simple_mode=True), "C")
+    flow = {str(e.vector): e.vector.nearest for e in found if e.loop and e.kind == "flow"}
+    assert flow == {"(0, 1, *)": None, "(0, 0, <)": (0, 0, 1)}
+
+
 def matmul():
     X, Y = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
     r = te.reduce_axis((0, 8), name="k")

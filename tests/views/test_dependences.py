@@ -219,6 +219,19 @@ def test_what_is_not_known_is_said_to_be_unknown():
     assert "may touch what a later iteration of i touches: it depends on" in words(scene)[0][3]
 
 
+def test_a_program_with_symbols_has_its_order_in_words():
+    n = te.var("n")
+    A, k = te.placeholder((n,), name="A"), te.reduce_axis((0, n), name="k")
+    C = te.compute((4,), lambda i: te.sum(A[k], axis=k), name="C")
+    s = create_schedule(C.op)
+    s[C].split(k, nparts=2)
+    scene = shown(s, [A, C])
+    assert "carried by k.outer, k.inner, of a reduction: any order" in scene["summary"]
+    assert words(scene)[0][1:] == (
+        "(0, 1, *)", "", "C[i] updated in an iteration of k.outer is updated again in a later one"
+    )  # fmt: skip
+
+
 def refused(s, args, step):
     view = preview(s, step)
     assert view["status"] == "illegal"

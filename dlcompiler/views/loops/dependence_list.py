@@ -38,6 +38,12 @@ class Entry:
     members: tuple[Dependence, ...]
 
     @property
+    def doubt(self) -> str:
+        """Why it is not known whether there is a dependence; '' if there is one."""
+        doubts = [each.doubt for each in self.members]
+        return doubts[0] if all(doubts) else ""
+
+    @property
     def moving(self) -> tuple[Loop, ...]:
         """The loops in which the nearest source and sink differ."""
         nearest = (self.vector.nearest if self.vector else None) or ()
@@ -82,19 +88,19 @@ class Entry:
         """The dependence in a sentence."""
         if self.loop is None:
             return _within(self)
-        doubt = next((each.doubt for each in self.members if each.doubt), "")
+        name = self.loop.var.name
+        did, done = ("updated", "updated again") if self.is_reduction else _verbs(self.members[0])
+        other = "" if self.sink == self.source else f" as {self.sink}"
+        if self.doubt:
+            return f"{self.source} may touch what a later iteration of {name} touches: {self.doubt}"
         nearest = self.vector.nearest if self.vector else None
-        if doubt or nearest is None:
-            name = self.loop.var.name
-            why = f": {doubt}" if doubt else ""
-            return f"{self.source} may touch what a later iteration of {name} touches{why}"
+        if nearest is None:
+            return f"{self.source} {did} in an iteration of {name} is {done}{other} in a later one"
         apart = [(loop, n) for loop, n in zip(self.loops, nearest, strict=True) if n]
         here = ", ".join(loop.var.name for loop, _ in apart)
         there = ", ".join(f"{loop.var.name} {'+' if n > 0 else '-'} {abs(n)}" for loop, n in apart)
-        did, done = ("updated", "updated again") if self.is_reduction else _verbs(self.members[0])
-        other = "" if self.sink == self.source else f" as {self.sink}"
         varies = self.vector is not None and not self.vector.is_constant
-        later = f", and at later iterations of {self.loop.var.name}" if varies else ""
+        later = f", and at later iterations of {name}" if varies else ""
         return f"{self.source} {did} at {here} is {done}{other} at {there}{later}"
 
 
@@ -180,5 +186,5 @@ def _within(entry: Entry) -> str:
     did, done = _verbs(entry.members[0])
     names = ", ".join(loop.var.name for loop in entry.loops)
     other = "" if entry.sink == entry.source else f" as {entry.sink}"
-    may = "may be" if entry.members[0].doubt else "is"
+    may = "may be" if entry.doubt else "is"
     return f"{entry.source} {may} {did}, then {done}{other}, in the same iteration of {names}"

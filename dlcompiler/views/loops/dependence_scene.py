@@ -308,7 +308,7 @@ def _carried(entries: Sequence[Entry]) -> str:
     ordered, unsure, reduced, unordered, none = _CARRIED
     if not entries:
         return none
-    known = [entry for entry in entries if entry.vector and entry.vector.example]
+    known = [entry for entry in entries if not entry.doubt]
     if any(not entry.is_reduction for entry in known):
         return ordered
     if len(known) < len(entries):
