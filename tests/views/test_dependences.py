@@ -26,7 +26,7 @@ from dlcompiler.schedule import Step, create_schedule
 from dlcompiler.views import loop_tree, preview
 from dlcompiler.views.loops.dependence_arrows import arrows_of, window_of
 from dlcompiler.views.loops.dependence_list import dependence_list
-from dlcompiler.views.loops.dependence_scene import dependence_scene
+from dlcompiler.views.loops.dependence_scene import dependence_scene, entry_scene
 from dlcompiler.views.moves.conflict import conflict
 
 
@@ -137,9 +137,7 @@ NO_TREE = {"rows": []}
 @pytest.mark.parametrize("name", BODIES)
 def test_the_arrows_are_those_of_a_plain_run(name):
     body = BODIES[name]
-    func = PrimFunc("main", (X,), (X,), body)
-    for var, extent in ((j, 7), (i, 5)):
-        func = PrimFunc("main", (X,), (X,), For(var, index_const(extent), "serial", func.body))
+    func = PrimFunc("main", (X,), (X,), nested(body, (i, 5), (j, 7)))
     entries = dependence_list(func, NO_TREE, "X")
     window = window_of(entries[0].loops)
     got = {arrow for entry in entries for arrow in arrows_of(entry, window)}
@@ -151,6 +149,23 @@ def test_the_arrows_are_those_of_a_plain_run(name):
                 tuple(b - a for a, b in zip(*arrow, strict=True))
                 for arrow in arrows_of(entry, window)
             )
+
+
+def test_the_small_picture_stands_where_the_dependence_is():
+    body = If(i >= 3, BODIES["shift"])
+    func = PrimFunc("main", (X,), (X,), nested(body, (i, 5), (j, 7)))
+    (entry,) = [e for e in dependence_list(func, NO_TREE, "X") if e.loop]
+    scene = entry_scene(entry, entry.loops[1:])
+    assert scene["summary"].startswith("X[i + 1, j] written at i, j is read as X[i, j + 2]")
+    assert entry.vector.example.first[entry.loops[0]] == 3
+    whole = entry_scene(entry, entry.loops)
+    assert any(mark["role"] == "curve" for mark in whole["marks"])
+
+
+def nested(body, *loops):
+    for var, extent in reversed(loops):
+        body = For(var, index_const(extent), "serial", body)
+    return body
 
 
 def run(body):

@@ -111,8 +111,12 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
 
 
 def entry_scene(entry: Entry, loops: Sequence[Loop]) -> Scene:
-    """Return a small picture of one dependence between the iterations of one or two loops."""
-    window = window_of(loops)
+    """Return a small picture of one dependence between the iterations of one or two loops.
+
+    The other loops stand where they are in the example of the dependence.
+    """
+    example = entry.vector.example if entry.vector else None
+    window = window_of(loops, example.first if example else None)
     drawn = [_Drawn(1, entry, arrows_of(entry, window))]
     marks: list[Mark] = []
     width, bottom = _draw_grid(window, drawn, marks)
