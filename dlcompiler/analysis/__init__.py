@@ -1,6 +1,7 @@
 """Analyses of programs for views, tuners and the pipeline's checks; passes do not use them."""
 
-from dlcompiler.analysis.dependences import Dependence, dependences
+from dlcompiler.analysis.dependences import Dependence, dependences, dependences_of
+from dlcompiler.analysis.distance_vectors import DistanceVector
 from dlcompiler.analysis.initialisation import (
     BufferVerdict,
     InitialisationReport,
@@ -12,6 +13,7 @@ from dlcompiler.analysis.work import Work, work_of
 __all__ = [
     "BufferVerdict",
     "Dependence",
+    "DistanceVector",
     "InitialisationReport",
     "LoopVerdict",
     "RaceReport",
@@ -19,5 +21,6 @@ __all__ = [
     "analyze_initialisation",
     "analyze_races",
     "dependences",
+    "dependences_of",
     "work_of",
 ]

@@ -17,7 +17,7 @@ EC-15 (1966), for the conditions under which iterations may run in any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 from dlcompiler.analysis.accesses import Access, Loop
@@ -70,8 +70,6 @@ class Witness:
     element: tuple[int, ...]
     symbols: Mapping[Var, int]
     """Values of the function's symbols, where it has any."""
-    distance: int | None = None
-    """Iterations between the two, if asked for and the same for all such points; [1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +79,11 @@ class Doubt:
     reason: str
 
 
+CUT_OFF = Doubt("the search for two such iterations was cut off")
+
+
 def find_dependence(
-    loop: Loop,
-    first: Access,
-    second: Access,
-    analyzer: Analyzer,
-    *,
-    with_distance: bool = False,
+    loop: Loop, first: Access, second: Access, analyzer: Analyzer
 ) -> Witness | Doubt | None:
     """Find two points at which accesses touch one element, the second in a later iteration.
 
@@ -99,20 +95,13 @@ def find_dependence(
         The accesses, which may be one and the same.
     analyzer
         Knows the range of each variable.
-    with_distance
-        Also find out whether the distance is the same for all such pairs of points.
 
     Returns
     -------
     Witness, Doubt or None
         None if there are provably none.
     """
-    system = _DependenceSystem(first, second, first.loops.index(loop), analyzer)
-    system.build()
-    found = system.solve()
-    if not with_distance or not isinstance(found, Witness):
-        return found
-    return replace(found, distance=system.constant_distance(found))
+    return DependenceSystem(first, second, first.loops.index(loop), analyzer).build().solve()
 
 
 def may_write(
@@ -145,7 +134,7 @@ def may_write(
     bool
         False only if a proof shows that no store has written it.
     """
-    system = _DependenceSystem(write, write, len(write.loops), analyzer)
+    system = DependenceSystem(write, write, len(write.loops), analyzer)
     require = system.constraints.require
     for index, place in zip(write.indices, element, strict=True):
         require(Zero(system.value(index, FIRST).plus(ONE, -place)))
@@ -180,13 +169,25 @@ def _is_before(differences: Sequence[Linear], or_equal: bool) -> Formula:
     return result
 
 
-class _DependenceSystem:
-    """The constraints on two accesses in different iterations of the loop at `depth`."""
+class DependenceSystem:
+    """The constraints on two accesses in different iterations of the loop at `depth`.
 
-    def __init__(self, first: Access, second: Access, depth: int, analyzer: Analyzer) -> None:
+    With `is_carried` False, they are in one iteration of the first `depth` loops, and may be
+    anywhere in the loops inside these.
+    """
+
+    def __init__(
+        self,
+        first: Access,
+        second: Access,
+        depth: int,
+        analyzer: Analyzer,
+        *,
+        is_carried: bool = True,
+    ) -> None:
         self.accesses = (first, second)
         self.depth = depth
-        self.loop = first.loops[depth] if depth < len(first.loops) else None
+        self.loop = first.loops[depth] if is_carried and depth < len(first.loops) else None
         self.analyzer = analyzer
         self.loops = tuple({x.var: x for x in access.loops} for access in self.accesses)
         outside = {x.var for x in first.loops[: self.depth]}
@@ -194,14 +195,11 @@ class _DependenceSystem:
         self.constraints = System()
         self.variables: dict[tuple[Var, int], Linear] = {}
         self.atoms: dict[tuple[AtomKey, int], Linear] = {}
-        self.distance = ONE
 
-    def build(self) -> None:
+    def build(self) -> DependenceSystem:
         """Add the constraints: one element, and the second access in a later iteration."""
-        assert self.loop is not None
-        self.distance = self.variable(self.loop.var, SECOND).plus(
-            self.variable(self.loop.var, FIRST), -1
-        )
+        if self.loop is not None:
+            self.difference(self.loop)
         first, second = self.accesses
         for a, b in zip(first.indices, second.indices, strict=True):
             difference = self.value(b, SECOND).plus(self.value(a, FIRST), -1)
@@ -216,6 +214,12 @@ class _DependenceSystem:
         if epochs is not None:
             first_epoch, second_epoch = (self.value(epoch, n) for n, epoch in enumerate(epochs))
             self.constraints.require(Zero(second_epoch.plus(first_epoch, -1)))
+        return self
+
+    def difference(self, loop: Loop) -> Linear:
+        """Return the iterations of a loop around both accesses from the first to the second."""
+        second = self.variable(loop.var, SECOND)
+        return second.plus(self.variable(loop.var, FIRST), -1)
 
     @property
     def is_over_threads(self) -> bool:
@@ -231,21 +235,13 @@ class _DependenceSystem:
             else None
         )
 
-    def constant_distance(self, witness: Witness) -> int | None:
-        """Return the distance of all solutions; None if they differ, or it is not known."""
-        assert self.loop is not None
-        first, second = witness.first[self.loop], witness.second[self.loop]
-        rest = self.distance.plus(Linear({}, second - first), -1)
-        self.constraints.require(_comparison("ne", rest))
-        return second - first if self.constraints.solve() is None else None
-
-    def solve(self) -> Witness | Doubt | None:
-        """Return a solution of the constraints so far, as a witness."""
-        solution = self.constraints.solve()
+    def solve(self, *more: Formula) -> Witness | Doubt | None:
+        """Return a solution of the constraints, and of `more`, as a witness."""
+        solution = self.constraints.solve_with(*more)
         if solution is None:
             return None
         if isinstance(solution, OutOfBudget):
-            return Doubt("the search for two such iterations was cut off")
+            return CUT_OFF
         return self.checked(solution)
 
     def checked(self, solution: list[int]) -> Witness | Doubt:
@@ -303,6 +299,7 @@ class _DependenceSystem:
         return known
 
     def new_variable(self, var: Var, side: int) -> Linear:
+        """Add the variable of a loop, or of a symbol, with its bounds."""
         loop = self.loops[side].get(var)
         if loop is None:
             bounds = self.analyzer.interval(var)
@@ -334,6 +331,7 @@ class _DependenceSystem:
         return self.affine(self.analyzer.affine(expr), side)
 
     def affine(self, affine: Affine, side: int) -> Linear:
+        """Return the linear form of an affine expression."""
         result = Linear({}, affine.constant)
         for term in affine.terms.values():
             result = result.plus(self.product(term.parts, side), term.factor)
@@ -346,6 +344,7 @@ class _DependenceSystem:
         return self.atom(reduce(lambda a, b: Binary("mul", a, b), parts), side)
 
     def atom(self, atom: Expr, side: int) -> Linear:
+        """Return the linear form of an expression that is not affine; the same for equal ones."""
         if isinstance(atom, Var):
             return self.variable(atom, side)
         if side == SECOND and not (free_vars(atom) & self.varying or has_load(atom)):
@@ -358,6 +357,7 @@ class _DependenceSystem:
         return known
 
     def new_atom(self, atom: Expr, side: int) -> Linear:
+        """Add an expression that is not affine, with the constraints that define it."""
         match atom:
             case Binary("floordiv", a, Const(c, _)) if c > 0:
                 return self.quotient(atom, a, int(c), side)
@@ -374,6 +374,7 @@ class _DependenceSystem:
         return self.unknown(atom)
 
     def unknown(self, atom: Expr) -> Linear:
+        """Add a variable of which only the bounds are known."""
         bounds = self.analyzer.interval(atom)
         return self.constraints.variable(bounds.low, bounds.high)
 
@@ -408,12 +409,14 @@ class _DependenceSystem:
     def function(
         self, atom: Expr, arguments: tuple[Linear, ...], apply: Callable[..., int]
     ) -> Linear:
+        """Return a function of its arguments, which is known once these are numbers."""
         result = self.unknown(atom)
         (variable,) = result.terms
         self.constraints.functions.append(Function(variable, arguments, apply))
         return result
 
     def choice(self, atom: Expr, condition: Expr, a: Expr, b: Expr, side: int) -> Linear:
+        """Return `a` where a condition holds, else `b`."""
         result = self.unknown(atom)
         parts = [
             All((self.condition(test, side), Zero(self.value(x, side).plus(result, -1))))
@@ -438,11 +441,11 @@ class _DependenceSystem:
                 return All(parts) if (op == "and") != negated else Any(parts)
             case Compare(op, a, b) if a.dtype == "index":
                 difference = self.value(a, side).plus(self.value(b, side), -1)
-                return _comparison(NEGATION[op] if negated else op, difference)
+                return comparison(NEGATION[op] if negated else op, difference)
         return TRUE
 
 
-def _comparison(op: CompareOp, difference: Linear) -> Formula:
+def comparison(op: CompareOp, difference: Linear) -> Formula:
     """Return ``difference op 0``."""
     opposite = Linear({}).plus(difference, -1)
     match op:

@@ -165,6 +165,17 @@ class System:
             stack += [(half, bytearray(pending)) for half in both]
         return OutOfBudget()
 
+    def solve_with(self, *formulas: Formula) -> list[int] | OutOfBudget | None:
+        """Return a solution that also satisfies `formulas`, which are not kept."""
+        kept = self.linears, self.clauses
+        self.linears, self.clauses = list(kept[0]), list(kept[1])
+        try:
+            for formula in formulas:
+                self.require(formula)
+            return self.solve()
+        finally:
+            self.linears, self.clauses = kept
+
     def _readers(self, rules: Sequence[_Rule]) -> list[list[int]]:
         """Return, for each variable, the numbers of the rules that read its bounds."""
         readers: list[list[int]] = [[] for _ in self.low]

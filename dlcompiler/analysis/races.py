@@ -67,7 +67,7 @@ class LoopVerdict:
     @property
     def reason(self) -> str:
         """Why the loop is not safe, on one or two lines; '' if it is."""
-        return "\n".join(_reason(self.conflict)) if self.conflict else ""
+        return "\n".join(_reason(self.conflict, self.loop.var)) if self.conflict else ""
 
     def __str__(self) -> str:
         lines = [f"{self.label}: {self.status}", *self.reason.splitlines()]
@@ -158,11 +158,11 @@ def _conflicts(loop: Loop, accesses: Accesses) -> Iterator[Dependence]:
         yield from carried(loop, chosen, accesses.analyzer)
 
 
-def _reason(conflict: Dependence) -> Iterator[str]:
-    witness, var = conflict.witness, conflict.loop.var.name
+def _reason(conflict: Dependence, var: Var) -> Iterator[str]:
+    witness = conflict.witness
     if witness is None:
         shared = f"one element of {conflict.buffer.name}"
-        yield f"iterations of {var} may touch {shared}: {conflict.doubt}"
+        yield f"iterations of {var.name} may touch {shared}: {conflict.doubt}"
         return
     element = format_element(conflict.buffer, witness.element)
     yield f"{element} is {_did(conflict.source)} at {format_values(witness.first)}"

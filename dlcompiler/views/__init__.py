@@ -4,8 +4,8 @@ A *view model* is a JSON-able dictionary that a pure function makes from a core 
 model feeds a widget, a static picture, a table and a test; a view decides nothing by itself.
 
 =================  ================================================================================
-`views.loops`      the loop tree of a schedule, the iteration space, strides, graphs of axes
-                   and stages: `loop_tree`, `loop_key`
+`views.loops`      the loop tree of a schedule, the iteration space, dependences, strides, graphs
+                   of axes and stages: `loop_tree`, `loop_key`
 `views.memory`     `metrics` of a state, footprints, the levels of memory that buffers fit into
 `views.device`     threads of a block: what they touch in each phase, barriers, memories of a GPU
 `views.code`       notation, Python, loop IR (`program`), LLVM IR, assembly, and what a pass changed

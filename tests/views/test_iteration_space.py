@@ -1,5 +1,6 @@
 """The iteration space against the interpreter: every element, in the order of the visit."""
 
+import itertools
 import json
 import math
 import xml.etree.ElementTree as ET
@@ -11,8 +12,10 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views import loop_tree
-from dlcompiler.views.loops.iteration_scene import blocks, cells, iteration_scene
+from dlcompiler.views.loops.earlier import earlier, in_step
+from dlcompiler.views.loops.iteration_scene import blocks, iteration_scene
 from dlcompiler.views.loops.iteration_space import iteration_space
+from dlcompiler.views.loops.space_zoom import cells, first_zoom, part_text, window_of, zooms
 from dlcompiler.views.loops.visits import loop_values, touched, value_of
 from dlcompiler.views.render.scene import scene_html
 
@@ -86,6 +89,96 @@ def test_a_fused_loop_and_a_padded_read():
     assert [touched(space, n)["Q"]["points"] for n in (5, 6)] == [[[0, 5]], [[1, 0]]]
 
 
+def tiled(n, factor):
+    s, args = matmul(n, n, n)
+    C = args[-1]
+    outer, inner = zip(*(s[C].split(axis, factor) for axis in s[C].op.axis), strict=True)
+    s[C].reorder(*outer, *s[C].op.reduce_axis, *inner)
+    return s, args
+
+
+@pytest.mark.parametrize("key", ["C/i.outer", "C/k", "C/i.inner", "C/j.inner"])
+@pytest.mark.parametrize("factor", [2, 3])
+def test_earlier_steps_are_all_counted(key, factor):
+    space = space_of(*tiled(7, factor), key)
+    so_far = {tensor["name"]: set() for tensor in space["tensors"]}
+    for step in range(space["steps"]):
+        for tensor in space["tensors"]:
+            name = tensor["name"]
+            assert everything(earlier(space, tensor, step)) == so_far[name], (step, name)
+            now = {tuple(point) for point in touched(space, step)[name]["points"]}
+            assert everything(in_step(space, tensor, step)) == now
+            so_far[name] |= now
+
+
+def everything(regions):
+    """The elements of regions, which are all exact."""
+    found = set()
+    for region in regions:
+        assert region.exact
+        for choice in itertools.product(*(part.values for part in region.parts)):
+            places = [
+                (dim, at) for part, values in zip(region.parts, choice, strict=True)
+                for dim, at in zip(part.dims, values, strict=True)
+            ]  # fmt: skip
+            found.add(tuple(at for _, at in sorted(places)))
+    return found
+
+
+def test_dimensions_that_hang_together_are_counted_exactly():
+    A = te.placeholder((20, 20), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    B = te.compute(
+        (6, 5),
+        lambda i, j: te.sum(te.if_then_else(te.all(i >= k, j < 4), A[i - k, i + k], 0.0), axis=k),
+        name="B",
+    )
+    s = create_schedule(B.op)
+    s[B].fuse(*s[B].op.axis)
+    space = space_of(s, [A, B], "B/i.j.fused")
+    so_far = set()
+    tensor = next(t for t in space["tensors"] if t["name"] == "A")
+    for step in range(space["steps"]):
+        assert everything(earlier(space, tensor, step)) == so_far
+        so_far |= {tuple(point) for point in touched(space, step)["A"]["points"]}
+
+
+def test_the_trail_of_a_huge_nest_is_exact():
+    space = space_of(*tiled(4096, 32), "C/j.inner")
+    tensor = next(t for t in space["tensors"] if t["name"] == "A")
+    found = earlier(space, tensor, space["steps"] - 1)
+    assert all(region.exact for region in found)
+    assert any(region.contains((4095, 4095)) for region in found)
+    (region,) = earlier(space, tensor, 32 * 32 * 5)
+    assert region.contains((31, 4))
+    assert not region.contains((31, 5))
+
+
+def test_a_zoom_at_which_inner_loops_move():
+    space = space_of(*tiled(512, 32), "C/j.inner")
+    assert zooms(space) == [
+        "whole tensors", "one iteration of i.outer", "one iteration of j.outer",
+        "one iteration of k", "one iteration of i.inner", "single elements",
+    ]  # fmt: skip
+    assert first_zoom(space) == 2
+    tensor = space["tensors"][0]
+    step = ((1 * 16 + 2) * 512 + 7) * 1024 + 5
+    window = window_of(space, tensor, 2, step)
+    assert part_text(tensor, window) == "rows 32–63, columns 64–95"
+    assert (window.rows, window.columns, window.block) == (32, 32, (1, 1))
+    assert cells(touched(space, step)[tensor["name"]], window) == {(0, 5)}
+    assert part_text(tensor, window_of(space, tensor, 0, step)) == ""
+
+
+def test_without_tiles_single_elements_move():
+    space = space_of(*matmul(512, 512, 512), "C/k")
+    assert zooms(space)[first_zoom(space)] == "single elements"
+    tensor = next(t for t in space["tensors"] if t["name"] == "A")
+    assert part_text(tensor, window_of(space, tensor, 3, 40)) == "rows 0–31, columns 32–63"
+    small = space_of(*matmul(), "C/k")
+    assert first_zoom(small) == 0
+
+
 def test_a_large_step_is_drawn_by_dimension():
     s, args = matmul(256, 256, 64)
     space = space_of(s, args, "C/i")
@@ -97,7 +190,7 @@ def test_a_large_step_is_drawn_by_dimension():
     assert seen["A"]["spans"] == [[3], list(range(64))]
     tensor = next(t for t in space["tensors"] if t["name"] == "B")
     assert tensor["grid"]["block"] == [4, 16]
-    assert len(cells(tensor, seen["B"])) == 16 * 16
+    assert len(cells(seen["B"], window_of(space, tensor, 0, 3))) == 16 * 16
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ BARE = replace(
     caches=(), scopes=C99.scopes[:1], thread_axes=(), emits=frozenset(),
 )  # fmt: skip
 """A machine of one memory: no cache, no threads, no code generator of ours."""
-EVERYWHERE = ["nest", "space", "ladder", "roofline", "stages", "axes", "off"]
+EVERYWHERE = ["nest", "space", "dependences", "ladder", "roofline", "stages", "axes", "off"]
 
 
 @pytest.fixture(autouse=True)

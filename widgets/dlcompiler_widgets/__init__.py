@@ -18,6 +18,7 @@ shows view models of `dlcompiler.views` and decides nothing itself.
 from dlcompiler_widgets.explorer import (
     Advice,
     CodePanes,
+    Dependences,
     Explorer,
     HistoryTree,
     IterationSpace,
@@ -42,6 +43,7 @@ from dlcompiler_widgets.tuning import (
 __all__ = [
     "Advice",
     "CodePanes",
+    "Dependences",
     "Explorer",
     "HistoryTree",
     "IterationSpace",

@@ -23,6 +23,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 WORKBENCH_SHEETS = (
     "tokens", "workbench", "layout", "picture", "history", "text", "moves", "advice", "ladder",
+    "dependences",
 )  # fmt: skip
 """The style sheets of the workbench, in their order."""
 TUNING_SHEETS = ("tokens", "workbench", "layout", "picture", "text", "tuning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.views.loops.iteration_space import IterationSpace, SpaceTensor
+from dlcompiler.views.loops.space_zoom import Window, cells, first_zoom, part_text, window_of
 from dlcompiler.views.loops.visits import Touched, loop_values, touched
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Cell, Mark, Scene
@@ -15,7 +16,7 @@ WRITTEN, READ = HUES[1], HUES[0]
 _GAP, _TOP = 24.0, 44.0
 
 
-def iteration_scene(space: IterationSpace, step: int = 0) -> Scene:
+def iteration_scene(space: IterationSpace, step: int = 0, zoom: int | None = None) -> Scene:
     """Return a step of an iteration space as a picture.
 
     Parameters
@@ -24,6 +25,9 @@ def iteration_scene(space: IterationSpace, step: int = 0) -> Scene:
         The model.
     step
         Which step, from 0.
+    zoom
+        Which part of the tensors to draw, see `space_zoom`; by default, the first at which the
+        steps can be told apart.
 
     Returns
     -------
@@ -31,10 +35,12 @@ def iteration_scene(space: IterationSpace, step: int = 0) -> Scene:
         A grid for each tensor.
     """
     seen = touched(space, step)
+    zoom = first_zoom(space) if zoom is None else zoom
     marks: list[Mark] = []
     x, height = _GAP / 2, 0.0
     for tensor in space["tensors"]:
-        width, bottom = _grid(tensor, seen[tensor["name"]], x, marks)
+        window = window_of(space, tensor, zoom, step)
+        width, bottom = _grid(tensor, seen[tensor["name"]], window, x, marks)
         x, height = x + width + _GAP, max(height, bottom)
     return {
         "title": "Iteration space",
@@ -61,18 +67,22 @@ def summary(space: IterationSpace, step: int) -> str:
     return f"One iteration of {loops[-1]['name']}: {which}, at {where}."
 
 
-def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tuple[float, float]:
-    """Draw a tensor at `x`, and return its width and its lower edge [px]."""
-    grid, accesses = tensor["grid"], tensor["accesses"]
-    side = grid["cell"]
-    width, height = grid["columns"] * side, grid["rows"] * side
-    is_written = any(access["is_write"] for access in accesses)
-    down, across = grid["block"]
+def _grid(
+    tensor: SpaceTensor, seen: Touched, window: Window, x: float, marks: list[Mark]
+) -> tuple[float, float]:
+    """Draw a window of a tensor at `x`, and return its width and its lower edge [px]."""
+    side = window.cell
+    width, height = window.columns * side, window.rows * side
+    is_written = any(access["is_write"] for access in tensor["accesses"])
+    down, across = window.block
     size = "×".join(f"{extent:,}" for extent in tensor["shape"])
     head = f"{tensor['name']}  {size}"
-    detail = "written" if is_written else "read"
+    rank = len(tensor["shape"])
+    planes = f"last two of {rank} dimensions" if rank > 2 else ""
+    details = ["written" if is_written else "read", planes, part_text(tensor, window)]
     if down * across > 1:
-        detail += f", cell = {down:,}×{across:,}"
+        details.append(f"cell = {down:,}×{across:,}")
+    detail = ", ".join(text for text in details if text)
     marks.append({"shape": "text", "role": "name", "x": x, "y": 16, "text": head})
     marks.append({"shape": "text", "role": "soft", "x": x, "y": 32, "text": detail})
     marks.append(
@@ -80,28 +90,17 @@ def _grid(tensor: SpaceTensor, seen: Touched, x: float, marks: list[Mark]) -> tu
          "title": f"{tensor['name']}, shape {size}"}
     )  # fmt: skip
     fill = WRITTEN if is_written else READ
-    for top, left, bottom, right in blocks(cells(tensor, seen)):
+    for top, left, bottom, right in blocks(cells(seen, window)):
         marks.append(
             {"shape": "rect", "role": "cell", "x": x + left * side, "y": _TOP + top * side,
              "w": (right - left) * side, "h": (bottom - top) * side, "fill": fill}
         )  # fmt: skip
     down_to, right_to = f"V{_TOP + height:g}", f"H{x + width:g}"
-    columns = [f"M{x + n * side:g} {_TOP:g}{down_to}" for n in range(1, grid["columns"])]
-    rows = [f"M{x:g} {_TOP + n * side:g}{right_to}" for n in range(1, grid["rows"])]
+    columns = [f"M{x + n * side:g} {_TOP:g}{down_to}" for n in range(1, window.columns)]
+    rows = [f"M{x:g} {_TOP + n * side:g}{right_to}" for n in range(1, window.rows)]
     marks.append({"shape": "path", "role": "axis", "d": "".join([*columns, *rows])})
     words = max(len(head), len(detail)) * 6.6
     return max(width, words), _TOP + height
-
-
-def cells(tensor: SpaceTensor, seen: Touched) -> set[tuple[int, int]]:
-    """Return (row, column) of the grid cells that contain a touched element."""
-    down, across = tensor["grid"]["block"]
-    if seen["exact"]:
-        pairs = (([0, *point])[-2:] for point in seen["points"])
-        return {(row // down, column // across) for row, column in pairs}
-    rows, columns = ([[0], *seen["spans"]])[-2:]
-    below = {row // down for row in rows}
-    return {(row, column) for row in below for column in {n // across for n in columns}}
 
 
 def blocks(cells: set[tuple[int, int]]) -> list[tuple[int, int, int, int]]:

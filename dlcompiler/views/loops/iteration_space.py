@@ -35,7 +35,8 @@ from dlcompiler.views.loops.loop_tree import LINES, LoopTree
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
-_SIDE_PX = 120
+_SIDE_PX = 160
+_OPERATION = "draw the iteration space"
 
 Formula: TypeAlias = "int | list[Any]"
 """``3``; ``["v", n]``, the value of loop ``n``; ``[op, a, b]`` of two formulas; ``["not", a]``."""
@@ -126,14 +127,14 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
     ScheduleError
         For a stage without loops, or extents that are symbols.
     """
-    stage = _stage_of(tree, key)
-    accesses = _statement(func, stage)
+    stage = _stage_of(tree, key, _OPERATION)
+    accesses = _statement(func, stage, _OPERATION)
     rows = {row["key"]: row for row in tree["rows"]}
     loops: list[SpaceLoop] = []
     for each in accesses[0].loops:
         if each.size is None:
             raise ScheduleError(
-                "draw the iteration space",
+                _OPERATION,
                 f"the extent of {each.var.name} is known only at a call",
                 got=format_expr(each.extent),
                 hint="declare the tensors with numbers instead of symbols",
@@ -152,6 +153,18 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
     keys = [loop["key"] for loop in loops]
     depth = keys.index(key) + 1 if key in keys else len(keys)
     return _model(stage, accesses, loops, depth)
+
+
+def nest_of(
+    func: PrimFunc, tree: LoopTree, key: str | None, operation: str
+) -> tuple[str, tuple[Loop, ...]]:
+    """Return a stage by a key of the loop tree, and the loops around its statement.
+
+    `operation` is what an error says was attempted.
+    """
+    stage = _stage_of(tree, key, operation)
+    loops = _statement(func, stage, operation)[0].loops
+    return stage, tuple(loop for loop in loops if loop.kind != "lanes")
 
 
 def _origin(loop: Loop) -> Origin:
@@ -182,7 +195,7 @@ def _model(
             {
                 "name": buffer.name,
                 "shape": shape,
-                "grid": _grid(shape),
+                "grid": grid_of(*([1, *shape])[-2:]),
                 "dtype": buffer.dtype,
                 "accesses": [],
             },
@@ -219,31 +232,30 @@ def _model(
     }
 
 
-def _grid(shape: list[int]) -> Grid:
-    sides = ([1, *shape])[-2:]
+def grid_of(rows: int, columns: int, most: int = MOST_CELLS) -> Grid:
+    """Return a number of elements down and across as cells, with at most `most` on a side."""
+    sides = (rows, columns)
     # Powers of two, so that cells and tiles have common edges.
-    down, across = (1 << (max(math.ceil(side / MOST_CELLS), 1) - 1).bit_length() for side in sides)
-    rows, columns = math.ceil(sides[0] / down), math.ceil(sides[1] / across)
-    cell = max(4, min(12, _SIDE_PX // max(rows, columns)))
-    return {"rows": rows, "columns": columns, "block": [down, across], "cell": cell}
+    down, across = (1 << (max(math.ceil(side / most), 1) - 1).bit_length() for side in sides)
+    cells_down, cells_across = math.ceil(rows / down), math.ceil(columns / across)
+    cell = max(5, min(14, _SIDE_PX // max(cells_down, cells_across, 1)))
+    return {"rows": cells_down, "columns": cells_across, "block": [down, across], "cell": cell}
 
 
-def _stage_of(tree: LoopTree, key: str | None) -> str:
+def _stage_of(tree: LoopTree, key: str | None, operation: str) -> str:
     rows = [row for row in tree["rows"] if row["type"] not in LINES]
     named = next((row["stage"] for row in rows if row["key"] == key), None)
     if named is None and not rows:
-        raise ScheduleError("draw the iteration space", "the schedule has no loops")
+        raise ScheduleError(operation, "the schedule has no loops")
     return named or next(row["stage"] for row in reversed(rows) if row["depth"] == 0)
 
 
-def _statement(func: PrimFunc, stage: str) -> list[Access]:
+def _statement(func: PrimFunc, stage: str, operation: str) -> list[Access]:
     """Return the accesses of the statement that updates a stage: the write, then the reads."""
     found = collect_accesses(func, with_inputs=True).items
     write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
     if write is None:
-        raise ScheduleError(
-            "draw the iteration space", "no statement stores into this stage", got=stage
-        )
+        raise ScheduleError(operation, "no statement stores into this stage", got=stage)
     # An expression's last operand is collected first.
     reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]
     return [write, *reads]

@@ -80,15 +80,16 @@ def touched(space: IterationSpace, step: int) -> dict[str, Touched]:
     step
         Number of the iteration of the chosen loop, counted through all loops around it, from 0.
     """
+    return {tensor["name"]: touched_in(space, tensor, step) for tensor in space["tensors"]}
+
+
+def touched_in(space: IterationSpace, tensor: SpaceTensor, step: int) -> Touched:
+    """Return the elements of one tensor that a step touches."""
     outer = loop_values(space, step)
     inner = [loop["extent"] for loop in space["loops"][space["depth"] :]]
-    is_small = math.prod(inner) <= MOST_POINTS
-    return {
-        tensor["name"]: _points(space, tensor, outer, inner)
-        if is_small
-        else _spans(space, tensor, outer)
-        for tensor in space["tensors"]
-    }
+    if math.prod(inner) <= MOST_POINTS:
+        return _points(space, tensor, outer, inner)
+    return _spans(space, tensor, outer)
 
 
 def _points(
@@ -128,7 +129,7 @@ def _is_box(space: IterationSpace, tensor: SpaceTensor) -> bool:
     ways = {str(access["indices"]) for access in tensor["accesses"]}
     conditions = [*space["conditions"], *(c for a in tensor["accesses"] for c in a["conditions"])]
     loops = [
-        n for index in tensor["accesses"][0]["indices"] for n in _loops_in(index)
+        n for index in tensor["accesses"][0]["indices"] for n in loops_in(index)
         if n >= space["depth"]
     ]  # fmt: skip
     small = all(space["loops"][n]["extent"] <= MOST_POINTS for n in loops)
@@ -137,7 +138,7 @@ def _is_box(space: IterationSpace, tensor: SpaceTensor) -> bool:
 
 def _range_of(space: IterationSpace, index: Formula, outer: list[int], size: int) -> set[int]:
     loops = space["loops"]
-    used = sorted(n for n in _loops_in(index) if n >= space["depth"])
+    used = sorted(n for n in loops_in(index) if n >= space["depth"])
     if math.prod(loops[n]["extent"] for n in used) > MOST_POINTS:
         return set(range(size))
     values = [*outer, *(0 for _ in loops[len(outer) :])]
@@ -149,9 +150,10 @@ def _range_of(space: IterationSpace, index: Formula, outer: list[int], size: int
     return {value for value in found if 0 <= value < size}
 
 
-def _loops_in(formula: Formula) -> set[int]:
+def loops_in(formula: Formula) -> set[int]:
+    """Return the numbers of the loops that a formula contains."""
     if isinstance(formula, int):
         return set()
     if formula[0] == "v":
         return {formula[1]}
-    return set[int]().union(*(_loops_in(part) for part in formula[1:]))
+    return set[int]().union(*(loops_in(part) for part in formula[1:]))

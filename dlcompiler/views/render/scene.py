@@ -17,6 +17,7 @@ Role = Literal[
     "box", "bar", "edge", "axis", "capacity", "cell", "name", "label", "soft", "warn", "node",
     "grid", "curve", "band", "dots",
 ]  # fmt: skip
+Anchor = Literal["start", "middle", "end"]
 Glyph = Literal["disc", "ring", "tick", "cross", "diamond"]
 """The role of a mark in its picture; style sheets define its look."""
 
@@ -56,7 +57,7 @@ class Mark(TypedDict, total=False):
     r: float
     d: str
     text: str
-    anchor: Literal["start", "middle", "end"]
+    anchor: Anchor
     fill: str
     stroke: str
     dash: str

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.errors import ScheduleError
+from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.schedule import Schedule, Step
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views.loops.rearrange import moved_by, moved_onto
 from dlcompiler.views.memory.metrics import Metric
+from dlcompiler.views.moves.conflict import Conflict, conflict
 from dlcompiler.views.moves.figures import figures
-from dlcompiler.views.moves.preview import preview
+from dlcompiler.views.moves.preview import Preview, preview
 from dlcompiler_widgets.explorer.levels import LEVELS, PRESETS
 from dlcompiler_widgets.explorer.status import Status
 
@@ -40,9 +41,18 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
 
     try:
         step = wanted_step(session, args)
-        return {**preview(session.schedule, step, all_figures, session.target)}
+        view = preview(session.schedule, step, all_figures, session.target)
+        return {**view, "conflict": _conflict(session, view)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
+
+
+def _conflict(session: Session, view: Preview) -> Conflict | None:
+    """Return the dependence that forbids a refused step, if that is the reason."""
+    if view["kind"] != "semantic":
+        return None
+    func = session.lowered(session.schedule.node, "loops")
+    return None if isinstance(func, DLCompilerError) else conflict(func, session.tree, view)
 
 
 def move(session: Session, args: Mapping[str, Any]) -> None:

@@ -137,6 +137,13 @@ class IterationSpace(LoopPicture):
     first_words = "Step, or play the animation; neither needs the kernel."
 
 
+class Dependences(LoopPicture):
+    """The order that the accesses of a stage must keep: distance vectors, and arrows."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("dependences",)}
+    first_words = "Choose a loop to see the dependences that it carries."
+
+
 class ThreadBlock(PicturePane):
     """The elements that each thread of a block touches between two barriers, by simulation."""
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.views.loops.axis_graph import axes_scene
+from dlcompiler.views.loops.dependence_scene import dependence_scene
 from dlcompiler.views.loops.iteration_scene import iteration_scene
 from dlcompiler.views.loops.iteration_space import iteration_space
 from dlcompiler.views.loops.nest_scene import nest_scene
@@ -50,11 +52,19 @@ def _memory(session: Session) -> Mapping[str, Any]:
     return memory_scopes(session.schedule, session.args, session.target, session.chosen)
 
 
-def _space(session: Session) -> Mapping[str, Any]:
+def _loops(session: Session) -> PrimFunc:
     func = session.lowered(session.schedule.node, "loops")
     if isinstance(func, DLCompilerError):
         raise func
-    return iteration_space(func, session.tree, session.chosen)
+    return func
+
+
+def _space(session: Session) -> Mapping[str, Any]:
+    return iteration_space(_loops(session), session.tree, session.chosen)
+
+
+def _dependences(session: Session) -> Mapping[str, Any]:
+    return dependence_scene(_loops(session), session.tree, session.chosen)
 
 
 def _block(session: Session) -> Mapping[str, Any]:
@@ -90,6 +100,7 @@ PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory, applies=_has_memories),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
+    "dependences": Picture("Dependences", _dependences),
     "block": Picture(
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads
     ),

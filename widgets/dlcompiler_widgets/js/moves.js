@@ -6,6 +6,7 @@
  */
 
 import { controlsOf, named } from "./controls.js";
+import { conflictPicture } from "./dependences.js";
 import { h } from "./dom.js";
 import { Popover } from "./popover.js";
 import { ghostNest, metricTable, nearestButton, reasons, showChange } from "./preview.js";
@@ -181,6 +182,7 @@ export class MovesPane {
     this.app.flag(item.keys, view.conflicts ?? []);
     this.why.replaceChildren(...[
       ...reasons(shown, { name: view.title ?? named(item), about: view.tail || item.about }),
+      conflictPicture(view.conflict),
       view.tail && view.reason ? h("p", { text: view.tail }) : null,
       nearestButton(view, (args) => this.app.send("take", args)),
       ...(shown.status === "done" ? [] : [

@@ -5,6 +5,7 @@
 import { h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
 import { StatesDrawer } from "./ladder.js";
+import { flagArrows } from "./dependences.js";
 import { SpaceDrawer } from "./space.js";
 import { drawScene, markScene } from "./scene.js";
 import { showTabs } from "./tabs.js";
@@ -52,5 +53,10 @@ export class PicturePane {
   mark(key) {
     if (this.drawn?.mark) this.drawn.mark(key);
     else markScene(this.body, key);
+  }
+
+  /** Stress the dependences of the loops that stand in the way of a move. */
+  flag(conflicts) {
+    flagArrows(this.body, conflicts);
   }
 }

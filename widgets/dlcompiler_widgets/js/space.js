@@ -1,19 +1,21 @@
 /*
  * The iteration space, moving: which elements each iteration of the chosen loop touches, in order.
  *
- * Where it stands never leaves the page: stepping and playing ask nothing of Python.
+ * Where it stands never leaves the page: stepping, playing and zooming ask nothing of Python.
  */
 
 import { button, count, focusable, h, table } from "./dom.js";
-import { cellsOf, loopValues, touched } from "./visits.js";
+import { Trail } from "./earlier.js";
+import { nextReuse } from "./reuse.js";
+import { loopValues, touched } from "./visits.js";
+import { cellsOf, firstZoom, partOf, regionCells, windowOf, zoomsOf } from "./space-zoom.js";
 
 const SPEEDS = [1, 4, 16, 64];
 const DENSITY = 2; // dots of a canvas for a pixel of its grid: style sheets show it up to twice as large
-const MOST_REMEMBERED = 4096;
-const MOST_SEARCHED = 20_000;
 const WRITTEN = "#D55E00", READ = "#0072B2";
 const HOW_TO_READ = "How to read: each grid is a tensor, rows down and columns across. Filled: what "
-  + "this iteration of the chosen loop touches; pale: what earlier ones did.";
+  + "this iteration of the chosen loop touches; pale: what all earlier ones did. Zoom in to see the "
+  + "steps of inner loops.";
 
 export class SpaceDrawer {
   constructor(space, app) {
@@ -21,6 +23,7 @@ export class SpaceDrawer {
     this.app = app;
     this.step = 0;
     this.speed = 4;
+    this.zoom = firstZoom(space);
     this.where = h("p", { class: "dlc-summary", "aria-live": "polite" });
     this.grids = space.tensors.map((tensor) => this.grid(tensor));
     this.scrub = h("input", {
@@ -42,36 +45,35 @@ export class SpaceDrawer {
   controls() {
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.playing = button("space play", "▶ Play", "Play", () => this.play());
-    this.faster = focusable("select", { "aria-label": "Speed", "data-key": "space speed",
-      on: { change: (event) => { this.speed = Number(event.target.value); } } },
-    ...SPEEDS.map((n) => h("option", { value: n, text: `${n}/s`, selected: n === this.speed })));
+    const list = (key, label, items, chosen, pick) => focusable("select", { "aria-label": label,
+      title: label, "data-key": key, on: { change: (event) => pick(Number(event.target.value)) } },
+    ...items.map(([value, text]) => h("option", { value, text, selected: value === chosen })));
+    this.faster = list("space speed", "Speed", SPEEDS.map((n) => [n, `${n}/s`]), this.speed,
+      (speed) => { this.speed = speed; });
     return h("div", { class: "dlc-controls", role: "group", "aria-label": "Steps" },
       button("space back", "◀", "One step back", () => this.go(this.step - 1)),
       button("space on", "▶|", "One step on", () => this.go(this.step + 1)),
       ...(isStill ? [] : [this.playing, this.faster]),
-      button("space reuse", "First reuse", "Go to the next step that reads again what an earlier "
-        + "step, but not the one just before it, had read", () => this.toReuse()),
+      button("space reuse", "Next reuse", "Go to the next step that reads again what any earlier "
+        + "step has read", () => this.toReuse()),
+      h("label", {}, "Zoom ", list("space zoom", "Zoom", zoomsOf(this.space).map((text, n) => [n, text]),
+        this.zoom, (zoom) => { this.zoom = zoom; this.go(this.step); })),
       this.scrub);
   }
 
   grid(tensor) {
-    const { rows, columns, cell, block: [down, across] } = tensor.grid;
     const isWritten = tensor.accesses.some((access) => access.is_write);
     const size = tensor.shape.map(count).join(" × ");
-    const detail = (isWritten ? "written" : "read")
-      + (down * across > 1 ? `, cell = ${count(down)}×${count(across)}` : "");
-    const canvas = h("canvas", { width: columns * cell * DENSITY + 1, height: rows * cell * DENSITY + 1,
-      role: "img", class: "dlc-canvas" });
-    canvas.style.setProperty("--dlc-w", `${columns * cell + 1}px`);
-    canvas.style.setProperty("--dlc-h", `${rows * cell + 1}px`);
-    const slice = h("div", { class: "dlc-soft" });
+    const canvas = h("canvas", { role: "img", class: "dlc-canvas" });
+    const detail = h("div", { class: "dlc-soft" }), slice = h("div", { class: "dlc-soft" });
     const root = h("div", { class: "dlc-grid-of-tensor" },
       h("div", {}, h("strong", { text: tensor.name }), h("span", { class: "dlc-soft", text: ` ${size}` })),
-      h("div", { class: "dlc-soft", text: detail }), canvas, slice);
-    return { tensor, canvas, slice, root, color: isWritten ? WRITTEN : READ, trail: new Map() };
+      detail, canvas, slice);
+    return { tensor, canvas, detail, slice, root, verb: isWritten ? "written" : "read",
+      color: isWritten ? WRITTEN : READ, trail: new Trail(this.space, tensor) };
   }
 
-  /** Show a step; the trail is what the steps before it have touched, as far as they were shown. */
+  /** Show a step; the trail is what all steps before it have touched. */
   go(step) {
     this.step = Math.min(Math.max(step, 0), Math.max(this.space.steps - 1, 0));
     const { loops, depth, steps, stage } = this.space;
@@ -83,39 +85,44 @@ export class SpaceDrawer {
     this.scrub.value = this.step;
     const rows = this.grids.map((grid) => this.show(grid));
     this.numbers.replaceChildren(table({
-      columns: ["tensor", "accessed as", "elements in this step", "first of them"], rows }));
+      columns: ["tensor", "accessed as", "elements in this step", "first of them", "shown"], rows }));
   }
 
   show(grid) {
-    const { tensor, canvas, slice, trail } = grid;
+    const { tensor, canvas, slice, detail, trail } = grid;
     const seen = touched(this.space, tensor, this.step);
-    const now = cellsOf(tensor, seen);
-    for (const [cell, step] of trail) if (step >= this.step) trail.delete(cell);
-    this.paint(grid, now);
-    for (const cell of now) if (!trail.has(cell)) trail.set(cell, this.step);
-    if (trail.size > MOST_REMEMBERED) trail.clear();
+    const shown = windowOf(this.space, tensor, this.zoom, this.step);
+    const before = trail.before(this.step);
+    this.paint(grid, shown, cellsOf(seen, shown), regionCells(before, tensor.shape.length, shown));
     const number = seen.exact ? seen.points.length
       : seen.spans.reduce((product, span) => product * span.length, 1);
     const first = seen.exact ? seen.points[0] : seen.spans.map((span) => span[0]);
     const leading = tensor.shape.length > 2 && first ? first.slice(0, -2).join(", ") : "";
     slice.textContent = `${seen.exact || seen.isBox ? "" : "at most "}${count(number)} ${number === 1 ? "element" : "elements"}`
-      + (leading ? `, at [${leading}, …]` : "");
-    canvas.setAttribute("aria-label", `${tensor.name}: ${slice.textContent} touched`);
+      + (leading ? `, at [${leading}, …]` : "")
+      + (before.every(({ exact }) => exact) ? "" : "; pale: at most these");
+    const part = partOf(tensor, shown), [down, across] = shown.block;
+    const rank = tensor.shape.length;
+    detail.textContent = [grid.verb, rank > 2 ? `last two of ${rank} dimensions` : "", part, down * across > 1 ? `cell = ${count(down)}×${count(across)}` : ""]
+      .filter((text) => text).join(", ");
+    canvas.setAttribute("aria-label", `${tensor.name}${part ? `, ${part}` : ""}: ${slice.textContent} touched`);
     const texts = [...new Set(tensor.accesses.map(({ text }) => text))].join(", ");
-    return [tensor.name, texts, number, first ? `${tensor.name}[${first.join(", ")}]` : "none"];
+    return [tensor.name, texts, number, first ? `${tensor.name}[${first.join(", ")}]` : "none", part || "all"];
   }
 
-  paint({ tensor, canvas, color, trail }, now) {
+  paint({ canvas, color }, { rows, columns, cell }, now, before) {
+    const side = cell * DENSITY;
+    [canvas.width, canvas.height] = [columns * side + 1, rows * side + 1]; // it is empty then
+    canvas.style.setProperty("--dlc-w", `${columns * cell + 1}px`);
+    canvas.style.setProperty("--dlc-h", `${rows * cell + 1}px`);
     const context = canvas.getContext("2d");
-    const { rows, columns, cell } = tensor.grid, side = cell * DENSITY;
     const ink = getComputedStyle(this.app.root).color || "#888";
-    context.clearRect(0, 0, canvas.width, canvas.height);
     const fill = (cell, alpha) => {
       context.globalAlpha = alpha;
       context.fillRect((cell % columns) * side, Math.floor(cell / columns) * side, side, side);
     };
     context.fillStyle = color;
-    for (const cell of trail.keys()) fill(cell, 0.25);
+    for (const cell of before) if (!now.has(cell)) fill(cell, 0.25);
     for (const cell of now) fill(cell, 1);
     context.globalAlpha = 0.35;
     context.strokeStyle = ink;
@@ -162,29 +169,19 @@ export class SpaceDrawer {
     clearTimeout(this.timer);
   }
 
-  /** Go to the next step that reads again what an earlier step, but not the last one, has read. */
+  /** Go to the next step that reads again what any earlier step has read. */
   toReuse() {
     this.pause();
-    const reads = this.space.tensors.filter((t) => !t.accesses.some((access) => access.is_write));
-    const last = new Map();
-    const end = Math.min(this.space.steps, MOST_SEARCHED);
-    for (let step = 0; step < end; step += 1) {
-      for (const tensor of reads) {
-        const seen = touched(this.space, tensor, step);
-        for (const point of seen.exact ? seen.points : seen.spans) {
-          const id = `${tensor.name} ${point.slice(0, 64).join()}`;
-          const before = last.get(id);
-          if (before !== undefined && before < step - 1 && step > this.step) {
-            this.go(step);
-            const what = seen.exact ? `${tensor.name}[${point.join(", ")}]` : `part of ${tensor.name}`;
-            this.app.say({ tone: "info", text: `${what} was read ${count(step - before)} steps before.` });
-            return;
-          }
-          last.set(id, step);
-        }
-      }
-    }
-    const none = end < this.space.steps ? `none in the first ${count(end)} steps` : "none after this step";
-    this.app.say({ tone: "info", text: `Reuse of what is read: ${none}.` });
+    const found = nextReuse(this.space, this.step);
+    if (found.step !== null) this.go(found.step);
+    this.app.say({ tone: "info", text: reuseText(found) });
   }
+}
+
+function reuseText({ what, step, before, searched, isAll }) {
+  if (step === null) {
+    return `Reuse of what is read: none found ${isAll ? "after this step" : `in the next ${count(searched)} steps`}.`;
+  }
+  if (before === null) return `${what} was read more than ${count(searched)} steps before.`;
+  return `${what} was read ${step - before === 1 ? "in the step" : `${count(step - before)} steps`} before.`;
 }

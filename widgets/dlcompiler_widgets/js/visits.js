@@ -5,7 +5,7 @@
 const MOST_POINTS = 4096;
 
 // As in the loop IR, a division by 0 and its remainder are 0.
-const floorDiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
+export const floorDiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
 const truncDiv = (a, b) => (b === 0 ? 0 : Math.trunc(a / b));
 const truncMod = (a, b) => (b === 0 ? 0 : a % b);
 const floorMod = (a, b) => (b === 0 ? 0 : a - b * floorDiv(a, b));
@@ -47,19 +47,22 @@ export function touched(space, tensor, step) {
   return volume <= MOST_POINTS ? points(space, tensor, outer, inner) : spans(space, tensor, outer);
 }
 
-/** Call `visit` with all combinations of values below `extents`. */
-function eachOf(extents, visit, values = []) {
-  if (values.length === extents.length) return visit(values);
-  for (let value = 0; value < extents[values.length]; value += 1) {
-    eachOf(extents, visit, [...values, value]);
+/** Call `visit` for all combinations of values below `extents`, which stand in `values` from `at` on. */
+function eachOf(extents, values, at, visit, n = 0) {
+  if (n === extents.length) {
+    visit();
+    return;
   }
-  return undefined;
+  for (let value = 0; value < extents[n]; value += 1) {
+    values[at + n] = value;
+    eachOf(extents, values, at, visit, n + 1);
+  }
 }
 
 function points(space, tensor, outer, inner) {
   const found = new Map();
-  eachOf(inner, (rest) => {
-    const values = [...outer, ...rest];
+  const values = [...outer, ...inner.map(() => 0)];
+  eachOf(inner, values, outer.length, () => {
     if (!space.conditions.every((guard) => valueOf(guard, values))) return;
     for (const access of tensor.accesses) {
       if (!access.conditions.every((guard) => valueOf(guard, values))) continue;
@@ -97,8 +100,8 @@ function rangeOf(space, index, outer, size) {
     return [...Array(size).keys()];
   }
   const values = [...outer, ...space.loops.slice(outer.length).map(() => 0)];
-  const found = [];
-  eachOf(extents, (rest) => {
+  const found = [], rest = extents.map(() => 0);
+  eachOf(extents, rest, 0, () => {
     used.forEach((n, at) => { values[n] = rest[at]; });
     const value = valueOf(index, values);
     if (value >= 0 && value < size) found.push(value);
@@ -106,24 +109,9 @@ function rangeOf(space, index, outer, size) {
   return found;
 }
 
-function loopsIn(formula) {
+/** The numbers of the loops that a formula contains. */
+export function loopsIn(formula) {
   if (typeof formula === "number") return new Set();
   if (formula[0] === "v") return new Set([formula[1]]);
   return new Set(formula.slice(1).flatMap((part) => [...loopsIn(part)]));
-}
-
-/** The cells of a tensor's grid that hold something touched, as `row * columns + column`. */
-export function cellsOf(tensor, seen) {
-  const { columns, block: [down, across] } = tensor.grid;
-  const cell = (row, column) => floorDiv(row, down) * columns + floorDiv(column, across);
-  if (seen.exact) {
-    return new Set(seen.points.map((point) => {
-      const [row, column] = [0, ...point].slice(-2);
-      return cell(row, column);
-    }));
-  }
-  const [rows, across_] = [[0], ...seen.spans].slice(-2);
-  const below = [...new Set(rows.map((row) => floorDiv(row, down) * down))];
-  const beside = [...new Set(across_.map((column) => floorDiv(column, across) * across))];
-  return new Set(below.flatMap((row) => beside.map((column) => cell(row, column))));
 }

@@ -122,9 +122,10 @@ class Workbench {
     return this.lastAsked;
   }
 
-  /** Mark in the tree what a move is about, and what stands in its way. */
+  /** Mark in the tree what a move is about, and there and in the picture what stands in its way. */
   flag(keys, conflicts) {
     this.panes.tree?.flag(keys, conflicts);
+    this.panes.picture?.flag(conflicts);
   }
 
   choose(key) {
