@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dlcompiler.measurement.compare import compare
     from dlcompiler.measurement.measure import measure
     from dlcompiler.measurement.verify import verify
-    from dlcompiler.pipeline import cross_compile, races, show_changes
+    from dlcompiler.pipeline import cross_compile, races, show_changes, simulate_cache
     from dlcompiler.pipeline.build import build
     from dlcompiler.pipeline.lower import lower
     from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
@@ -56,6 +56,7 @@ LAZY: Registry[Any] = Registry(
         "register_func": "dlcompiler.runtime.registry:register_func",
         "set_num_threads": "dlcompiler.runtime.threads:set_num_threads",
         "show_changes": "dlcompiler.pipeline:show_changes",
+        "simulate_cache": "dlcompiler.pipeline:simulate_cache",
         "verify": "dlcompiler.measurement:verify",
     },
 )
@@ -100,6 +101,7 @@ __all__ = [
     "register_func",
     "set_num_threads",
     "show_changes",
+    "simulate_cache",
     "te",
     "verify",
 ]

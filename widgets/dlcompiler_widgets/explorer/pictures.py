@@ -44,6 +44,10 @@ def _memory(session: Session) -> Mapping[str, Any]:
     return memory_scopes(session.schedule, session.args, session.target, session.chosen)
 
 
+def _cache(session: Session) -> Mapping[str, Any]:
+    return session.caches.model(session)
+
+
 def _space(session: Session) -> Mapping[str, Any]:
     func = session.lowered(session.schedule.node, "loops")
     if isinstance(func, DLCompilerError):
@@ -70,6 +74,11 @@ def _has_memories(session: Session) -> bool:
     return bool(session.target.caches) or len(session.target.scopes) > 1
 
 
+def _has_caches(session: Session) -> bool:
+    """Tell whether the caches of the target can be simulated: those of one core of a CPU."""
+    return bool(session.target.caches) and not session.target.thread_axes
+
+
 def _has_threads(session: Session) -> bool:
     """Tell whether loops can be bound to threads of the target, or are bound already."""
     return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
@@ -78,6 +87,7 @@ def _has_threads(session: Session) -> bool:
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory, applies=_has_memories),
+    "cache": Picture("Cache", _cache, applies=_has_caches),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
     "block": Picture(
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads

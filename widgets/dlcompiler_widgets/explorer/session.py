@@ -20,6 +20,7 @@ from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler.views.loops.strides import with_strides
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
+from dlcompiler_widgets.explorer.caches import Caches
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
@@ -68,6 +69,7 @@ class Session:
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
+        self.caches: Caches = Caches()
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -98,6 +100,12 @@ class Session:
         """End the background work."""
         self.code.compiling.close()
         self.blocks.close()
+        self.caches.close()
+
+    def wait_for_pictures(self) -> None:
+        """Wait until the pictures that are made in the background are ready."""
+        self.blocks.wait()
+        self.caches.wait()
 
     # -- intents ---------------------------------------------------------------------------------
 
@@ -210,6 +218,7 @@ class Session:
 
     def refresh(self) -> None:
         """Compute the loop tree again; keep the chosen loop if it still exists."""
+        self.caches.leave(self.schedule.node.id)
         self.exported = {}
         before = self.chosen
         self.preview = {}

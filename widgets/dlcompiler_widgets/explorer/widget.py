@@ -159,6 +159,7 @@ class Workbench(anywidget.AnyWidget):
         """Register callbacks that show background results of a session when they are ready."""
         session.code.compiling.on_ready = partial(self._on_ready, "text")
         session.blocks.on_ready = partial(self._on_ready, "picture")
+        session.caches.on_ready = partial(self._on_ready, "picture")
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
