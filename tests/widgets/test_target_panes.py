@@ -64,9 +64,9 @@ def ask(widget, op, **args):
     ("name", "pictures", "has_advice"),
     [
         ("bare", EVERYWHERE, True),
-        ("c", ["nest", "memory", *EVERYWHERE[1:]], True),
-        ("cpu", ["nest", "memory", *EVERYWHERE[1:]], True),
-        ("gpu", list(PICTURES), False),
+        ("c", ["nest", "memory", "cache", *EVERYWHERE[1:]], True),
+        ("cpu", ["nest", "memory", "cache", *EVERYWHERE[1:]], True),
+        ("gpu", [name for name in PICTURES if name != "cache"], False),
     ],
 )
 def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures, has_advice):

@@ -30,7 +30,7 @@ count:
   %line = lshr i64 %address, ${line_shift}
   %place = and i64 %line, ${line_mask}
   %set = ${set_operation} i64 %place, ${set_operand}
-  %offset = mul i64 %set, ${ways}
+  %offset = mul i64 %set, ${stride}
   %start = add i64 %offset, ${entries}
   %first = getelementptr i64, ptr %state, i64 %start
   %latest = load i64, ptr %first, align 8

@@ -1,3 +1,6 @@
+declare i4 @llvm.cttz.i4(i4, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+
 define internal void @increment(ptr %state, i64 %word) alwaysinline nounwind {
   %at = getelementptr i64, ptr %state, i64 %word
   %old = load i64, ptr %at, align 8

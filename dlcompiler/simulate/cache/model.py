@@ -35,6 +35,7 @@ ADDRESS_BITS = 48
 """Lower bits of an address; above them stands the number of the buffer."""
 _FOLDER = __name__.rpartition(".")[0]
 _HEADER = 8
+_LANES = 4
 _CANCELLED = 5
 _SIGN = -(1 << 63)
 _EMPTY = (1 << 63) - 1
@@ -63,6 +64,15 @@ def sets_of(level: CacheLevel) -> int:
             expected="bytes = sets × ways × line, where the line is a power of two",
         )
     return level.bytes // (line * ways)
+
+
+def _stride(level: CacheLevel) -> int:
+    """Return the words of a set: the code compares four lines at a time."""
+    return -(-level.ways // _LANES) * _LANES
+
+
+def _entries(level: CacheLevel) -> int:
+    return sets_of(level) * _stride(level)
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,7 @@ class Model:
             "by_part": levels * buffers * PARTS,
             "bases": buffers,
             "part_shifts": buffers,
-            **{f"entries {n}": sets_of(level) * level.ways for n, level in enumerate(self.levels)},
+            **{f"entries {n}": _entries(level) for n, level in enumerate(self.levels)},
         }
         starts, place = {}, _HEADER
         for name, size in sizes.items():
@@ -160,17 +170,15 @@ class Model:
 
         A line that is also dirty in a nearer level counts once for each level that it passes.
         """
-        found = np.zeros((len(self.levels), len(self.placements)), np.int64)
-        passing: set[int] = set()
+        found = []
+        passing = np.zeros(0, np.int64)
         for n, level in enumerate(self.levels):
             start = self._starts[f"entries {n}"]
-            entries = state[start : start + sets_of(level) * level.ways]
-            tags = entries[entries < 0] & _EMPTY
-            passing = {address & -level.line for address in passing}
-            passing |= set((tags * level.line).tolist())
-            for address in passing:
-                found[n, address >> ADDRESS_BITS] += 1
-        return found
+            entries = state[start : start + _entries(level)]
+            own = (entries[entries < 0] & _EMPTY) * level.line
+            passing = np.unique(np.concatenate([passing & -level.line, own]))
+            found.append(np.bincount(passing >> ADDRESS_BITS, minlength=len(self.placements)))
+        return np.array(found)
 
     def _part(self, state: Words, name: str, shape: tuple[int, ...]) -> Words:
         start = self._starts[name]
@@ -209,6 +217,9 @@ class Model:
             "set_operation": "and" if is_power else "urem",
             "set_operand": sets - 1 if is_power else sets,
             "ways": level.ways,
+            "last_way": level.ways - 1,
+            "moved_bytes": 8 * (level.ways - 1),
+            "stride": _stride(level),
             "entries": self._starts[f"entries {n}"],
             "written": self._starts["written"] + n * len(self.placements),
             "miss_column": 1 + n,

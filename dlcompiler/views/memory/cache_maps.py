@@ -103,7 +103,7 @@ def _draw_row(
                   "text": f"{short} {each.counts.level.name}", "title": name})  # fmt: skip
     left = _LEFT + _NAME_PX
     cell = (_RIGHT - left) / max(len(values), 1)
-    marks.append({"shape": "rect", "role": "capacity", "x": left, "y": y + 1, "w": _RIGHT - left,
+    marks.append({"shape": "rect", "role": "axis", "x": left, "y": y + 1, "w": _RIGHT - left,
                   "h": _ROW - 3, "title": words(0, len(values))})  # fmt: skip
     for begin, end, shade in _runs(values, scale):
         marks.append(
@@ -145,5 +145,5 @@ def _legend(what: str, scale: Scale, y: float, marks: list[Mark]) -> float:
     flow = Flow(marks, _LEFT, y)
     flow.text(what, "soft")
     for shade, (_, text) in enumerate(scale):
-        flow.swatch(_color(shade, scale), text, [], f"{what} {text}")
+        flow.swatch(_color(shade, scale), f"{text} ", [], f"{what} {text}")
     return flow.y + _LINE + 3

@@ -15,7 +15,7 @@ _LEAST = 2.0
 """Width of the narrowest part of a bar; [px]."""
 _COLUMNS = (
     "level", "tensor", "loop", "accesses", "hits, simulated", "misses, simulated",
-    "misses, predicted", "more than 1.5 × apart", "written back [lines], simulated",
+    "misses, predicted", "more than 1.5 × off", "written back [lines], simulated",
 )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def cache_scene(found: CacheSimulation) -> Scene:
         "how_to_read": "each bar is the accesses to a tensor that reach a level; the filled part "
         "misses and goes on to the next. The loops run as scheduled, each load and store of an "
         "element is an access, on one core, with empty caches at the start and without prefetcher. "
-        f"≠ marks a prediction that is more than {DIFFERENCE} × apart: the model knows no sets and "
+        f"≠ marks a prediction that is more than {DIFFERENCE} × off: the model knows no sets and "
         "no order of lines. A click chooses the loop with most of these misses.",
         "width": WIDTH,
         "height": y + 4,
@@ -72,7 +72,7 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     known = [each for tensors in levels for each in tensors if each.predicted is not None]
     wrong = sum(each.differs for each in known)
     if known:
-        text += f" {wrong} of {len(known)} predictions are more than {DIFFERENCE} × apart."
+        text += f" ≠: {wrong} of {len(known)} predictions are more than {DIFFERENCE} × off."
     return text
 
 
@@ -109,7 +109,7 @@ def _draw_tensor(each: TensorCounts, most: int, color: str, y: float, marks: lis
         flow.text(shown, "label" if each.differs else "soft", keys, title)
     y = flow.y + _LINE + 1
     whole = (WIDTH - 2 * LEFT) * counts.accesses / most
-    marks.append({"shape": "rect", "role": "capacity", "x": LEFT, "y": y,
+    marks.append({"shape": "rect", "role": "axis", "x": LEFT, "y": y,
                   "w": round(max(whole, _LEAST), 1), "h": _BAR, "title": words,
                   "keys": keys})  # fmt: skip
     if counts.misses:
@@ -135,8 +135,8 @@ def _prediction(each: TensorCounts) -> tuple[str, str]:
 
 def _draw_memory(found: CacheSimulation, y: float, marks: list[Mark]) -> float:
     flow = Flow(marks, LEFT, y)
-    flow.text("memory", "name")
-    flow.text("to and from it, simulated:", "soft")
+    flow.text("To and from memory", "name")
+    flow.text("simulated:", "soft")
     for n, tensor in enumerate(found.tensors):
         size = format_bytes(found.memory_bytes(tensor))
         title = f"{tensor.name}: lines that the last cache fetches and writes back"

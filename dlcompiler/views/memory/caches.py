@@ -89,12 +89,16 @@ def by_tensor(found: CacheSimulation) -> list[list[TensorCounts]]:
 
 
 def by_loop(found: CacheSimulation) -> Iterator[LoopCounts]:
-    """Yield the counts of each loop, outer loops first, for each tensor and level."""
+    """Yield the counts of each loop for each tensor and level.
+
+    Of loops that contain the same accesses to a tensor, only the innermost is listed.
+    """
     rows: dict[tuple[str, Buffer], list[int]] = {}
     for n, site in enumerate(found.sites):
         for key in _keys_around(site):
             rows.setdefault((key, site.buffer), []).append(n)
-    for (key, tensor), numbers in rows.items():
+    innermost = {(tensor, tuple(numbers)): key for (key, tensor), numbers in rows.items()}
+    for (tensor, numbers), key in innermost.items():
         for counts in found.counts_of(numbers):
             if counts.accesses:
                 yield LoopCounts(key, tensor, counts)

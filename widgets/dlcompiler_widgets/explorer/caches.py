@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.pipeline.cache_simulation import Cancellation, simulate_program
+from dlcompiler.pipeline.cache_simulation import MOST_ACCESSES, Cancellation, simulate_program
 from dlcompiler.views.memory.cache_scene import cache_scene
 from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.explorer.remembered import Remembered
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.1
 """How long a click waits for a simulation [s]."""
-MOST_ACCESSES = 20_000_000
-"""Most simulated accesses: about a second where each of them misses; [1]."""
 _REMEMBERED = 16
 
 
