@@ -106,8 +106,8 @@ def simulate_cache(
     - **Caches.** Set-associative, the least recently used line leaves, a store fetches its line;
       all levels are empty at the start. There is no prefetcher and no TLB, so that counters of a
       processor differ.
-    - **Addresses.** The parameters, then the temporaries, one after the other from 1 MiB on, each
-      at a multiple of 4 KiB.
+    - **Addresses.** The parameters, then the temporaries, one after the other from 1 MiB on: those
+      of 4 KiB or more at a multiple of 4 KiB, smaller ones at the next cache line.
 
     **Source:** the rules of cachegrind, *Valgrind User Manual*, section 5; misses are equal to
     its counts (``tests/simulate/cache``).

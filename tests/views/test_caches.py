@@ -102,6 +102,25 @@ def test_marks_lie_in_the_picture_and_all_is_json(blocked, tensors):
         assert 0 <= mark.get("y", 0) + mark.get("h", 0) <= scene["height"]
 
 
+def grown(tensor, n):
+    size = tensor.shape[0]
+    return te.compute((64 * (n + 1),), lambda i: tensor[i % size] + 1.0, name=f"T{n}")
+
+
+def test_of_many_tensors_those_with_most_misses_are_drawn():
+    """The table has all of them."""
+    tensor = A = te.placeholder((640,), name="A")
+    for n in range(9):
+        tensor = grown(tensor, n)
+    found = simulate_cache(create_schedule(tensor.op), [A, tensor], "x86-64-avx2")
+    scene = cache_scene(found)
+    bars = {mark["title"].partition(":")[0] for mark in scene["marks"] if mark["role"] == "bar"}
+    assert bars == {"T3", "T4", "T5", "T6", "T7", "T8"}
+    assert sum(text.startswith("4 other tensors ") for text in texts(scene)) == 3
+    whole = [row for row in scene["table"]["rows"] if row[:1] + row[2:3] == ["L1d", "the program"]]
+    assert len(whole) == 10
+
+
 def test_an_empty_program_has_a_picture():
     A = te.placeholder((0,), name="A")
     B = te.compute((0,), lambda i: A[i], name="B")

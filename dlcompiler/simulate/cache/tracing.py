@@ -59,7 +59,8 @@ from dlcompiler.target import CacheLevel
 
 FIRST_ADDRESS = 1 << 20
 PAGE_BYTES = 4096
-"""Each buffer begins at the first multiple of this after the end of the one before."""
+LEAST_ALIGNMENT = 64
+"""Buffers of the code generators begin at a multiple of this; [byte]."""
 MOST_INLINED = 256
 """Accesses in a program's text up to which each gets a copy of the model's code: more would take
 long to compile."""
@@ -96,20 +97,34 @@ def buffers_of(func: PrimFunc) -> list[Buffer]:
     return list(dict.fromkeys((*func.buffers, *inside)))
 
 
-def placements_of(buffers: Iterable[Buffer]) -> dict[Buffer, Placement]:
-    """Return the addresses of buffers: one after the other, each at the beginning of a page.
+def placements_of(
+    buffers: Iterable[Buffer], line_bytes: int = LEAST_ALIGNMENT
+) -> dict[Buffer, Placement]:
+    """Return the addresses of buffers, one after the other.
+
+    A buffer of a page or more begins with a page, as allocators place it; a smaller one with a
+    line, as on a stack: small temporaries at the same place of a page would share few sets.
+
+    Parameters
+    ----------
+    buffers
+        The buffers, in the order of their addresses.
+    line_bytes
+        Size of the longest cache line, which two buffers must not share; [byte].
 
     Examples
     --------
-    >>> A, B = Buffer("A", (1000,), "float32"), Buffer("B", (8,), "float32")
-    >>> [place.base for place in placements_of([A, B]).values()]
-    [1048576, 1052672]
+    >>> A, B, C = (Buffer(name, (n,), "float32") for name, n in (("A", 8), ("B", 8), ("C", 4096)))
+    >>> [place.base - FIRST_ADDRESS for place in placements_of([A, B, C]).values()]
+    [0, 64, 4096]
     """
     found, address = dict[Buffer, Placement](), FIRST_ADDRESS
     for number, buffer in enumerate(buffers):
         size = span(buffer) * dtypes.bytes_of(buffer.dtype)
+        unit = PAGE_BYTES if size >= PAGE_BYTES else max(line_bytes, LEAST_ALIGNMENT)
+        address = -(-address // unit) * unit
         found[buffer] = Placement(address, size, number)
-        address += -(-size // PAGE_BYTES) * PAGE_BYTES
+        address += size
     return found
 
 
@@ -167,7 +182,8 @@ def traced(func: PrimFunc, levels: Sequence[CacheLevel], most_accesses: int) -> 
     TargetError
         If a cache is not a whole number of sets.
     """
-    placements = placements_of(buffers_of(func))
+    longest = max(level.line for level in levels)
+    placements = placements_of(buffers_of(func), longest)
     tracer = Tracer(func.name, placements, 1 + len(levels))
     body = tracer.stmt(func.body)
     bin_accesses = max(-(-most_accesses // BINS), 1)

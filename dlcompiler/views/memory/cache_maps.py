@@ -29,11 +29,14 @@ TIMES: Scale = (
 def draw_time_maps(
     found: CacheSimulation, levels: list[list[TensorCounts]], y: float, marks: list[Mark]
 ) -> float:
-    """Draw, for each level and tensor, the share of accesses that miss in each interval of time."""
+    """Draw the share of a tensor's accesses that miss in each interval of time, by tensor.
+
+    As in `draw_tensor_maps`, only the first level and the last are drawn.
+    """
     y = _head("Misses over time", f"accesses 1 to {found.accesses:,}, left to right", y, marks)
     y = _legend("of the tensor's accesses:", RATES, y, marks)
-    for number, tensors in enumerate(levels):
-        for each in tensors:
+    for number in dict.fromkeys((0, len(levels) - 1)):
+        for each in levels[number]:
             if each.counts.misses:
                 y = _draw_row(each, *_over_time(found, number, each), RATES, y, marks)
     return y + 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlcompiler.ir import Buffer
 from dlcompiler.simulate.cache import CacheSimulation
 from dlcompiler.views.memory.cache_maps import draw_tensor_maps, draw_time_maps
 from dlcompiler.views.memory.caches import DIFFERENCE, TensorCounts, by_loop, by_tensor
@@ -11,6 +12,8 @@ from dlcompiler.views.render.units import format_bytes, format_count
 
 WIDTH, LEFT = 364.0, 4.0
 _BAR, _LINE = 10.0, 17.0
+_MOST_TENSORS = 6
+"""Tensors that are drawn; the table has all of them."""
 _LEAST = 2.0
 """Width of the narrowest part of a bar; [px]."""
 _COLUMNS = (
@@ -22,13 +25,15 @@ _COLUMNS = (
 def cache_scene(found: CacheSimulation) -> Scene:
     """Return the picture of a cache simulation."""
     levels = by_tensor(found)
+    drawn = _drawn(levels)
     marks: list[Mark] = []
     y = 2.0
     for number, tensors in enumerate(levels):
-        y = _draw_level(found, number, tensors, y, marks)
-    y = _draw_memory(found, y, marks)
-    y = draw_time_maps(found, levels, y, marks)
-    y = draw_tensor_maps(found, levels, y, marks)
+        y = _draw_level(found, number, tensors, drawn, y, marks)
+    y = _draw_memory(found, drawn, y, marks)
+    shown = [[each for each in tensors if each.tensor in drawn] for tensors in levels]
+    y = draw_time_maps(found, shown, y, marks)
+    y = draw_tensor_maps(found, shown, y, marks)
     return {
         "title": "Caches, simulated",
         "summary": _summary(found, levels),
@@ -76,22 +81,36 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     return text
 
 
+def _drawn(levels: list[list[TensorCounts]]) -> dict[Buffer, str]:
+    """Return the tensors to draw, those with most misses, with their colours."""
+    most = sorted(levels[0], key=lambda each: (-each.counts.misses, -each.counts.accesses))
+    kept = {each.tensor for each in most[:_MOST_TENSORS]}
+    tensors = [each.tensor for each in levels[0] if each.tensor in kept]
+    return {tensor: VIRIDIS[n % len(VIRIDIS)] for n, tensor in enumerate(tensors)}
+
+
 def _draw_level(
-    found: CacheSimulation, number: int, tensors: list[TensorCounts], y: float, marks: list[Mark]
-) -> float:
+    found: CacheSimulation, number: int, tensors: list[TensorCounts], drawn: dict[Buffer, str],
+    y: float, marks: list[Mark],
+) -> float:  # fmt: skip
     level = found.levels[number]
     flow = Flow(marks, LEFT, y)
     flow.text(level.name, "name")
     size = format_bytes(level.bytes)
     flow.text(f"{size}, {level.ways} ways, lines of {level.line} B", "soft")
     y = flow.y + _LINE
-    if not tensors:
-        Flow(marks, LEFT, y).text("no access reaches it", "soft")
-        return y + _LINE + 6
-    most = max(each.counts.accesses for each in tensors)
+    most = max((each.counts.accesses for each in tensors), default=1)
+    rest = [each.counts for each in tensors if each.tensor not in drawn]
     for each in tensors:
-        color = VIRIDIS[found.tensors.index(each.tensor) % len(VIRIDIS)]
-        y = _draw_tensor(each, most, color, y, marks)
+        if each.tensor in drawn:
+            y = _draw_tensor(each, most, drawn[each.tensor], y, marks)
+    if rest or not tensors:
+        accesses, misses = (sum(getattr(e, n) for e in rest) for n in ("accesses", "misses"))
+        others = (
+            f"{len(rest)} other tensors {format_count(misses)} of {format_count(accesses)} miss"
+        )
+        Flow(marks, LEFT, y).text(others if rest else "no access reaches it", "soft")
+        y += _LINE
     return y + 6
 
 
@@ -133,14 +152,19 @@ def _prediction(each: TensorCounts) -> tuple[str, str]:
     return f"≠ predicted {format_count(predicted)}, {times} × {word}", title
 
 
-def _draw_memory(found: CacheSimulation, y: float, marks: list[Mark]) -> float:
+def _draw_memory(
+    found: CacheSimulation, drawn: dict[Buffer, str], y: float, marks: list[Mark]
+) -> float:
     flow = Flow(marks, LEFT, y)
     flow.text("To and from memory", "name")
     flow.text("simulated:", "soft")
-    for n, tensor in enumerate(found.tensors):
+    for tensor, color in drawn.items():
         size = format_bytes(found.memory_bytes(tensor))
         title = f"{tensor.name}: lines that the last cache fetches and writes back"
-        flow.swatch(VIRIDIS[n % len(VIRIDIS)], f"{tensor.name} {size}", [], title)
+        flow.swatch(color, f"{tensor.name} {size}", [], title)
+    rest = sum(found.memory_bytes(tensor) for tensor in found.tensors if tensor not in drawn)
+    if rest:
+        flow.text(f"others {format_bytes(rest)}", "soft")
     return flow.y + _LINE + 8
 
 

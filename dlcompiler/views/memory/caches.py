@@ -67,7 +67,8 @@ def predicted_misses(found: CacheSimulation) -> dict[tuple[str, Buffer], int]:
             if (name, fill.buffer) in sizes:
                 sizes[name, fill.buffer] += max(fill.fetched_bytes, fill.written_bytes)
     for name, tensor in sizes:
-        if tensor in touched and touched[tensor].is_exact:
+        is_own = tensor not in found.func.buffers  # the model moves no temporary that fits
+        if tensor in touched and (is_own or touched[tensor].is_exact):
             least = occupied_bytes(touched[tensor], footprint.line_bytes)
             sizes[name, tensor] = max(sizes[name, tensor], least)
     lines = {level.name: level.line for level in found.levels}
