@@ -9,6 +9,7 @@
     dlc.lower(s, [A, B, C])            # its loop nest
     kernel = dlc.build(s, [A, B, C])   # its machine code
     dlc.races(s)                       # may its loops run in any order?
+    dlc.simulate_cache(s, [A, B, C])   # which accesses miss in the caches?
     dlc.verify(s, [A, B, C])           # is it right?
     dlc.measure(kernel)                # is it fast?
 """

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from dlcompiler.pipeline.cache_simulation import Cancelled
+from tests.pipeline.test_cache_simulation import gather
 from tests.thread_programs import tiled_matmul
 from tests.widgets.test_panes import matmul
 
@@ -52,14 +53,15 @@ def test_the_tab_shows_a_simulation(explore, patient):
 
 def test_there_is_no_tab_for_a_gpu(explore):
     assert "cache" not in names(explore(*tiled_matmul(), target="v100"))
+    assert "cache" not in names(explore(*tiled_matmul()))
     assert "cache" in names(explore(*matmul()))
 
 
 def test_what_cannot_be_simulated_says_why(explore, patient):
-    widget = explore(*tiled_matmul())
+    widget = explore(*gather())
     ask(widget, "picture", tab="cache")
     text = widget.picture["error"]["text"]
-    assert text == "simulate the caches of main: its loops are bound to the threads of a device"
+    assert text == "simulate the caches of main: an index of A depends on data"
 
 
 class Slow:

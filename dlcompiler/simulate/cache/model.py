@@ -35,6 +35,7 @@ ADDRESS_BITS = 48
 """Lower bits of an address; above them stands the number of the buffer."""
 _FOLDER = __name__.rpartition(".")[0]
 _HEADER = 8
+_LARGEST_ELEMENT_BYTES = 8
 _LANES = 4
 _CANCELLED = 5
 _SIGN = -(1 << 63)
@@ -47,7 +48,8 @@ def sets_of(level: CacheLevel) -> int:
     Raises
     ------
     TargetError
-        If its size is not a whole number of sets, or its line is not a power of two.
+        If its size is not a whole number of sets, or its line is not a power of two that holds an
+        element of each dtype.
 
     Examples
     --------
@@ -56,12 +58,12 @@ def sets_of(level: CacheLevel) -> int:
     """
     line, ways = level.line, level.ways
     is_whole = line > 0 and ways > 0 and level.bytes > 0 and level.bytes % (line * ways) == 0
-    if not is_whole or line & (line - 1):
+    if not is_whole or line & (line - 1) or line < _LARGEST_ELEMENT_BYTES:
         raise TargetError(
             f"simulate the cache {level.name}",
             "its size is not a whole number of sets",
             got=f"{level.bytes} bytes, lines of {line} bytes, {ways} ways",
-            expected="bytes = sets × ways × line, where the line is a power of two",
+            expected="bytes = sets × ways × line, where the line is a power of two, 8 or more",
         )
     return level.bytes // (line * ways)
 

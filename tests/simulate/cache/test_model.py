@@ -72,7 +72,8 @@ def test_random_schedules_access_what_the_interpreter_accesses(first):
 
 
 @pytest.mark.parametrize(
-    ("size", "ways", "line"), [(4096, 8, 48), (4000, 8, 64), (256, 8, 64), (0, 1, 64), (64, 0, 64)]
+    ("size", "ways", "line"),
+    [(4096, 8, 48), (4000, 8, 64), (256, 8, 64), (0, 1, 64), (64, 0, 64), (64, 1, 4)],
 )
 def test_a_cache_that_is_no_whole_number_of_sets_is_refused(size, ways, line):
     with pytest.raises(TargetError) as caught:
@@ -80,5 +81,5 @@ def test_a_cache_that_is_no_whole_number_of_sets_is_refused(size, ways, line):
     assert str(caught.value) == (
         "simulate the cache L1d: its size is not a whole number of sets\n"
         f"  got       {size} bytes, lines of {line} bytes, {ways} ways\n"
-        "  expected  bytes = sets × ways × line, where the line is a power of two"
+        "  expected  bytes = sets × ways × line, where the line is a power of two, 8 or more"
     )

@@ -76,7 +76,7 @@ def _has_memories(session: Session) -> bool:
 
 def _has_caches(session: Session) -> bool:
     """Tell whether the caches of the target can be simulated: those of one core of a CPU."""
-    return bool(session.target.caches) and not session.target.thread_axes
+    return bool(session.target.caches) and not _has_threads(session)
 
 
 def _has_threads(session: Session) -> bool:
