@@ -95,7 +95,7 @@ def simulate_cache(
     ScheduleError
         If the state cannot be lowered.
     TargetError
-        If the target has no caches, or one that is not a whole number of sets.
+        If the target has no caches, or one that is not a whole number of sets, or is a GPU.
 
     Notes
     -----
@@ -160,6 +160,11 @@ def simulate_program(
         raise CallError(where, "most_accesses is not a positive integer", got=repr(most_accesses))
     if not target.caches:
         raise TargetError(where, "the target has no caches", got=target.name)
+    if target.thread_axes:
+        raise TargetError(
+            where, "the target is not a CPU", got=target.name,
+            because="the simulated caches are those of one core, and its threads run at once",
+        )  # fmt: skip
     check_traceable(func)
     cut, samples = sampled(func, most_accesses)
     accesses = count_accesses(cut)

@@ -187,6 +187,24 @@ def test_a_target_without_caches_is_refused():
     )
 
 
+def test_a_gpu_is_refused():
+    with pytest.raises(TargetError) as caught:
+        dlc.simulate_cache(*tiled_matmul(), "v100")
+    assert str(caught.value) == (
+        "simulate the caches of main: the target is not a CPU\n"
+        "  got       v100\n"
+        "  because   the simulated caches are those of one core, and its threads run at once"
+    )
+
+
+@pytest.mark.parametrize("name", ["cpu", "c", "aarch64", "cortex-a53", "armv7", "riscv64"])
+def test_caches_of_machines_that_are_not_here(name):
+    """The simulation runs on this machine, whatever the target is."""
+    found = dlc.simulate_cache(*matmul(16), name)
+    assert found.target.name == name
+    assert found.memory_bytes("A") == 16 * 16 * 4
+
+
 @pytest.mark.parametrize("most", [0, -1, 2.5, True, None])
 def test_most_accesses_is_a_positive_integer(most):
     with pytest.raises(CallError) as caught:
