@@ -35,10 +35,10 @@ def test_the_table_has_the_numbers_of_the_simulation(plain, tensors):
 
 def test_the_summary_says_what_was_simulated(plain, tensors):
     scene = cache_scene(simulate_cache(plain, tensors, SMALL))
-    assert scene["summary"].startswith("Simulated: of 1.05 M accesses, ")
+    assert scene["summary"].startswith("Simulated: of 1.05 M accesses, 25% miss in L1d, ")
     assert "Sampled" not in scene["summary"]
     cut = cache_scene(simulate_cache(plain, tensors, SMALL, most_accesses=100_000))
-    assert "Sampled: first 6 of 64 iterations of i; the numbers are of these." in cut["summary"]
+    assert "Sampled: first 6 of 64 iterations of i." in cut["summary"]
 
 
 def test_conflicts_that_the_model_does_not_know_are_marked():
@@ -126,6 +126,7 @@ def test_an_empty_program_has_a_picture():
     B = te.compute((0,), lambda i: A[i], name="B")
     scene = cache_scene(simulate_cache(create_schedule(B.op), [A, B], SMALL))
     assert "no access reaches it" in texts(scene)
+    assert scene["summary"] == "Simulated: the program accesses no memory."
 
 
 def test_the_card_is_well_formed(blocked, tensors, parsed):

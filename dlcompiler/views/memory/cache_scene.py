@@ -65,15 +65,17 @@ def percent(share: float) -> str:
 
 
 def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
-    rates = [
-        f"{percent(each.misses / found.accesses)} miss in {each.level.name}"
-        for each in found.counts() if found.accesses
-    ]  # fmt: skip
+    if not found.accesses:
+        return "Simulated: the program accesses no memory."
+    first, *others = (
+        (percent(each.misses / found.accesses), each.level.name) for each in found.counts()
+    )
+    rates = [f"{first[0]} miss in {first[1]}", *(f"{share} in {name}" for share, name in others)]
     moved = format_bytes(found.memory_bytes())
     text = f"Simulated: of {format_count(found.accesses)} accesses, {', '.join(rates)}"
-    text += f"; {moved} move to and from memory."
+    text += f"; {moved} to and from memory."
     if found.sampled:
-        text += f" Sampled: {', '.join(map(str, found.sampled))}; the numbers are of these."
+        text += f" Sampled: {', '.join(map(str, found.sampled))}."
     known = [each for tensors in levels for each in tensors if each.predicted is not None]
     wrong = sum(each.differs for each in known)
     if known:
