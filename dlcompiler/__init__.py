@@ -9,6 +9,7 @@
     dlc.lower(s, [A, B, C])            # its loop nest
     kernel = dlc.build(s, [A, B, C])   # its machine code
     dlc.races(s)                       # may its loops run in any order?
+    dlc.simulate_cache(s, [A, B, C])   # which accesses miss in the caches?
     dlc.verify(s, [A, B, C])           # is it right?
     dlc.measure(kernel)                # is it fast?
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from dlcompiler.measurement.compare import compare
     from dlcompiler.measurement.measure import measure
     from dlcompiler.measurement.verify import verify
-    from dlcompiler.pipeline import cross_compile, races, show_changes
+    from dlcompiler.pipeline import cross_compile, races, show_changes, simulate_cache
     from dlcompiler.pipeline.build import build
     from dlcompiler.pipeline.lower import lower
     from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
@@ -56,6 +57,7 @@ LAZY: Registry[Any] = Registry(
         "register_func": "dlcompiler.runtime.registry:register_func",
         "set_num_threads": "dlcompiler.runtime.threads:set_num_threads",
         "show_changes": "dlcompiler.pipeline:show_changes",
+        "simulate_cache": "dlcompiler.pipeline:simulate_cache",
         "verify": "dlcompiler.measurement:verify",
     },
 )
@@ -100,6 +102,7 @@ __all__ = [
     "register_func",
     "set_num_threads",
     "show_changes",
+    "simulate_cache",
     "te",
     "verify",
 ]

@@ -29,6 +29,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "paired": "dlcompiler.views.cards.machines:paired_html",
         "verified": "dlcompiler.views.cards.machines:verified_html",
         "races": "dlcompiler.views.cards.reports:races_html",
+        "caches": "dlcompiler.views.cards.reports:caches_html",
         "comparison": "dlcompiler.views.cards.reports:comparison_html",
         "trace": "dlcompiler.views.cards.reports:trace_html",
         "operator": "dlcompiler.views.cards.spaces:operator_html",

@@ -7,6 +7,7 @@ adds code generation and loading. The order of the passes is defined here and no
 from __future__ import annotations
 
 from dlcompiler.pipeline.build import build, build_program, emit_source, lower_program
+from dlcompiler.pipeline.cache_simulation import simulate_cache
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
 from dlcompiler.pipeline.devices import DEVICES, device_of
@@ -54,4 +55,5 @@ __all__ = [
     "passes_of",
     "races",
     "show_changes",
+    "simulate_cache",
 ]

@@ -11,7 +11,7 @@ import importlib
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -146,7 +146,11 @@ def _caches(core: int) -> tuple[CacheLevel, ...] | None:
             continue
         name = f"L{level}d" if kind == "Data" else f"L{level}"
         shared_by = len(_numbers(_read(folder / "shared_cpu_list"))) or 1
-        levels.append(CacheLevel(name, int(size[:-1]) * 1024, int(line), shared_by))
+        made = CacheLevel(name, int(size[:-1]) * 1024, int(line), shared_by)
+        ways = _read(folder / "ways_of_associativity")
+        if ways.isdigit():  # 0: a line may be in any place
+            made = replace(made, ways=int(ways) or made.bytes // max(made.line, 1))
+        levels.append(made)
     return tuple(levels) or None
 
 

@@ -29,6 +29,8 @@ class CacheLevel:
     """Line size [byte]."""
     shared_by: int
     """Number of logical cores that use one instance."""
+    ways: int = 8
+    """Lines of one set (associativity); 8, as in many processors, if it is not known; [1]."""
 
     def __str__(self) -> str:
         whole_mib = self.bytes % (1 << 20) == 0

@@ -19,11 +19,12 @@ CPU_SCOPES = (
     MemoryScope("local", rank=3, capacity=CPU_LIMITS["max_stack_bytes"], alignment=64),
 )
 
-#: Cache sizes of typical desktop cores, used if the sizes cannot be read.
+#: Caches of typical desktop cores, used if they cannot be read.
+#: Source: Intel 64 and IA-32 Architectures Optimization Reference Manual (248966), Haswell.
 TYPICAL_CACHES = (
-    CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
-    CacheLevel("L2", 256 * 1024, line=64, shared_by=1),
-    CacheLevel("L3", 8 * 1024 * 1024, line=64, shared_by=4),
+    CacheLevel("L1d", 32 * 1024, line=64, shared_by=1, ways=8),
+    CacheLevel("L2", 256 * 1024, line=64, shared_by=1, ways=8),
+    CacheLevel("L3", 8 * 1024 * 1024, line=64, shared_by=4, ways=16),
 )
 
 _SSE2 = ("sse", "sse2")
@@ -161,7 +162,8 @@ _LINUX_AARCH64 = "aarch64-unknown-linux-gnu"
 
 AARCH64 = cpu_target("aarch64", _LINUX_AARCH64, "generic", _on("fp-armv8", "neon"))
 
-#: Source: Arm Cortex-A53 TRM (DDI 0500J), sections 1.1, 2.1; the sizes of Broadcom's BCM2837.
+#: Source: Arm Cortex-A53 TRM (DDI 0500J), sections 1.1, 2.1, 6.1, 7.1; the sizes of Broadcom's
+#: BCM2837.
 CORTEX_A53 = cpu_target(
     "cortex-a53",
     _LINUX_AARCH64,
@@ -169,21 +171,21 @@ CORTEX_A53 = cpu_target(
     _on("fp-armv8", "neon", "crc"),
     cores=4,
     caches=(
-        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
-        CacheLevel("L2", 512 * 1024, line=64, shared_by=4),
+        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1, ways=4),
+        CacheLevel("L2", 512 * 1024, line=64, shared_by=4, ways=16),
     ),
 )
 
 #: NEON and multiply-add, as on a Cortex-A7 and later.
-#: Source: Arm ARM v7-A (DDI 0406C), A2.6.2; Cortex-A7 TRM (DDI 0464F), 2.1.
+#: Source: Arm ARM v7-A (DDI 0406C), A2.6.2; Cortex-A7 TRM (DDI 0464F), 2.1, 6.1, 7.1.
 ARMV7 = cpu_target(
     "armv7",
     "armv7-unknown-linux-gnueabihf",
     "generic",
     _on("v7", "vfp4", "neon", "thumb2"),
     caches=(
-        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1),
-        CacheLevel("L2", 512 * 1024, line=64, shared_by=4),
+        CacheLevel("L1d", 32 * 1024, line=64, shared_by=1, ways=4),
+        CacheLevel("L2", 512 * 1024, line=64, shared_by=4, ways=8),
     ),
 )
 

@@ -152,6 +152,16 @@ def test_caches_are_read_and_instruction_caches_left_out(tmp_path, monkeypatch):
     assert [str(cache) for cache in detect._caches(0)] == ["L1d 48 KiB", "L2 1 MiB"]
 
 
+@pytest.mark.parametrize(("text", "ways"), [("12", 12), ("0", 768), ("", 8)])
+def test_the_ways_of_a_cache_are_read(tmp_path, monkeypatch, text, ways):
+    """0 means that a line may be anywhere."""
+    monkeypatch.setattr(detect, "_CPUS", tmp_path)
+    texts = {"level": "1", "type": "Data", "size": "48K", "coherency_line_size": "64",
+             "ways_of_associativity": text}  # fmt: skip
+    write(tmp_path, {f"cpu0/cache/index0/{name}": value for name, value in texts.items()})
+    assert detect._caches(0) == (CacheLevel("L1d", 48 * 1024, 64, 1, ways),)
+
+
 def test_what_cannot_be_read_is_not_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(detect, "_CPUS", tmp_path)
     assert detect._caches(0) is None

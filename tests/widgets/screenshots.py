@@ -127,6 +127,13 @@ def one_block(page: LivePage) -> None:
     page.locate(".dlc-picture").evaluate("(pane) => { pane.scrollTop = 0; }")
 
 
+def caches(page: LivePage) -> None:
+    """Open the picture of simulated caches, and wait for the simulation."""
+    tabs("cache", "loops")(page)
+    page.wait(lambda: "is_pending" not in page.widget.picture["model"])
+    page.settle()
+
+
 def threads() -> object:
     """Return an Explorer on a product for the threads of a device."""
     from dlcompiler_widgets import Explorer
@@ -141,6 +148,7 @@ SHOTS = (
         "Memory scopes, and assembly whose lines know their loops.",
         with_code("memory", "assembly"),
     ),
+    Shot("cache", "Hits and misses in simulated caches, beside the prediction.", caches),
     Shot("space", "The iteration space, and the expression.", tabs("space", "notation")),
     Shot("nest", "The loop nest as boxes, and the program as scheduled.", tabs("nest", "loops")),
     Shot("passes", "A pass of the compiler, before and after.", tabs("stages", "passes")),

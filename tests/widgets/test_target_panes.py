@@ -65,9 +65,9 @@ def ask(widget, op, **args):
     ("name", "pictures"),
     [
         ("bare", EVERYWHERE),
-        ("c", ["nest", "memory", *EVERYWHERE[1:]]),
-        ("cpu", ["nest", "memory", *EVERYWHERE[1:]]),
-        ("gpu", list(PICTURES)),
+        ("c", ["nest", "memory", "cache", *EVERYWHERE[1:]]),
+        ("cpu", ["nest", "memory", "cache", *EVERYWHERE[1:]]),
+        ("gpu", [name for name in PICTURES if name != "cache"]),
     ],
 )
 def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures):

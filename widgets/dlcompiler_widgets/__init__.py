@@ -17,6 +17,7 @@ shows view models of `dlcompiler.views` and decides nothing itself.
 
 from dlcompiler_widgets.explorer import (
     Advice,
+    CacheMisses,
     CodePanes,
     Dependences,
     Explorer,
@@ -42,6 +43,7 @@ from dlcompiler_widgets.tuning import (
 
 __all__ = [
     "Advice",
+    "CacheMisses",
     "CodePanes",
     "Dependences",
     "Explorer",

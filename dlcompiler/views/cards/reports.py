@@ -1,12 +1,14 @@
-"""Cards of race reports, of two compared schedules, and of traces of steps."""
+"""Cards of race reports, compared schedules, traces of steps, and simulated caches."""
 
 from __future__ import annotations
 
 from dlcompiler.analysis.races import LoopVerdict, RaceReport
 from dlcompiler.measurement.compare import Comparison
 from dlcompiler.schedule.trace import Trace
+from dlcompiler.simulate.cache import CacheSimulation
 from dlcompiler.views.cards.card import Card, Tone, card, card_html
 from dlcompiler.views.cards.machines import paired_card
+from dlcompiler.views.memory.cache_scene import cache_scene
 from dlcompiler.views.render.markup import Markup
 from dlcompiler.views.render.scene import Cell, Table
 
@@ -28,6 +30,11 @@ def comparison_html(comparison: Comparison) -> Markup:
 def trace_html(trace: Trace) -> Markup:
     """Return the card of a trace: the steps of a schedule as a table."""
     return card_html(trace_card(trace))
+
+
+def caches_html(found: CacheSimulation) -> Markup:
+    """Return the card of a cache simulation: hits and misses beside the predicted ones."""
+    return card_html(caches_card(found))
 
 
 def races_card(report: RaceReport) -> Card:
@@ -72,4 +79,15 @@ def trace_card(trace: Trace) -> Card:
         "Trace",
         f"{steps}; to_python() and to_json() write them",
         tables=[("", table)] if trace.steps else [],
+    )
+
+
+def caches_card(found: CacheSimulation) -> Card:
+    """Return the card of a cache simulation: hits and misses beside the predicted ones."""
+    levels = ", ".join(f"{level}, {level.ways} ways" for level in found.levels)
+    return card(
+        f"Caches of {found.func.name}",
+        f"{found.accesses:,} accesses, {found.provenance}",
+        facts=[("caches", levels), ("sampled", ", ".join(map(str, found.sampled)))],
+        scene=cache_scene(found),
     )

@@ -7,6 +7,7 @@ both to a page. ``panes`` and ``text_panes`` define the widgets of single panes.
 from dlcompiler_widgets.explorer.explorer import Explorer
 from dlcompiler_widgets.explorer.panes import (
     Advice,
+    CacheMisses,
     Dependences,
     HistoryTree,
     IterationSpace,
@@ -19,6 +20,7 @@ from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
 
 __all__ = [
     "Advice",
+    "CacheMisses",
     "CodePanes",
     "Dependences",
     "Explorer",

@@ -65,7 +65,7 @@ class PicturePane(Workbench):
         try:
             model = picture.draw(self._session)
             if model.get("is_pending"):
-                self._session.blocks.wait()
+                self._session.wait_for_pictures()
                 model = picture.draw(self._session)
             return picture.still(model)
         except DLCompilerError as error:
@@ -142,6 +142,13 @@ class Dependences(LoopPicture):
 
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("dependences",)}
     first_words = "Choose a loop to see the dependences that it carries."
+
+
+class CacheMisses(PicturePane):
+    """Hits and misses in the simulated caches of the target, by loop, tensor and level."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("cache",)}
+    first_words = "Choose a loop by a click on a bar."
 
 
 class ThreadBlock(PicturePane):

@@ -52,6 +52,10 @@ def _memory(session: Session) -> Mapping[str, Any]:
     return memory_scopes(session.schedule, session.args, session.target, session.chosen)
 
 
+def _cache(session: Session) -> Mapping[str, Any]:
+    return session.caches.model(session)
+
+
 def _loops(session: Session) -> PrimFunc:
     func = session.lowered(session.schedule.node, "loops")
     if isinstance(func, DLCompilerError):
@@ -86,6 +90,11 @@ def _has_memories(session: Session) -> bool:
     return bool(session.target.caches) or len(session.target.scopes) > 1
 
 
+def _has_caches(session: Session) -> bool:
+    """Tell whether the caches of the target can be simulated: those of one core of a CPU."""
+    return bool(session.target.caches) and not _has_threads(session)
+
+
 def _has_threads(session: Session) -> bool:
     """Tell whether loops can be bound to threads of the target, or are bound already."""
     return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
@@ -99,6 +108,7 @@ def _scene_of(model: Mapping[str, Any]) -> Scene:
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture("Memory scopes", _memory, applies=_has_memories),
+    "cache": Picture("Cache", _cache, applies=_has_caches),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
     "dependences": Picture("Dependences", _dependences),
     "block": Picture(

@@ -200,7 +200,7 @@ class _Recorder:
     def shown(self, pane: str) -> Json:
         value = PANES[pane].contents(self.session)
         if pane == "picture" and (value["model"] or {}).get("is_pending"):
-            self.session.blocks.wait()
+            self.session.wait_for_pictures()
             value = PANES[pane].contents(self.session)
         return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
 

@@ -34,3 +34,7 @@ class Remembered(Generic[K, V]):
                 self._values.popitem(last=False)
         self._values.move_to_end(key)
         return self._values[key]
+
+    def drop(self, key: K) -> None:
+        """Forget the value of a key, if there is one."""
+        self._values.pop(key, None)

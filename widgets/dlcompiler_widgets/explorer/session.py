@@ -22,6 +22,7 @@ from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler.views.loops.strides import with_strides
 from dlcompiler_widgets.explorer import best_known, branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
+from dlcompiler_widgets.explorer.caches import Caches
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.learner import ACTIONS as PREDICTING
 from dlcompiler_widgets.explorer.learner import Learner
@@ -75,6 +76,7 @@ class Session:
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
+        self.caches: Caches = Caches()
         self.machine: Machine = Machine()
         """The ceilings of the machine; the widget puts its own here, which measures them."""
         self.learner: Learner = Learner()
@@ -112,6 +114,12 @@ class Session:
         """End the background work."""
         self.code.compiling.close()
         self.blocks.close()
+        self.caches.close()
+
+    def wait_for_pictures(self) -> None:
+        """Wait until the pictures that are made in the background are ready."""
+        self.blocks.wait()
+        self.caches.wait()
 
     # -- intents ---------------------------------------------------------------------------------
 
@@ -230,6 +238,7 @@ class Session:
 
     def refresh(self) -> None:
         """Compute the loop tree again; keep the chosen loop if it still exists."""
+        self.caches.leave(self.schedule.node.id)
         self.exported = {}
         before = self.chosen
         self.preview = {}

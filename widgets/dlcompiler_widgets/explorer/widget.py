@@ -179,6 +179,7 @@ class Workbench(anywidget.AnyWidget):
         session.code.compiling.on_ready = partial(self._on_ready, "text")
         session.blocks.on_ready = partial(self._on_ready, "picture")
         session.machine.on_ready = partial(self._on_ready, "picture", "ladder")
+        session.caches.on_ready = partial(self._on_ready, "picture")
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""

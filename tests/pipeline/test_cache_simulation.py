@@ -1,0 +1,290 @@
+"""Simulated caches of a schedule: counts by loop and tensor, samples, refusals, cancelling."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import dtypes, te
+from dlcompiler.errors import CallError, TargetError
+from dlcompiler.ir import Builder, PrimFunc, call_packed, decl_buffer
+from dlcompiler.pipeline import cache_simulation
+from dlcompiler.pipeline.cache_simulation import Cancellation, Cancelled, simulate_program
+from dlcompiler.schedule import create_schedule
+from dlcompiler.target.presets import X86_64_AVX2
+from tests.intrinsics import tiled
+from tests.simulate.cache.programs import level, machine
+from tests.thread_programs import tiled_matmul
+
+SMALL = machine(level(4096, 4), level(32768, 8, name="L2"))
+
+
+def matmul(n=48):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return create_schedule(C.op), [A, B, C]
+
+
+def test_the_parts_add_up():
+    found = dlc.simulate_cache(*matmul(), SMALL)
+    n = 48
+    assert found.accesses == n * n * (1 + 4 * n)
+    for number, each in enumerate(found.counts()):
+        parts = [found.counts(tensor=tensor)[number] for tensor in "ABC"]
+        assert sum(part.misses for part in parts) == each.misses
+        assert sum(part.accesses for part in parts) == each.accesses
+        for tensor, part in zip(found.tensors, parts, strict=True):
+            reached, missed = found.over_time(number, tensor)
+            assert (reached.sum(), missed.sum()) == (part.accesses, part.misses)
+            assert found.over_tensor(number, tensor).sum() == part.misses
+    first, second = found.counts()
+    assert second.accesses == first.misses
+    assert first.hits + first.misses == first.accesses
+
+
+def test_counts_inside_a_loop():
+    found = dlc.simulate_cache(*matmul(), SMALL)
+    assert found.counts(loop="i") == found.counts()
+    assert found.counts("k")[0].accesses == 4 * 48**3
+    assert found.counts("k", "B", is_write=True)[0].accesses == 0
+    assert found.counts("k", "C", is_write=True)[0].accesses == 48**3
+
+
+def test_an_unknown_loop_or_tensor_is_refused():
+    found = dlc.simulate_cache(*matmul(), SMALL)
+    with pytest.raises(CallError) as caught:
+        found.counts("z")
+    assert str(caught.value) == (
+        "look up hits and misses: the program has no such loop\n"
+        "  got       'z'\n"
+        "  expected  i, j, k"
+    )
+    with pytest.raises(CallError) as caught:
+        found.memory_bytes("Z")
+    assert str(caught.value) == (
+        "look up hits and misses: the program accesses no such tensor\n"
+        "  got       'Z'\n"
+        "  expected  A, B, C"
+    )
+
+
+def test_the_same_program_has_the_same_counts():
+    first, second = (dlc.simulate_cache(*matmul(), SMALL) for _ in range(2))
+    assert np.array_equal(first.counters, second.counters)
+    assert np.array_equal(first.by_part, second.by_part)
+    assert np.array_equal(first.written, second.written)
+
+
+def test_what_fits_comes_once_and_goes_once():
+    found = dlc.simulate_cache(*matmul(), "x86-64-avx2")
+    assert found.memory_bytes("A") == found.memory_bytes("B") == 48 * 48 * 4
+    assert found.memory_bytes("C") == 2 * 48 * 48 * 4, "a store fetches its line, too"
+
+
+def test_a_temporary_that_fits_is_not_written_back():
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((64,), lambda i: B[i] * 2.0, name="C")
+    found = dlc.simulate_cache(create_schedule(C.op), [A, C], SMALL)
+    assert found.memory_bytes("B") == 64 * 4
+    assert found.memory_bytes() == 4 * 64 * 4
+
+
+def test_a_long_program_is_sampled():
+    found = dlc.simulate_cache(*matmul(), SMALL, most_accesses=100_000)
+    assert [str(sample) for sample in found.sampled] == ["first 10 of 48 iterations of i"]
+    assert found.accesses == 10 * 48 * (1 + 4 * 48)
+    assert "sampled: first 10 of 48 iterations of i)" in repr(found)
+    nested = dlc.simulate_cache(*matmul(), SMALL, most_accesses=500)
+    assert [str(sample) for sample in nested.sampled] == [
+        "first 1 of 48 iterations of i", "first 2 of 48 iterations of j",
+    ]  # fmt: skip
+    assert nested.accesses <= 500
+
+
+def test_nests_share_the_accesses_of_a_sample():
+    A = te.placeholder((1000,), name="A")
+    B = te.compute((1000,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((10,), lambda i: B[i] * 2.0, name="C")
+    found = dlc.simulate_cache(create_schedule(C.op), [A, C], SMALL, most_accesses=220)
+    assert [str(sample) for sample in found.sampled] == ["first 100 of 1000 iterations of B.i"]
+    assert found.counts(tensor="C")[0].accesses == 10
+
+
+def test_loops_whose_extent_depends_on_others():
+    A = decl_buffer((100,), "float32", name="A")
+    ib = Builder()
+    a = ib.buffer_ptr(A)
+    with ib.for_range(0, 100, name="i") as i, ib.for_range(0, i, name="j") as j:
+        a[j] = 1.0
+    func = PrimFunc("main", (A,), (A,), ib.get())
+    assert simulate_program(func, SMALL).accesses == 99 * 100 // 2
+    cut = simulate_program(func, SMALL, 1000)
+    assert [str(sample) for sample in cut.sampled] == ["first 10 of 100 iterations of i"]
+    assert cut.accesses == 45
+
+
+def test_a_program_without_accesses():
+    A = te.placeholder((0,), name="A")
+    B = te.compute((0,), lambda i: A[i] + 1.0, name="B")
+    found = dlc.simulate_cache(create_schedule(B.op), [A, B], SMALL)
+    assert found.accesses == 0
+    assert found.memory_bytes() == 0
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float16", "bfloat16", "int32", "uint64"])
+def test_every_dtype_has_its_size(dtype):
+    A = te.placeholder((640,), dtype, name="A")
+    B = te.compute((640,), lambda i: A[i], name="B")
+    found = dlc.simulate_cache(create_schedule(B.op), [A, B], "x86-64-avx2")
+    assert found.counts(tensor="A")[0].misses == 640 * dtypes.bytes_of(dtype) // 64
+
+
+def gather():
+    A, N = te.placeholder((64,), name="A"), te.placeholder((32,), "int32", name="N")
+    B = te.compute((32,), lambda i: A[N[i]], name="B")
+    return create_schedule(B.op), [A, N, B]
+
+
+def choice():
+    A = te.placeholder((64,), name="A")
+    B = te.compute((32,), lambda i: te.if_then_else(A[i] > 0.0, A[i + 32], 0.0), name="B")
+    return create_schedule(B.op), [A, B]
+
+
+def symbolic():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i], name="B")
+    return create_schedule(B.op), [A, B]
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "because"),
+    [
+        (gather, "an index of A depends on data", "made from loops and indices"),
+        (choice, "a condition depends on data", "made from loops and indices"),
+        (symbolic, "its sizes are known only when the program runs", None),
+        (tiled_matmul, "its loops are bound to the threads of a device", "one core of a CPU"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(make, problem, because):
+    with pytest.raises(CallError) as caught:
+        dlc.simulate_cache(*make(), SMALL)
+    assert caught.value.operation == "simulate the caches of main"
+    assert caught.value.problem == problem
+    assert because is None or because in caught.value.because
+
+
+def test_a_target_without_caches_is_refused():
+    with pytest.raises(TargetError) as caught:
+        dlc.simulate_cache(*matmul(), replace(X86_64_AVX2, caches=()))
+    assert str(caught.value) == (
+        "simulate the caches of main: the target has no caches\n  got       x86-64-avx2"
+    )
+
+
+def test_a_gpu_is_refused():
+    with pytest.raises(TargetError) as caught:
+        dlc.simulate_cache(*tiled_matmul(), "v100")
+    assert str(caught.value) == (
+        "simulate the caches of main: the target is not a CPU\n"
+        "  got       v100\n"
+        "  because   the simulated caches are those of one core, and its threads run at once"
+    )
+
+
+@pytest.mark.parametrize("name", ["cpu", "c", "aarch64", "cortex-a53", "armv7", "riscv64"])
+def test_caches_of_machines_that_are_not_here(name):
+    """The simulation runs on this machine, whatever the target is."""
+    found = dlc.simulate_cache(*matmul(16), name)
+    assert found.target.name == name
+    assert found.memory_bytes("A") == 16 * 16 * 4
+
+
+@pytest.mark.parametrize("most", [0, -1, 2.5, True, None])
+def test_most_accesses_is_a_positive_integer(most):
+    with pytest.raises(CallError) as caught:
+        dlc.simulate_cache(*matmul(), SMALL, most_accesses=most)
+    assert str(caught.value) == (
+        "simulate the caches of main: most_accesses is not a positive integer\n"
+        f"  got       {most!r}"
+    )
+
+
+def test_a_cancelled_simulation_raises():
+    s, args = matmul()
+    func = dlc.lower(s, args, simple_mode=True)
+    cancellation = Cancellation()
+    cancellation.set()
+    with pytest.raises(Cancelled):
+        simulate_program(func, SMALL, cancellation=cancellation)
+
+
+def test_a_running_simulation_is_cancelled_from_another_thread(monkeypatch):
+    s, args = matmul(256)
+    func = dlc.lower(s, args, simple_mode=True)
+    cancellation, errors, begun = Cancellation(), [], threading.Event()
+    native = cache_simulation._run
+    monkeypatch.setattr(cache_simulation, "_run", lambda *args: (begun.set(), native(*args)))
+
+    def run():
+        try:
+            simulate_program(func, SMALL, 10**9, cancellation)
+        except Cancelled as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait()
+    cancellation.set()
+    thread.join()
+    assert len(errors) == 1
+
+
+def test_code_from_outside_is_refused():
+    A = te.placeholder((8,), name="A")
+    B = te.extern((8,), [A], lambda i, o: call_packed("test.unknown", *i, *o), name="B")
+    with pytest.raises(CallError) as caught:
+        dlc.simulate_cache(create_schedule(B.op), [A, B], SMALL)
+    assert str(caught.value) == (
+        "simulate the caches of main: it calls code from outside\n"
+        "  got       test.unknown\n"
+        "  because   the order of its accesses is not known"
+    )
+
+
+def test_vector_statements_are_refused():
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    s[B].vectorize(s[B].split(B.op.axis[0], 8)[1])
+    with pytest.raises(CallError) as caught:
+        simulate_program(dlc.lower(s, [A, B], target="x86-64-avx2"), SMALL)
+    assert str(caught.value) == (
+        "simulate the caches of main: it has vector statements\n"
+        "  got       a vector access to B\n"
+        "  hint      simulate the program as scheduled: lower(s, args, simple_mode=True)"
+    )
+    assert dlc.simulate_cache(s, [A, B], SMALL).accesses == 128
+
+
+def test_an_intrinsic_accesses_what_its_declaration_does():
+    s, args, loop = tiled(10, 32, 16, (5, 16, 8))
+    plain = dlc.simulate_cache(s, args, "x86-64-avx2")
+    s[args[-1]].tensorize(loop, "gemm_f32_5x16x8")
+    found = dlc.simulate_cache(s, args, "x86-64-avx2")
+    assert found.memory_bytes() == plain.memory_bytes()
+    assert found.counts("k.outer", "A")[0].accesses == plain.counts("k.outer", "A")[0].accesses
+
+
+def test_a_sum_of_many_terms():
+    A, B = decl_buffer((3000,), "float32", name="A"), decl_buffer((1,), "float32", name="B")
+    ib = Builder()
+    a, b = ib.buffer_ptr(A), ib.buffer_ptr(B)
+    b[0] = sum((a[n] for n in range(1, 1200)), a[0])
+    found = simulate_program(PrimFunc("main", (A, B), (B,), ib.get()), SMALL)
+    assert found.counts(tensor="A")[0].accesses == 1200
