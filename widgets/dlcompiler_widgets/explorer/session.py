@@ -21,12 +21,14 @@ from dlcompiler.views.loops.strides import with_strides
 from dlcompiler_widgets.explorer import branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
+from dlcompiler_widgets.explorer.exporting import Exporting
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
-from dlcompiler_widgets.explorer.texts import FIRST, Text, tabs_of
+from dlcompiler_widgets.explorer.targets import Places
+from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text, tabs_of, why_no_text
 
 Mode = Literal["loops", "final"]
 
@@ -60,7 +62,10 @@ class Session:
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
-        """What is shown to be taken away."""
+        """What the export pane shows; replaced as a whole, never changed in parts."""
+        self.exporting = Exporting()
+        self.exports_made = 0
+        """Number of exports that were asked for: the id of the last one."""
         self.texts: Remembered[tuple[str, str], dict[str, Any]] = Remembered(_REMEMBERED_TEXTS)
         """By name of the tab and id of the state."""
         self.writing: dict[str, Any] = {}
@@ -68,6 +73,8 @@ class Session:
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
+        self.places = Places()
+        """What is known of switches between targets."""
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -91,13 +98,17 @@ class Session:
         made.tabs, made.layout = dict(self.tabs), self.layout
         made.only_tabs = self.only_tabs
         if program is None:
-            made.compared, made.chosen = dict(self.compared), self.chosen
+            made.compared, made.places = dict(self.compared), self.places
+            made._chosen_in = {**self._chosen_in, **made._chosen_in}
+            if self.chosen in {row["key"] for row in made.tree["rows"]}:
+                made.chosen = self.chosen
         return made
 
     def close(self) -> None:
         """End the background work."""
         self.code.compiling.close()
         self.blocks.close()
+        self.exporting.close()
 
     # -- intents ---------------------------------------------------------------------------------
 
@@ -180,7 +191,10 @@ class Session:
 
     def open_text(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of `texts.tabs_of`."""
-        self._open("text", tabs_of(self.target), args)
+        tabs, tab = tabs_of(self.target), args.get("tab")
+        if isinstance(tab, str) and tab in TEXTS and tab not in tabs:
+            raise why_no_text(tab, self.target)
+        self._open("text", tabs, args)
 
     def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
         tab = args.get("tab")
@@ -210,7 +224,7 @@ class Session:
 
     def refresh(self) -> None:
         """Compute the loop tree again; keep the chosen loop if it still exists."""
-        self.exported = {}
+        self.forget_export()
         before = self.chosen
         self.preview = {}
         old = {row["key"] for row in self.tree["rows"]} if hasattr(self, "tree") else set()
@@ -219,6 +233,14 @@ class Session:
         remembered = self._chosen_in.get(self.schedule.node.id)
         self.chosen = remembered or _next_choice(before, old, keys)
         self._chosen_in[self.schedule.node.id] = self.chosen
+
+    def forget_export(self) -> None:
+        """Close an export of a state that is not the current one any more, or has changed.
+
+        A replay page stays: it is about all states that were visited when it was asked for.
+        """
+        if self.exported.get("kind") != exports.REPLAY:
+            self.exported = {}
 
     def lowered(self, node: Node, mode: Mode) -> PrimFunc | DLCompilerError:
         """Return the lowered program of a state, or the error of lowering."""

@@ -11,6 +11,7 @@ import { Channel, Control } from "./channel.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
+import { HelpDialog } from "./help.js";
 import { HistoryPane } from "./history.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
@@ -33,6 +34,8 @@ const KEYS = [
   ["Esc", "from the moves back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
+  [", .", "on a replay page: to the state that was visited before, after"],
+  ["?", "this list; Esc closes it"],
 ];
 const NO_KERNEL = { tone: "error",
   text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
@@ -56,6 +59,8 @@ class Workbench {
     this.root = h("div",
       { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
       ...rootsOf("above"), this.grid, this.status, ...rootsOf("below"));
+    this.keys = new HelpDialog(KEYS);
+    this.root.append(this.keys.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     host.append(this.root);
     const update = () => this.redraw();
@@ -122,7 +127,7 @@ class Workbench {
   }
 
   help() {
-    this.say({ text: "Keys:", tone: "info", details: KEYS });
+    this.keys.open();
   }
 
   isLoop(key) {
