@@ -119,7 +119,7 @@ def test_a_gpu_keeps_the_legal_steps_and_says_which_not_and_why(explorer):
     here = explorer.schedule.node
     view = send(explorer, "target", target="v100")
     assert [str(step) for step in explorer.schedule.trace.steps] == ["split C j 8"]
-    assert view["status"]["text"] == ("Texts and pictures are now for v100. 1 of 3 steps are kept.")
+    assert view["status"]["text"] == ("Texts and pictures are now for v100. Steps kept: 1 of 3.")
     assert view["status"]["details"] == [
         ["left out", "parallel C i: v100 has no parallel loops"],
         ["left out", "vectorize C j.inner: v100 stores at most 16 bytes at once"],
@@ -163,7 +163,7 @@ def test_many_steps_that_are_left_out_are_counted():
         schedule[C].bind(outer, te.thread_axis("vthread"))
     session = Session(schedule, args, resolve("gpu"), "main")
     made = retarget(session, {"target": "x86-64-avx2"})
-    assert made.status.text.endswith("9 of 18 steps are kept.")
+    assert made.status.text.endswith("Steps kept: 9 of 18.")
     assert [text for _, text in made.status.details][6:] == [
         "3 more", "choose gpu again to return to the state with all steps",
     ]  # fmt: skip

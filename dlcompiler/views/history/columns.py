@@ -68,7 +68,7 @@ def time_pairs(a: Node, b: Node) -> tuple[list[NumberPair], list[str]]:
     if seconds == [None, None]:
         return [], []
     one, other = (None if each is None else _time(each) for each in seconds)
-    pair = _pair("measured time of a call", "measured", "s", (one, other))
+    pair = _pair("time of a call", "measured", "s", (one, other))
     targets = [getattr(note, "target", "") for note in notes]
     if None in seconds or targets[0] == targets[1]:
         return [pair], []

@@ -160,7 +160,7 @@ def _status(found: Retargeted, target: Target, before: Target, *, is_return: boo
         text, more = f"Texts and pictures are now for {name}.", ""
     if found.left_out:
         total = len(found.kept) + len(found.left_out)
-        text += f" {len(found.kept)} of {total} steps are kept."
+        text += f" Steps kept: {len(found.kept)} of {total}."
         more = f"choose {old} again to return to the state with all steps"
     named = found.left_out[:MOST_LEFT_OUT]
     details = [("left out", str(each)) for each in named]

@@ -76,7 +76,8 @@ def _source(session: Session) -> Json:
     if not isinstance(code, Code):
         return {"lines": [], "note": "", "left_out": 0, "error": code}
     shown = code_text(code, place_of(code, session.chosen))
-    return {**shown, "note": f"{session.target.language}, as it is compiled", "error": None}
+    language = _LANGUAGES.get(session.target.language, session.target.language)
+    return {**shown, "note": f"{language}, as it is generated", "error": None}
 
 
 def _emitted(session: Session) -> Json:

@@ -71,10 +71,12 @@ export class ComparePane {
   }
 }
 
-function rows(head, body) {
+/** A table; the last `numbers` columns hold numbers. */
+function rows(head, body, numbers = 0) {
+  const column = (text, n) => h("th", { scope: "col", text,
+    class: n >= head.length - numbers ? "dlc-number" : null });
   return h("table", { class: "dlc-table" },
-    h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col", text })))),
-    h("tbody", {}, ...body));
+    h("thead", {}, h("tr", {}, ...head.map(column))), h("tbody", {}, ...body));
 }
 
 function steps(pairs) {
@@ -90,7 +92,7 @@ function metrics(pairs) {
   return rows(["metric", "unit", "A", "B", "B ÷ A"], pairs.map((pair) =>
     h("tr", {}, h("th", { scope: "row" }, h("div", { text: pair.name }),
       h("div", { class: "dlc-soft", text: pair.kind })), h("td", { text: pair.unit }),
-    number(pair.a), number(pair.b), number(pair.change))));
+    number(pair.a), number(pair.b), number(pair.change))), 3);
 }
 
 function notes(pairs) {
