@@ -35,7 +35,7 @@ def source_code(source: Source, func: PrimFunc) -> Code:
     >>> B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
     >>> code = source_code(*emit_source(create_schedule(B.op), [A, B], "c"))
     >>> [code.keys(line) for line in code.lines if "for (" in line.text]
-    [['B/i']]
+    [['B', 'B/i']]
     """
     texts = source.text.splitlines()
     program = source_lines(func)
