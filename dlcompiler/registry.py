@@ -101,10 +101,10 @@ class Registry(MutableMapping[str, T], Generic[T]):
         ------
         UserError
             If no entry has this name: the message lists all names, and the closest one. If its
-            value lacks an attribute.
+            value cannot be imported, or lacks an attribute.
         """
         if isinstance(name, str) and name in self._entries:
-            found = self[name]
+            found = self._imported(name, operation, error)
             if missing := [item for item in self.attributes if not hasattr(found, item)]:
                 raise error(
                     operation,
@@ -121,3 +121,16 @@ class Registry(MutableMapping[str, T], Generic[T]):
             expected=", ".join(map(repr, self._entries)),
             hint=f"did you mean {close[0]!r}?" if close else None,
         )
+
+    def _imported(self, name: str, operation: str, error: type[UserError]) -> T:
+        """Return the value of an entry; any failure of its import becomes an `error`."""
+        try:
+            return self[name]
+        except Exception as reason:  # an import runs the module, which may raise anything
+            raise error(
+                operation,
+                f"the {self.noun} {name!r} cannot be imported",
+                got=repr(self._entries.get(name)),
+                expected="a value, or its place as text: 'package.module:attribute'",
+                because=f"{type(reason).__name__}: {reason}",
+            ) from reason

@@ -11,6 +11,7 @@ from typing import Any
 from dlcompiler.autotune import Event, TuningRun
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.terminal import escaped, show
+from dlcompiler.views.tuning.watched import left_text
 
 _LINE_EVERY_S = 10.0
 _DRAW_EVERY_S = 0.1
@@ -43,9 +44,8 @@ def status(run: TuningRun) -> str:
     if failed:
         reasons = ", ".join(f"{count} {name}" for name, count in failed.items())
         parts.append(f"{sum(failed.values())} failed ({reasons})")
-    left = run.remaining_s
     if run.is_running:
-        parts.append("estimating the time left" if left is None else f"{left:.0f} s left")
+        parts.append(left_text(run.remaining_s))
     return " · ".join(parts)
 
 

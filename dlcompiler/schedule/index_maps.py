@@ -32,7 +32,7 @@ from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.inference.relations import ranged
 from dlcompiler.schedule.verdict import Illegal, Refused
 from dlcompiler.te import AXIS_SEPARATOR
-from dlcompiler.te.given_functions import call_given, signature_of
+from dlcompiler.te.given_functions import GivenFunctionError, call_given, signature_of
 from dlcompiler.te.notation.scan import INDEX_OPERATORS
 
 MAX_TEXT = 2000
@@ -93,6 +93,15 @@ def index_map_of(value: Any, names: Sequence[str]) -> IndexMap:
         result = call_given(value, inputs, "index map", f"a function of {', '.join(names)}")
         outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
         exprs = [None if output is AXIS_SEPARATOR else _index(output) for output in outputs]
+    except GivenFunctionError as error:
+        raise Refused(
+            Illegal(
+                "structural",
+                "the function of the axes fails",
+                got=str(error.got),
+                hint=f"it is called with {', '.join(names)}, and may return {FORMS}",
+            )
+        ) from error.__cause__
     except DLCompilerError as error:
         raise _malformed("the function does more than index arithmetic", str(error)) from None
     return _separated(inputs, exprs)

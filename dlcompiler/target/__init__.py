@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from dlcompiler.errors import TargetError
@@ -80,7 +80,7 @@ def resolve(target: str | Target) -> Target:
     if isinstance(target, Target):
         return target
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
-    made = _made_by(found) if callable(found) else found
+    made = _called(target, found) if callable(found) else found
     if not isinstance(made, Target):
         raise TargetError(
             "resolve a target", f"the registry has no target under the name {target!r}",
@@ -93,9 +93,32 @@ def known_scopes() -> frozenset[str]:
     """Return the names of the memory scopes of all targets in the registry.
 
     Targets that are detected at first use are left out: they are CPUs, with the scopes of presets.
+    So are entries that cannot be imported: they refuse their own use.
     """
-    targets = (found for found in REGISTRY.values() if isinstance(found, Target))
-    return frozenset(scope.name for target in targets for scope in target.scopes)
+    return frozenset(scope.name for target in _importable() for scope in target.scopes)
+
+
+def _importable() -> Iterator[Target]:
+    for name in REGISTRY:
+        try:
+            found = REGISTRY.find(name, "list the memory scopes", error=TargetError)
+        except TargetError:
+            continue
+        if isinstance(found, Target):
+            yield found
+
+
+def _called(name: str, make: Callable[[], Target]) -> Target:
+    """Return the target that a function of the registry makes, once."""
+    try:
+        return _made_by(make)
+    except TargetError:
+        raise
+    except Exception as error:  # the function is a user's
+        raise TargetError(
+            "resolve a target", f"the function of the target {name!r} fails",
+            because=f"{type(error).__name__}: {error}", hint="it is called without arguments",
+        ) from error  # fmt: skip
 
 
 @cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.display import render
+from dlcompiler.errors import TargetError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class CacheLevel:
     """Number of logical cores that use one instance."""
     ways: int = 8
     """Lines of one set (associativity); 8, as in many processors, if it is not known; [1]."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "cache level")
 
     def __str__(self) -> str:
         whole_mib = self.bytes % (1 << 20) == 0
@@ -55,6 +61,9 @@ class MemoryScope:
     accessible_by: tuple[str, ...] = ("cpu",)
     """What can access it: the ``cpu`` or ``gpu``, the threads of a ``block`` or a ``warp``, or one
     ``thread``."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "memory scope")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,9 @@ class Target:
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
     GPU's: see `dlcompiler.target.gpus`. What it does not name has no limit: see `limit`."""
+
+    def __post_init__(self) -> None:
+        _check_fields(self, "target")
 
     def lanes(self, dtype: str) -> int:
         """Return the number of elements of a dtype that fit in one vector register.
@@ -162,3 +174,48 @@ class Target:
 
     def _repr_html_(self) -> str:
         return render("target", self)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _tuple_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, tuple) and all(isinstance(each, kind) for each in value)
+
+
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "str": _is_text,
+    "int": _is_integer,
+    "int | None": lambda value: value is None or _is_integer(value),
+    "tuple[str, ...]": _tuple_of(str),
+    "tuple[CacheLevel, ...]": _tuple_of(CacheLevel),
+    "tuple[MemoryScope, ...]": _tuple_of(MemoryScope),
+    "frozenset[str]": lambda value: isinstance(value, frozenset) and all(map(_is_text, value)),
+    "Mapping[str, int]": lambda value: (
+        isinstance(value, Mapping)
+        and all(_is_text(key) and _is_integer(number) for key, number in value.items())
+    ),
+}
+"""Annotation of a field -> whether a value fits it."""
+
+
+def _check_fields(item: Any, noun: str) -> None:
+    """Refuse a value that does not have the type of its field.
+
+    Raises
+    ------
+    TargetError
+        The message names the field.
+    """
+    for each in fields(item):
+        value = getattr(item, each.name)
+        if not _CHECKS[str(each.type)](value):
+            raise TargetError(
+                f"describe a {noun}", f"the field {each.name!r} has a wrong type",
+                got=f"{value!r:.200} ({type(value).__name__})", expected=str(each.type),
+            )  # fmt: skip

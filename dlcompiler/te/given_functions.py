@@ -6,7 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dlcompiler.errors import ExpressionError, UserError
+from dlcompiler.errors import DLCompilerError, ExpressionError
+
+
+class GivenFunctionError(ExpressionError):
+    """A user's function raised an error, which is the cause; `got` is its text."""
 
 
 def call_given(function: Callable[..., Any], args: Sequence[Any], where: str, expected: str) -> Any:
@@ -31,18 +35,19 @@ def call_given(function: Callable[..., Any], args: Sequence[Any], where: str, ex
     Raises
     ------
     ExpressionError
-        If the call raises a `TypeError`, `IndexError` or `ValueError`: the function has other
-        parameters, or indexes or unpacks a single value. Python's error is the cause, with the line
-        in the user's code.
+        If it is no function.
+    GivenFunctionError
+        If the call raises an error, for example because the function has other parameters, or
+        indexes a single value. Python's error is the cause, with the line in the user's code.
     """
     if not callable(function):
         raise ExpressionError(where, "not a function", got=repr(function), expected=expected)
     try:
         return function(*args)
-    except UserError:  # some are also a ValueError, and explain themselves
+    except DLCompilerError:  # it explains itself
         raise
-    except (TypeError, IndexError, ValueError) as error:
-        raise ExpressionError(
+    except Exception as error:
+        raise GivenFunctionError(
             where, "the call of the given function fails",
             got=f"{type(error).__name__}: {error}", expected=expected,
         ) from error  # fmt: skip

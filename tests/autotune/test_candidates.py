@@ -124,6 +124,58 @@ def test_configs_and_others_are_measured_and_compared_together():
     assert all(each.result.provenance.kind == "measured" for each in compared)
 
 
+@dataclass(frozen=True)
+class Alike(HandMade):
+    """Breaks the contract: all loop orders have one stored form."""
+
+    def to_json(self):
+        return {"order": "any"}
+
+
+def test_two_schedules_with_one_key_do_not_share_a_kernel():
+    pool = LocalPool(MATMUL, WORK, CPU, threads=1)
+    results = {}
+    try:
+        pool.measure([Alike("ikj"), Alike("jki")], None, results.__setitem__)
+        first, second = pool.compare([Alike("ikj"), Alike("jki")], budget_s=0.05)
+    finally:
+        pool.close()
+    outcomes = sorted(result.outcome for result in results.values())
+    assert outcomes == ["ok", "refused"]  # which one comes first is up to the threads
+    refused = next(result for result in results.values() if result.outcome == "refused")
+    assert "equal values must mean equal schedules" in refused.message
+    assert [first.result.outcome, second.result.outcome] == [results[n].outcome for n in (0, 1)]
+
+
+def test_equal_configs_of_two_templates_do_not_share_a_kernel():
+    """The operators have the same knobs, and so the same configs, but other schedules."""
+    config = MATMUL.default_config(WORK, CPU)
+    made = []
+
+    def other(workload, target, chosen):
+        made.append(chosen)
+        return HandMade("ikj").schedule(target)
+
+    foreign = TemplateCandidate(OtherTemplate(other), WORK, config)
+    pool = LocalPool(MATMUL, WORK, CPU, threads=1)
+    try:
+        results = {}
+        pool.measure([config, foreign], None, results.__setitem__)
+        assert [results[n].outcome for n in range(2)] == ["ok", "ok"]
+        compared = pool.compare([config, foreign], budget_s=0.05)
+    finally:
+        pool.close()
+    assert [each.result.outcome for each in compared] == ["ok", "ok"]
+    assert made == [config, config]
+
+
+class OtherTemplate:
+    """An operator of which only the template is used."""
+
+    def __init__(self, template):
+        self.template = template
+
+
 def test_equal_candidates_have_equal_stored_forms():
     assert stored_form(HandMade("ikj")) == stored_form(HandMade("ikj"))
     assert stored_form(HandMade("ikj"))[0] != stored_form(HandMade("ijk"))[0]

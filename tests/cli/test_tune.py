@@ -12,6 +12,8 @@ from dlcompiler.autotune import RecordStore, Result
 from dlcompiler.autotune.near_ties import NEAR_RATIO
 from dlcompiler.cli import main
 from dlcompiler.cli.progress import Progress, header, status
+from dlcompiler.views.tuning.headline import sentence
+from dlcompiler.views.tuning.watched import watched
 from tests.processes import take_signals
 
 WORK = "gemm:8x16x8"
@@ -178,6 +180,17 @@ def test_the_state_of_a_run_in_a_line(run):
     assert text.startswith("trial 5/5 · best 1 ms (2 GFLOP/s) measured at 2 · ")
     assert text.endswith(" trials/s · 3 failed (1 crashed, 2 wrong answer)")
     assert header(run).startswith(f"space {run.plan.space.size:,} points, ")
+
+
+@pytest.mark.parametrize(
+    ("left", "text"), [(None, "estimating the time left"), (3.25, "about 3.25 s to go")]
+)
+def test_the_time_left_is_worded_as_in_the_dashboard(run, monkeypatch, left, text):
+    monkeypatch.setattr(type(run), "is_running", True)
+    monkeypatch.setattr(type(run), "state", "running")
+    monkeypatch.setattr(type(run), "remaining_s", left)
+    assert status(run).endswith(f" · {text}")
+    assert sentence(watched(run)).endswith(f"; {text}")
 
 
 def test_a_terminal_gets_a_bar(run, monkeypatch, capsys):

@@ -191,3 +191,80 @@ def test_an_entry_that_is_no_target_is_refused(entry, monkeypatch):
     monkeypatch.setitem(target.REGISTRY, "odd", entry)
     with pytest.raises(TargetError, match="the registry has no target under the name 'odd'"):
         target.resolve("odd")
+
+
+# -- what users register, or describe wrongly ------------------------------------------------------
+
+BROKEN = {
+    "nowhere:TARGET": "ModuleNotFoundError: No module named 'nowhere'",
+    "dlcompiler.target:NOTHING": "AttributeError: module 'dlcompiler.target' has no",
+    "": "ValueError: Empty module name",
+    "no colon": "ModuleNotFoundError",
+    ":": "ValueError: Empty module name",
+    "tests.target.raises_when_imported:X": "ModuleNotFoundError",
+}
+
+
+@pytest.mark.parametrize("place", BROKEN)
+def test_an_entry_that_cannot_be_imported_is_refused_with_the_reason(place, monkeypatch):
+    monkeypatch.setitem(target.REGISTRY, "mine", place)
+    with pytest.raises(TargetError) as caught:
+        target.resolve("mine")
+    text = str(caught.value)
+    assert text.startswith("resolve a target: the target 'mine' cannot be imported\n")
+    assert f"  got       {place!r}\n" in text
+    assert "  expected  a value, or its place as text: 'package.module:attribute'\n" in text
+    assert f"  because   {BROKEN[place]}" in text
+    assert {"global", "shared"} <= target.known_scopes()
+
+
+def fails():
+    raise KeyError("no such machine")
+
+
+def test_a_function_that_fails_is_no_raw_error(monkeypatch):
+    monkeypatch.setitem(target.REGISTRY, "mine", fails)
+    with pytest.raises(TargetError) as caught:
+        target.resolve("mine")
+    assert str(caught.value) == (
+        "resolve a target: the function of the target 'mine' fails\n"
+        "  because   KeyError: 'no such machine'\n"
+        "  hint      it is called without arguments"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("name", None, "str"),
+        ("device", 3, "str"),
+        ("features", ["+avx"], "tuple[str, ...]"),
+        ("features", "+avx", "tuple[str, ...]"),
+        ("features", (1,), "tuple[str, ...]"),
+        ("vector_bits", "256", "int"),
+        ("vector_bits", 256.0, "int"),
+        ("cores", True, "int"),
+        ("caches", [1], "tuple[CacheLevel, ...]"),
+        ("caches", (("L1", 1, 64, 1),), "tuple[CacheLevel, ...]"),
+        ("scopes", None, "tuple[MemoryScope, ...]"),
+        ("emits", {"vectors"}, "frozenset[str]"),
+        ("emits", "vectors", "frozenset[str]"),
+        ("limits", {"max_lanes": "64"}, "Mapping[str, int]"),
+        ("limits", None, "Mapping[str, int]"),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_refused(field, value, expected):
+    with pytest.raises(TargetError) as caught:
+        dataclasses.replace(X86_64_AVX2, **{field: value})
+    assert str(caught.value) == (
+        f"describe a target: the field {field!r} has a wrong type\n"
+        f"  got       {value!r} ({type(value).__name__})\n"
+        f"  expected  {expected}"
+    )
+
+
+def test_caches_and_scopes_are_checked_too():
+    with pytest.raises(TargetError, match="describe a cache level: the field 'bytes'"):
+        CacheLevel("L1d", "32 KiB", 64, 1)
+    with pytest.raises(TargetError, match="describe a memory scope: the field 'rank'"):
+        target.MemoryScope("global", "near", None, 64)

@@ -37,6 +37,7 @@ FAILS = ": the call of the given function fails"
         (lambda x, y: x[0], zero, lambda x: x, COMBINES + FAILS, "f(x, y), each one value"),
         (lambda x, y: x * y, zero, _twice, COMBINES + FAILS, "each a tuple of 2 values"),
         (lambda x, y: x[2], zero, _twice, COMBINES + FAILS, "IndexError"),
+        (lambda x, y: 1 // 0, zero, lambda x: x, COMBINES + FAILS, "ZeroDivisionError"),
         (lambda x, y: None, zero, lambda x: x, COMBINES + ": not a value", "None"),
         (lambda x, y: (x, y), zero, lambda x: x, COMBINES + ": wrong number of values", "2"),
         (lambda x, y: x + y, lambda: 0, lambda x: x, BEGINS + FAILS, "f('float32')"),
@@ -100,10 +101,13 @@ def test_functions_of_axes():
         te.compute((4,), lambda i, *, j: a[i])
 
 
-@pytest.mark.parametrize("function", [max, lambda i: i[0]])
-def test_index_maps(function):
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [(max, "the function does more than"), (lambda i: i[0], "the function of the axes fails")],
+)
+def test_index_maps(function, problem):
     copy = te.compute((4,), lambda i: a[i], name="copy")
     last = te.compute((4,), lambda i: copy[i], name="last")
     s = te.create_schedule(last.op)
-    with pytest.raises(ScheduleError, match=r"transform_layout copy: the function does more than"):
+    with pytest.raises(ScheduleError, match=f"transform_layout copy: {problem}"):
         s[copy].transform_layout(function)

@@ -1,7 +1,10 @@
 import json
 
+import pytest
+
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Schedule
+from dlcompiler.views.history.columns import number_pairs
 from dlcompiler.views.history.compare import Side, compare_states, comparison_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -54,21 +57,81 @@ def test_a_state_and_itself(plain, tensors):
     assert view["steps"] == []
 
 
+def metric(value, name="bytes read", unit="byte", text=""):
+    return {"name": name, "unit": unit, "kind": "exact", "value": value, "text": text}
+
+
+def numbers(a, b):
+    return [(f["name"], f["unit"], f["a"], f["b"], f["change"]) for f in number_pairs(a, b)]
+
+
 def test_metrics_are_paired_by_name(plain, tensors):
     a, b = two(plain, tensors)
-    bytes_ = {"name": "bytes read", "unit": "B", "kind": "exact"}
-    a = Side(a.node, a.program, [{**bytes_, "value": 4096, "text": "4 KiB"}])
-    b = Side(b.node, b.program, [
-        {**bytes_, "value": 1024, "text": "1 KiB"},
-        {"name": "lanes", "value": 8, "unit": "1", "text": "8", "kind": "exact"},
-    ])  # fmt: skip
-    a.node.notes["measured"] = "6.1 ms ± 0.2 ms"
-    metrics = compare_states(a, b)["metrics"]
-    assert [(f["name"], f["a"], f["b"], f["change"]) for f in metrics] == [
-        ("bytes read", "4 KiB", "1 KiB", "0.25×"),
-        ("lanes", "–", "8", ""),
-        ("measured", "6.1 ms ± 0.2 ms", "–", ""),
+    a = Side(a.node, a.program, [metric(4096)])
+    b = Side(b.node, b.program, [metric(1024), metric(8, "lanes", "1")])
+    a.node.notes["verified"] = "numpy"
+    view = compare_states(a, b)
+    assert [(f["name"], f["unit"], f["a"], f["b"], f["change"]) for f in view["metrics"]] == [
+        ("bytes read", "KiB", "4", "1", "0.25×"),
+        ("lanes", "1", "–", "8", ""),
     ]
+    assert view["notes"] == [{"name": "verified", "a": "numpy", "b": "–"}]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "unit", "row"),
+    [
+        (2**28, 2**27 + 2**20, "byte", ("MiB", "256", "129", "0.50×")),
+        (1536, 100, "byte", ("KiB", "1.500", "0.098", "0.065×")),
+        (0, 0, "byte", ("B", "0", "0", "")),
+        (0.0112, 0.0000011, "s", ("ms", "11.2000", "0.0011", "0.000098×")),
+        (0.0112, 1e-9, "s", ("ms", "11.2000", "< 0.0001", "0.000000089×")),
+        (2.0, 2.0, "s", ("s", "2", "2", "same")),
+        (2 * 10**9, 3 * 10**9, "op", ("G op", "2", "3", "1.5×")),
+        (10**16, 1, "op", ("T op", "10,000.0000", "< 0.0001", "0.00000000000000010×")),
+        (None, 3, "iterations", ("iterations", "–", "3", "")),
+        (None, None, "byte", ("B", "–", "–", "")),
+    ],
+)  # fmt: skip
+def test_both_numbers_of_a_row_have_one_unit_and_as_many_decimals(a, b, unit, row):
+    assert numbers([metric(a, unit=unit)], [metric(b, unit=unit)]) == [("bytes read", *row)]
+
+
+def test_a_bound_is_no_count():
+    pair = number_pairs([metric(100, unit="op", text="at most 100 operations")], [metric(90)])
+    assert pair[0]["a"] == "≤ 100"
+
+
+def test_reasons_are_said_once(plain, tensors):
+    a, b = two(plain, tensors)
+    why = [metric(None, text="unknown: no model"), metric(None, "time", "s", "unknown: no model")]
+    view = compare_states(Side(a.node, a.program, why), Side(b.node, b.program, why))
+    assert view["unknown"] == ["unknown: no model"]
+
+
+class Time:
+    def __init__(self, seconds, target="cpu"):
+        self.seconds, self.target = seconds, target
+
+
+def test_measured_times_are_numbers(plain, tensors):
+    a, b = two(plain, tensors)
+    a.node.notes["measured"], b.node.notes["measured"] = Time(0.002), Time(0.001)
+    view = compare_states(a, b)
+    assert [(f["kind"], f["unit"], f["a"], f["b"], f["change"]) for f in view["metrics"]] == [
+        ("measured", "ms", "2", "1", "0.50×")
+    ]
+    del b.node.notes["measured"]
+    assert compare_states(a, b)["metrics"][0]["b"] == "–"
+
+
+def test_times_of_code_for_different_targets_are_not_compared(plain, tensors):
+    a, b = two(plain, tensors)
+    a.node.notes["measured"] = Time(0.002)
+    b.node.notes["measured"] = Time(0.001, "x86-64-sse2")
+    view = compare_states(a, b)
+    assert view["metrics"][0]["change"] == ""
+    assert view["unknown"] == ["the times are of code for cpu (A) and for x86-64-sse2 (B)"]
 
 
 def test_a_state_without_a_program_is_said(plain, tensors):

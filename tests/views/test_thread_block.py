@@ -49,6 +49,25 @@ def test_a_convolution_with_virtual_threads(golden):
     golden("convolution", said(thread_block(s, args, block={"blockIdx.x": 1})))
 
 
+def test_the_grids_have_numbers_and_the_colours_a_legend(tiled):
+    words = said(block_view(tiled)["scene"])
+    assert "colour of a thread, its first element: A.shared[0, 0] … A.shared[3, 0]" in words
+    assert "of an element, its first thread: (0, 0) … (0, 3)" in words
+
+
+def test_threads_and_vectors_in_rows_are_numbered_by_their_first():
+    A = te.placeholder((4096,), name="A")
+    B = te.compute((4096,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], factor=512)
+    s[B].bind(outer, te.thread_axis("blockIdx.x"))
+    s[B].bind(inner, te.thread_axis("threadIdx.x"))
+    scene = thread_block(s, [A, B], block={"blockIdx.x": 1})
+    texts = [mark["text"] for mark in scene["marks"] if mark["shape"] == "text"]
+    assert texts.count("256") == 1  # the ninth row of threads
+    assert texts.count("768") == 1  # the ninth row of the elements of block 1
+
+
 def test_every_thread_and_element_has_its_words(tiled):
     scene = block_view(tiled)["scene"]
     assert titles(scene, "t")["t6"] == (

@@ -86,7 +86,7 @@ SHOWN = """
 (root) => ({
   rows: [...root.querySelectorAll(".dlc-tree [role=treeitem]")].map((e) => e.dataset.key),
   kinds: [...root.querySelectorAll(".dlc-tree .dlc-loop")].map((e) =>
-    e.querySelector(".dlc-pill")?.textContent ?? "serial"),
+    e.querySelector(".dlc-pill")?.textContent.replace(/^\\W+ /, "") ?? "serial"),
   chosen: root.querySelector('.dlc-tree [aria-selected="true"]')?.dataset.key ?? null,
   states: root.querySelector(".dlc-history")?.checkVisibility()
     ? root.querySelectorAll(".dlc-state").length : null,

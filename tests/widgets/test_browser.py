@@ -200,7 +200,12 @@ def test_a_whole_task_by_keyboard(explorer):
 def test_the_keys_are_listed(explorer):
     explorer.loop("C/i").focus()
     explorer.page.keyboard.press("?")
-    assert "Ctrl+Z, Ctrl+Shift+Z undo, redo" in explorer.status.inner_text().replace("\n", " ")
+    listed = explorer.page.locator(".dlc-help[open]")
+    assert "Ctrl+Z, Ctrl+Shift+Z undo, redo" in listed.inner_text().replace("\n", " ")
+    explorer.page.keyboard.press("b")  # no letter goes on to the notebook
+    explorer.page.keyboard.press("Escape")
+    listed.wait_for(state="detached")
+    assert explorer.focused() == "C/i"
 
 
 @pytest.mark.parametrize(

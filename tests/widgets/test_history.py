@@ -148,6 +148,18 @@ class TestInBrowser:
         page.click("go b")
         assert page.widget.schedule.node.id == vector
 
+    def test_numbers_stand_right_with_one_unit(self, page):
+        _, vector, threads = ids(page.widget)
+        send(page.widget, "compare", a=vector, b=threads)
+        page.push()
+        head = page.locate(".dlc-compare table").nth(1).locator("th[scope=col]").all_inner_texts()
+        assert head == ["metric", "unit", "A", "B", "B ÷ A"]
+        cells = page.locate(".dlc-compare td.dlc-number")
+        assert cells.count() >= 6
+        assert {cell.evaluate("e => getComputedStyle(e).textAlign") for cell in cells.all()} == {
+            "right"
+        }
+
     def test_axe_finds_nothing_serious(self, page):
         _, vector, threads = ids(page.widget)
         assert violations(page.page, ".dlc-history") == []

@@ -119,6 +119,7 @@ class Replay:
 
     def settle(self):
         self.page.locator(".dlc-explorer:not([aria-busy])").wait_for()
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
 
     def status(self):
         return self.page.locator(".dlc-status").inner_text()
@@ -128,6 +129,12 @@ class Replay:
 
     def here(self):
         return self.page.locator(".dlc-current .dlc-state-step > span").inner_text()
+
+    def button(self, key):
+        return self.page.locator(f'[data-key="{key}"]')
+
+    def focused(self):
+        return self.page.evaluate("document.activeElement.dataset.key")
 
     def row(self, number):
         return self.page.locator(".dlc-state").nth(number)
@@ -233,6 +240,45 @@ class TestInBrowser:
         replay.page.keyboard.press("Escape")
         replay.settle()
         assert not replay.page.locator(".dlc-compare").is_visible()
+
+    def test_the_visited_states_one_after_the_other(self, replay):
+        replay.row(0).click()
+        replay.settle()
+        seen = [replay.here()]
+        assert replay.button("visit before").get_attribute("aria-disabled") == "true"
+        for _ in range(3):
+            replay.click("visit after")
+            seen.append(replay.here())
+        assert seen == ["create", "split C j 16", "parallel C i", "vectorize C j"]
+        assert replay.button("visit after").get_attribute("aria-disabled") == "true"
+        assert "State 4 of 4: vectorize C j" in replay.page.locator(".dlc-visits").inner_text()
+        replay.click("visit before")
+        assert replay.here() == "parallel C i"
+        assert replay.focused() == "visit before"
+
+    def test_the_visited_states_by_key(self, replay):
+        replay.page.locator('[role="treeitem"]').first.focus()
+        replay.page.keyboard.press(",")
+        replay.settle()
+        assert replay.here() == "parallel C i"
+        replay.page.keyboard.press(".")
+        replay.page.keyboard.press(".")  # there is no further one
+        replay.settle()
+        assert replay.here() == "vectorize C j"
+        replay.page.locator(".dlc-text-bar input").focus()
+        replay.page.keyboard.type(",")
+        assert replay.here() == "vectorize C j"
+        replay.page.locator(".dlc-text-bar input").fill("")
+
+    def test_an_export_that_was_not_recorded_gives_no_other_file(self, replay):
+        replay.click("export")
+        replay.click("export html")
+        pane = replay.page.locator('.dlc-export[aria-label="Export"]')
+        assert "needs a kernel" in pane.inner_text()
+        assert replay.button("export download").get_attribute("aria-disabled") == "true"
+        replay.click("export json")
+        assert replay.button("export download").get_attribute("aria-disabled") is None
+        replay.click("export close")
 
     def test_it_can_be_taken_on_to_a_notebook(self, replay):
         replay.click("export")

@@ -14,7 +14,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
-from dlcompiler_widgets.explorer.measuring import Measured, WorkerStopwatch, describe
+from dlcompiler_widgets.explorer.measuring import Certificate, Measured, WorkerStopwatch, describe
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 TIMING = Timing((0.002, 0.002, 0.003), flops=2.0 * 64**3)
@@ -92,9 +92,28 @@ def test_every_step_is_verified_before_the_last_is_measured():
 
 def test_what_is_verified_is_not_verified_again():
     watch = FakeStopwatch()
-    explorer = run(watch, lambda e: e.schedule.node.parent.notes.update(verified="before"))
+    before = Certificate("before", "cpu")
+    explorer = run(watch, lambda e: e.schedule.node.parent.notes.update(verified=before))
     assert watch.verified == ["create", "vectorize C j"]
     assert notes(explorer)[1] == {"verified": "before"}
+
+
+def test_what_is_verified_for_another_target_is_verified_again():
+    watch = FakeStopwatch()
+    other = Certificate("before", "x86-64-sse2")
+    run(watch, lambda e: e.schedule.node.parent.notes.update(verified=other))
+    assert watch.verified == ["create", "parallel C i", "vectorize C j"]
+
+
+def test_notes_of_another_target_name_it():
+    schedule, args = matmul()
+    schedule.node.notes["measured"] = Measured(TIMING, target="x86-64-avx2")
+    explorer = Explorer(schedule, args, "x86-64-avx2", name="matmul")
+    assert explorer.view["bar"]["known"] == ["measured 2 ms ± 250 µs, 0.262 GFLOP/s"]
+    assert send(explorer, "target", target="gpu")["bar"]["known"] == [
+        "measured for x86-64-avx2: 2 ms ± 250 µs, 0.262 GFLOP/s"
+    ]
+    explorer.close()
 
 
 def test_results_are_noted_where_they_were_found():
@@ -164,8 +183,9 @@ def test_measured_times_are_compared():
     node = explorer.schedule.node
     node.parent.notes["measured"] = Measured(Timing((0.001, 0.001, 0.001)))
     view = send(explorer, "compare", a=node.parent.id, b=node.id)
-    measured = next(f for f in view["compare"]["metrics"] if f["name"] == "measured")
-    assert (measured["change"], measured["a"]) == ("2.0×", "1 ms ± 0 s")
+    measured = next(f for f in view["compare"]["metrics"] if f["kind"] == "measured")
+    assert (measured["change"], measured["a"], measured["unit"]) == ("2.0×", "1", "ms")
+    assert {"measured", "verified"} == {note["name"] for note in view["compare"]["notes"]}
 
 
 def test_numpy_beside_it_in_words():
@@ -193,7 +213,7 @@ def test_a_product_beside_numpy():
     view = finished(Explorer(schedule, args, name="matmul"))
     assert view["status"]["text"].startswith("Measured: parallel C i: ")
     assert "GFLOP/s; numpy.matmul " in str(schedule.node.notes["measured"])
-    assert schedule.node.notes["verified"].startswith("against numpy and interpreter")
+    assert str(schedule.node.notes["verified"]).startswith("against numpy and interpreter")
 
 
 def test_an_expression_that_numpy_has_no_function_for():
@@ -224,7 +244,7 @@ def test_cancel_ends_a_long_kernel():
     k = te.reduce_axis((0, n), name="k")
     C = te.compute((n, n), lambda i, j: te.sum(te.exp(A[i, k]) * A[j, k], axis=k), name="C")
     schedule = create_schedule(C.op)
-    schedule.node.notes["verified"] = "taken as given"
+    schedule.node.notes["verified"] = Certificate("taken as given", "cpu")
     watch = WorkerStopwatch()
     explorer = Explorer(schedule, [A, C], stopwatch=watch)
     send(explorer, "measure")

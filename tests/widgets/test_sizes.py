@@ -33,6 +33,7 @@ def test_no_trait_is_over_a_megabyte(program):
 
     def send(op, **request):
         explorer.intent = {"id": f"{op} {request}", "op": op, "args": request}
+        explorer._session.exporting.wait()
         found = {name: size for name, size in sizes(explorer).items() if size > LIMIT}
         assert not found, (op, request)
 
@@ -47,4 +48,5 @@ def test_no_trait_is_over_a_megabyte(program):
     kinds = ("python", "json", "notebook", "link")
     for kind in (*kinds, "html") if program == "gemm" else kinds:
         send("export", kind=kind)
+        assert explorer.export["state"] == "ready"
     explorer.close()

@@ -1,6 +1,7 @@
 """Which panes and tabs there are follows from the target and the program."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Advice, CodePanes, Explorer, MemoryScopes, ScheduleGraph, ThreadBlock
 from dlcompiler_widgets.explorer.exports import replay_of
+from dlcompiler_widgets.explorer.panes import PicturePane
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.recording import Limits, record
 from dlcompiler_widgets.explorer.snapshot import PANES
@@ -147,7 +149,7 @@ def test_a_widget_of_some_tabs_opens_no_others(make):
     assert graph.picture["tab"] == "stages"
     assert graph.status["tone"] == "error"
     code = make(CodePanes, *transposed(), target="gpu")
-    assert tabs(code, "text") == ["notation", "loops", "final", "python"]
+    assert tabs(code, "text") == ["notation", "loops", "final", "kernels", "python"]
 
 
 @pytest.fixture
@@ -180,3 +182,16 @@ def test_without_advice_the_history_has_its_place(make, no_advice, contexts, wid
     right = grid["x"] + grid["width"] if width == 800 else program["x"]
     assert abs(history["x"] + history["width"] - right) < 3
     shown.context.close()
+
+
+class SpaceAndMemory(PicturePane):
+    """A widget with a tab that the level learn shows, and one that it does not."""
+
+    shown_tabs: ClassVar = {"picture": ("space", "memory")}
+
+
+def test_the_tabs_of_a_single_pane_are_there_at_every_level(make):
+    widget = make(SpaceAndMemory, *transposed(), level="learn")
+    assert tabs(widget) == ["memory", "space"]
+    code = make(CodePanes, *transposed(), target="c", level="learn")
+    assert tabs(code, "text") == ["notation", "loops", "final", "source", "python"]

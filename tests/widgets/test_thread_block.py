@@ -71,7 +71,7 @@ def test_the_kernels_are_a_text_and_machine_code_is_none(explore):
     assert first["text"].startswith("# launch: blockIdx.x ")
     assert second["text"].startswith("def main_kernel0(")
     ask(widget, "text", tab="llvm")
-    assert widget.status["text"].startswith("show a text: there is no such tab")
+    assert widget.status["text"].startswith("show LLVM IR: there is none for v100")
 
 
 def test_the_launch_of_the_chosen_loop(explore):

@@ -1,4 +1,4 @@
-"""Another expression and another target in the workbench."""
+"""Another expression in the workbench."""
 
 import threading
 
@@ -93,27 +93,6 @@ def test_an_error_points_at_the_character(explorer, text, line, column):
     assert send(explorer, "write", close=True)["editor"] == {}
 
 
-def test_another_target(explorer):
-    view = send(explorer, "target", target="cortex-a53")
-    assert (view["bar"]["target"], view["bar"]["steps"]) == ("cortex-a53", 1)
-    assert "cpu" in view["bar"]["targets"]
-    assert view["bar"]["not_measured"].startswith("Kernels are measured on this machine (")
-    assert send(explorer, "measure")["status"]["tone"] == "error"
-    assert send(explorer, "undo")["bar"]["steps"] == 0
-    assert send(explorer, "target", target="cpu")["bar"]["not_measured"] == ""
-    assert send(explorer, "target", target="abacus")["status"]["tone"] == "error"
-    assert send(explorer, "target", target=None)["status"]["tone"] == "error"
-    assert explorer.view["bar"]["target"] == "cpu"
-
-
-def test_what_is_open_stays_open_for_another_target(explorer):
-    send(explorer, "picture", tab="axes")
-    send(explorer, "text", tab="final")
-    send(explorer, "choose", key="C/k")
-    view = send(explorer, "target", target="aarch64")
-    assert (view["picture"]["tab"], view["text"]["tab"], view["chosen"]) == ("axes", "final", "C/k")
-
-
 def test_steps_and_texts_from_two_threads_do_not_block_each_other(explorer):
     axis = explorer.schedule.outputs[0].op.axis[0]
     schedule = explorer.schedule
@@ -177,11 +156,3 @@ class TestInBrowser:
         assert page.page.evaluate("document.activeElement.tagName") == "BODY"
         page.widget.close()
         context.close()
-
-    def test_choosing_a_target(self, page):
-        page.key("target").select_option("aarch64")
-        page.settle()
-        assert page.widget.view["bar"]["target"] == "aarch64"
-        page.key("measure").focus()
-        page.page.keyboard.press("Enter")
-        assert "Kernels are measured on this machine" in page.locate(".dlc-status").inner_text()

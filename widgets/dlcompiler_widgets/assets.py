@@ -23,7 +23,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 WORKBENCH_SHEETS = (
     "tokens", "workbench", "layout", "picture", "history", "text", "moves", "advice", "ladder",
-    "dependences",
+    "dependences", "export", "help",
 )  # fmt: skip
 """The style sheets of the workbench, in their order."""
 TUNING_SHEETS = ("tokens", "workbench", "layout", "picture", "text", "tuning")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
-from dlcompiler.autotune.candidate import Tried, bound, stored_form
+from dlcompiler.autotune.candidate import TemplateCandidate, Tried, bound, stored_form
 from dlcompiler.autotune.pools.correctness import correctness_test
 from dlcompiler.autotune.pools.measure_pool import Compared, Device, Report
 from dlcompiler.autotune.records.record import target_key
@@ -23,6 +25,8 @@ from dlcompiler.target import Target
 
 MOST_COMPARED = 8
 """The most candidates that `LocalPool.compare` measures: all are in memory at once."""
+
+_Key: TypeAlias = tuple[Hashable, Config]
 
 
 class LocalPool:
@@ -83,8 +87,10 @@ class LocalPool:
             flush_caches=flush_caches,
             overlap=overlap,
         )
-        self._fastest: list[tuple[float, Config, Generated]] = []
+        self._fastest: list[tuple[float, _Key, Generated]] = []
         """The fastest candidates with their texts, which `compare` then need not generate again."""
+        self._codes: dict[_Key, tuple[str, Tried]] = {}
+        """Digest of the code of each candidate, and the candidate: it keeps its operator alive."""
 
     @property
     def note(self) -> str:
@@ -112,7 +118,7 @@ class LocalPool:
         def take(number: int, found: Measured) -> None:
             kernel = made.pop(number, None)
             if found.outcome == "ok" and isinstance(kernel, Generated):
-                self._fastest.append((found.median_s, _identity(configs[number]), kernel))
+                self._fastest.append((found.median_s, self._key(configs[number]), kernel))
                 self._fastest.sort(key=lambda item: item[0])
                 del self._fastest[MOST_COMPARED:]
             report(number, self._result(found))
@@ -144,11 +150,8 @@ class LocalPool:
             If no worker can be started, or one of them crashes now.
         """
         chosen = configs[:MOST_COMPARED]
-        known = {config: kernel for _, config, kernel in self._fastest}
-        jobs: list[Job] = [
-            partial(lambda tried: known.get(_identity(tried)) or self._candidate(tried), tried)
-            for tried in chosen
-        ]
+        known = {key: kernel for _, key, kernel in self._fastest}
+        jobs: list[Job] = [partial(self._known_or_made, known, tried) for tried in chosen]
         results = [self._result(m) for m in self._bench.compare(jobs, budget_s=budget_s, seed=seed)]
         right = [result for result in results if result.samples_s]
         fastest = min(right, key=lambda result: result.seconds or 0.0, default=None)
@@ -178,13 +181,37 @@ class LocalPool:
             found.is_noisy, self._provenance,
         )  # fmt: skip
 
+    def _known_or_made(self, known: Mapping[_Key, Generated], tried: Tried) -> Generated | Measured:
+        """Return the code of a candidate; a bare config may stand for one that was measured."""
+        kernel = known.get(self._key(tried)) if isinstance(tried, Config) else None
+        return kernel or self._candidate(tried)
+
     def _candidate(self, tried: Tried) -> Generated | Measured:
-        return candidate_of(self._operator, self._workload, self._target, tried)
+        """Generate the code of a candidate; refuse code that differs from what its key stands for.
 
+        Records and comparisons find a candidate by its key, and would mix two of them up.
+        """
+        made = candidate_of(self._operator, self._workload, self._target, tried)
+        if isinstance(made, Measured):
+            return made
+        digest = hashlib.sha256(made.source.text.encode()).hexdigest()
+        known, _ = self._codes.setdefault(self._key(tried), (digest, tried))
+        if known == digest:
+            return made
+        return Measured(
+            "refused",
+            message="another candidate with the same to_json has other code: "
+            "equal values must mean equal schedules",
+        )
 
-def _identity(tried: Tried) -> Config:
-    """Return a hashable key that is equal for equal candidates."""
-    return stored_form(tried)[0]
+    def _key(self, tried: Tried) -> _Key:
+        """Return what is equal for equal candidates only; a bare config is one of the template."""
+        owner = None
+        if isinstance(tried, TemplateCandidate) and (
+            tried.operator is not self._operator or tried.workload != self._workload
+        ):
+            owner = (id(tried.operator), tried.workload)
+        return owner, stored_form(tried)[0]
 
 
 def candidate_of(

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler import dtypes
-from dlcompiler.ir import THREADS, ThreadTag, is_thread
+from dlcompiler.ir import SHARED_SCOPES, THREADS, ThreadTag, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.thread_loops import threads_around
 from dlcompiler.schedule.legality.obligations import has_bounds
@@ -39,26 +39,64 @@ def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:
 
 
 def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on a step for a target, whose limits may refuse it."""
-    if target is None or not target.thread_axes or attempt.state is None or attempt.step is None:
+    """Return the verdict on a step for a target, which may lack what the step needs."""
+    if target is None or attempt.state is None or attempt.step is None:
         return attempt.verdict
-    limit = None
-    if attempt.step.primitive == "parallel":
+    step = attempt.step
+    limit = _no_such_memory(target, step.args.get("scope"))
+    if step.primitive in ("bind", "env_threads"):
+        tags = _tags_of(step.primitive, args)
+        limits = (_no_such_threads(target, tag) for tag in tags)
+        limit = next((limit for limit in limits if limit is not None), None)
+        if limit is None:
+            limits = (_too_many(target, attempt.state, step.stage, tag) for tag in tags)
+            limit = next((limit for limit in limits if limit is not None), None)
+    elif step.primitive == "parallel" and target.thread_axes:
         limit = Illegal(
             "limit",
             f"{target.name} has no parallel loops",
             because="it runs blocks and threads in parallel, not loops",
             hint="bind the loop to blockIdx.x or threadIdx.x",
         )
-    elif attempt.step.primitive == "bind":
-        limit = _too_many(target, attempt.state, attempt.step.stage, args["thread"])
-    elif attempt.step.primitive == "env_threads":
-        tags = (tag for tag, _ in axes_of(args["threads"]))
-        limits = (_too_many(target, attempt.state, attempt.step.stage, tag) for tag in tags)
-        limit = next((limit for limit in limits if limit is not None), None)
-    elif attempt.step.primitive == "vectorize":
-        limit = _too_wide(target, attempt.state, attempt.state.stage(attempt.step.stage), args)
+    elif step.primitive == "vectorize" and target.thread_axes:
+        limit = _too_wide(target, attempt.state, attempt.state.stage(step.stage), args)
     return attempt.verdict if limit is None else limit
+
+
+def _tags_of(primitive: str, args: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the thread axes that a step binds loops to."""
+    if primitive == "bind":
+        return (args["thread"],)
+    return tuple(tag for tag, _ in axes_of(args["threads"]))
+
+
+def _no_such_threads(target: Target, tag: str) -> Illegal | None:
+    if tag in target.thread_axes:
+        return None
+    known = ", ".join(target.thread_axes)
+    return Illegal(
+        "limit",
+        f"{target.name} has no {tag}",
+        because="it runs loops, not a grid of threads" if not known else None,
+        hint=f"its thread axes: {known}" if known else "make the loop parallel instead",
+    )
+
+
+def _no_such_memory(target: Target, scope: object) -> Illegal | None:
+    """Return the refusal of a memory scope that the target lacks; None if it has it.
+
+    On a target without threads, shared and warp memory is ordinary memory, as `check_scopes` of
+    `dlcompiler.analysis.device_limits` says.
+    """
+    if not isinstance(scope, str) or target.scope(scope) is not None:
+        return None
+    if not target.thread_axes and scope in SHARED_SCOPES:
+        return None
+    return Illegal(
+        "limit",
+        f"{target.name} has no memory {scope!r}",
+        hint=f"its memory scopes: {', '.join(each.name for each in target.scopes)}",
+    )
 
 
 def _too_many(target: Target, state: State, name: str, thread: str) -> Illegal | None:

@@ -13,6 +13,14 @@ from dlcompiler.ir import PrimFunc
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Node
 from dlcompiler.views.code.program import Program, program
+from dlcompiler.views.history.columns import (
+    NotePair,
+    NumberPair,
+    note_pairs,
+    number_pairs,
+    reasons,
+    time_pairs,
+)
 from dlcompiler.views.memory.metrics import Metric
 from dlcompiler.views.render.html import program_html
 from dlcompiler.views.render.markup import Markup, tag
@@ -53,18 +61,6 @@ class StepPair(TypedDict):
     status: Literal["same", "only in A", "only in B"]
 
 
-class MetricPair(TypedDict):
-    """A metric or a note of both states, as text."""
-
-    name: str
-    kind: str
-    """Where it comes from: ``exact``, ``predicted``, or ``noted`` in the history."""
-    a: str
-    b: str
-    change: str
-    """B as a multiple of A, or ''."""
-
-
 class StateComparison(TypedDict):
     """The view of two compared states of one schedule."""
 
@@ -73,7 +69,11 @@ class StateComparison(TypedDict):
     summary: str
     how_to_read: str
     steps: list[StepPair]
-    metrics: list[MetricPair]
+    metrics: list[NumberPair]
+    """Numbers of both states: counted, predicted and measured ones."""
+    unknown: list[str]
+    """Why numbers are unknown, or cannot be compared."""
+    notes: list[NotePair]
     program: Program | None
     """B's program, compared with A's; None if one of them has none."""
     problems: list[str]
@@ -96,13 +96,16 @@ def compare_states(a: Side, b: Side) -> StateComparison:
     steps = _steps(a.node, b.node)
     both = isinstance(a.program, PrimFunc) and isinstance(b.program, PrimFunc)
     lines = program(b.program, a.program) if both else None  # type: ignore[arg-type]
+    times, differ = time_pairs(a.node, b.node)
     return {
         "a": _side(a.node),
         "b": _side(b.node),
         "summary": _summary(steps, lines),
         "how_to_read": HOW_TO_READ,
         "steps": steps,
-        "metrics": [*_metrics(a.metrics, b.metrics), *_notes(a.node, b.node)],
+        "metrics": [*number_pairs(a.metrics, b.metrics), *times],
+        "unknown": [*reasons([*a.metrics, *b.metrics]), *differ],
+        "notes": note_pairs(a.node, b.node),
         "program": lines,
         "problems": [
             f"{letter} has no program: {side.program.operation}: {side.program.problem}"
@@ -120,8 +123,13 @@ def comparison_html(view: StateComparison) -> Markup:
         table_html(["step of A", "step of B"], [[s["a"], s["b"]] for s in view["steps"]]),
     ]
     if view["metrics"]:
-        rows = [[f["name"], f["a"], f["b"], f["change"], f["kind"]] for f in view["metrics"]]
-        parts.append(table_html(["metric", "A", "B", "B ÷ A", "what it is"], rows))
+        keys = ("name", "unit", "a", "b", "change", "kind")
+        rows = [[pair[key] for key in keys] for pair in view["metrics"]]  # type: ignore[literal-required]
+        parts.append(table_html(["metric", "unit", "A", "B", "B ÷ A", "what it is"], rows))
+    parts += [tag("p", None, reason) for reason in view["unknown"]]
+    if view["notes"]:
+        noted = [[note["name"], note["a"], note["b"]] for note in view["notes"]]
+        parts.append(table_html(["note", "A", "B"], noted))
     parts += [tag("p", None, problem) for problem in view["problems"]]
     if view["program"]:
         parts.append(program_html(view["program"], "Program of B compared with that of A"))
@@ -147,50 +155,6 @@ def _steps(a: Node, b: Node) -> list[StepPair]:
         pairs += [{"a": step, "b": None, "status": "only in A"} for step in left[start:end]]
         pairs += [{"a": None, "b": step, "status": "only in B"} for step in right[first:last]]
     return pairs
-
-
-def _metrics(a: Sequence[Metric], b: Sequence[Metric]) -> list[MetricPair]:
-    """Pair the metrics of both states by name: those of A first, then those that only B has."""
-    left, right = ({metric["name"]: metric for metric in side} for side in (a, b))
-    pairs: list[MetricPair] = []
-    for name in dict.fromkeys([*left, *right]):
-        one, other = left.get(name), right.get(name)
-        known = one or other
-        assert known is not None
-        pairs.append(
-            {
-                "name": name,
-                "kind": known["kind"],
-                "a": one["text"] if one else "–",
-                "b": other["text"] if other else "–",
-                "change": _ratio(one["value"], other["value"]) if one and other else "",
-            }
-        )
-    return pairs
-
-
-def _ratio(a: float | None, b: float | None) -> str:
-    """Return B / A as text: ``1.3×`` or ``same``; '' if a value is missing or A is ≤ 0."""
-    if a is None or b is None or a <= 0:
-        return ""
-    return "same" if a == b else format_ratio(b / a)
-
-
-def _notes(a: Node, b: Node) -> list[MetricPair]:
-    """Pair the notes of both states, such as a measured time or the result of a verification.
-
-    Times, which have an attribute ``seconds``, are also compared as a ratio.
-    """
-    return [
-        {
-            "name": kind,
-            "kind": "noted",
-            "a": str(a.notes.get(kind, "–")),
-            "b": str(b.notes.get(kind, "–")),
-            "change": _ratio(*(getattr(n.notes.get(kind), "seconds", None) for n in (a, b))),
-        }
-        for kind in dict.fromkeys([*a.notes, *b.notes])
-    ]
 
 
 def _summary(steps: Sequence[StepPair], lines: Program | None) -> str:

@@ -173,7 +173,20 @@ def time_left(seen: Watched, write: Callable[[float], str] = format_seconds) -> 
     write
         Writes a time [s].
     """
-    if seen.remaining_s is not None:
-        return f"about {write(max(seen.remaining_s, 0.0))} to go"
     is_limited = seen.most_trials is not None
-    return "estimating the time left" if seen.state == "running" and is_limited else ""
+    if seen.remaining_s is None and not (seen.state == "running" and is_limited):
+        return ""
+    return left_text(seen.remaining_s, write)
+
+
+def left_text(remaining_s: float | None, write: Callable[[float], str] = format_seconds) -> str:
+    """Return an estimate of the time left in words; None: it is not known yet.
+
+    Examples
+    --------
+    >>> left_text(2.5), left_text(None)
+    ('about 2.5 s to go', 'estimating the time left')
+    """
+    if remaining_s is None:
+        return "estimating the time left"
+    return f"about {write(max(remaining_s, 0.0))} to go"

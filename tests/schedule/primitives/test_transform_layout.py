@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from dlcompiler import te
+from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Trace, create_schedule
 from dlcompiler.schedule.index_maps import index_map_of
@@ -235,3 +236,26 @@ def test_refuses_padding_of_separated_dimensions(two, refusal):
 def test_separators_are_no_indices():
     with pytest.raises(TypeError):
         te.AXIS_SEPARATOR + 1
+
+
+@pytest.mark.parametrize(
+    ("function", "got"),
+    [
+        (lambda i, j: [i, j][5], "IndexError: list index out of range"),
+        (lambda i, j: [{}[j], i], "KeyError: "),
+        (lambda i, j: [missing, j], "NameError: name 'missing' is not defined"),  # noqa: F821
+        (lambda i, j: [i.nothing, j], "AttributeError: "),
+        (lambda i, j: [i, 1 // 0], "ZeroDivisionError: "),
+    ],
+    ids=["index", "key", "name", "attribute", "zero"],
+)
+def test_an_error_in_the_function_is_wrapped(two, function, got):
+    here = two.s.node
+    with pytest.raises(ScheduleError) as caught:
+        two.s[two.P].transform_layout(function)
+    first, second, *_, last = str(caught.value).splitlines()
+    assert first == "transform_layout P: the function of the axes fails"
+    assert second.startswith(f"  got       {got}")
+    assert last.startswith("  hint      it is called with i, j, and may return sums of axes")
+    assert two.s.node is here
+    assert not two.s.can("transform_layout", two.s[two.P], function)

@@ -87,10 +87,9 @@ class Blocks:
         key = (session.schedule.node.id, number, *sorted(block.items()))
         return self._known.get(key, lambda: self._thread.submit(record_block, func, launch, block))
 
-    def wait(self) -> None:
-        """Wait until the last requested recording is ready."""
-        if self._last is not None:
-            wait([self._last])
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the last requested recording is ready; False if that takes too long."""
+        return self._last is None or not wait([self._last], timeout_s).not_done
 
     def close(self) -> None:
         """Stop the background thread; queued recordings are cancelled."""

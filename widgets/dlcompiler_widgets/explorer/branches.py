@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import ScheduleError
-from dlcompiler.schedule import Node
+from dlcompiler.schedule import Node, Schedule
 from dlcompiler.views.history.compare import Side, StateComparison, compare_states
 from dlcompiler.views.memory.metrics import metrics
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
+
+MOST_STATES = 2
+"""States that one request measures."""
 
 
 def describe(session: Session, args: Mapping[str, Any]) -> None:
@@ -23,7 +26,7 @@ def describe(session: Session, args: Mapping[str, Any]) -> None:
         if not isinstance(text, str):
             raise ScheduleError("describe a state", f"its {kind} is not a text", got=repr(text))
     session.schedule.history.history.describe(node, **texts)
-    session.exported = {}
+    session.forget_export()
     called = f"{node.title()} is now named {node.name}." if node.name else "It has no name now."
     session.status = Status(called if "name" in texts else f"Noted on {node.title()}.")
 
@@ -55,6 +58,21 @@ def comparison(session: Session) -> StateComparison | None:
     return compare_states(a, b)
 
 
+def states_of(session: Session, args: Mapping[str, Any]) -> list[Schedule]:
+    """Return schedules at the ``states`` that a request names; by default, at the current one."""
+    ids = args.get("states", [session.schedule.node.id])
+    if not isinstance(ids, list) or not 0 < len(ids) <= MOST_STATES:
+        raise ScheduleError(
+            "measure", "not a list of states", got=f"{ids!r:.80}",
+            expected=f"the ids of 1 to {MOST_STATES} states",
+        )  # fmt: skip
+    schedules = []
+    for node in [_node(session, id) for id in ids]:
+        schedules.append(session.schedule.fork("measured"))
+        schedules[-1].jump(node.id)
+    return schedules
+
+
 def title_of(node: Node) -> str:
     """Return the name of a state; without a name, the step that led to it."""
     return node.name or node.title()
@@ -69,5 +87,5 @@ def _side(session: Session, id: str) -> Side:
 def _node(session: Session, id: object) -> Node:
     nodes = session.schedule.history.history.nodes
     if not isinstance(id, str) or id not in nodes:
-        raise ScheduleError("find a state", "there is no such state", got=repr(id))
+        raise ScheduleError("find a state", "there is no such state", got=f"{id!r:.80}")
     return nodes[id]

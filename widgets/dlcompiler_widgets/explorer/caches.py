@@ -87,10 +87,9 @@ class Caches:
                 self._last[1].cancel()
             self._last = None
 
-    def wait(self) -> None:
-        """Wait until the last requested simulation is ready."""
-        if self._last is not None:
-            wait([self._last[1].scene])
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the last requested simulation is ready; False if that takes too long."""
+        return self._last is None or not wait([self._last[1].scene], timeout_s).not_done
 
     def close(self) -> None:
         """Cancel what is under way, and stop the background thread."""

@@ -132,25 +132,37 @@ class WorkerStopwatch:
         self._machine_worker.interrupt()
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """The note on a state whose kernel was verified: with which oracles, for which target."""
+
+    text: str
+    target: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 Result: TypeAlias = Verified | Measured | Exception | None
 
 
 class Measuring:
     """Verifies and measures a schedule in a background thread, one run at a time.
 
-    A run verifies each state on the way to the current one that is not verified yet, and then
-    measures the current one: a wrong kernel is not measured.
+    A run verifies each state on the way to a state that is not verified for the target yet, and
+    then measures that state: a wrong kernel is not measured. It may measure several states in turn.
 
     Parameters
     ----------
     stopwatch
         Does the verifications and the measurement.
     report
-        Called from the thread with a node and a result: `Verified` for each state, `Measured` for
-        the last one; an error, which ends the run; or None when it was cancelled.
+        Called from the thread with a node, a result, and the name of the target: `Verified` for
+        each state, `Measured` for the last one; an error, which ends the run; or None when it was
+        cancelled.
     """
 
-    def __init__(self, stopwatch: Stopwatch, report: Callable[[Node, Result], None]) -> None:
+    def __init__(self, stopwatch: Stopwatch, report: Callable[[Node, Result, str], None]) -> None:
         self.state: State = "idle"
         self.doing = ""
         """What is being done, in words."""
@@ -160,10 +172,16 @@ class Measuring:
 
     def start(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> bool:
         """Start a run for the schedule's current state; return whether it was started."""
+        return self.start_all([schedule], args, target, name)
+
+    def start_all(
+        self, schedules: Sequence[Schedule], args: Sequence[Tensor], target: Target, name: str
+    ) -> bool:
+        """Start a run for the current state of each schedule; return whether it was started."""
         if self.state != "idle":
             return False
         self.state, self.doing = "running", "starting"
-        frozen = schedule.fork("measured")
+        frozen = [schedule.fork("measured") for schedule in schedules]
         self._thread = threading.Thread(
             target=self._run, args=(frozen, args, target, name), name="measuring", daemon=True
         )
@@ -183,7 +201,23 @@ class Measuring:
         if self._thread is not None:
             self._thread.join(timeout_s)
 
-    def _run(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str) -> None:
+    def _run(
+        self, schedules: Sequence[Schedule], args: Sequence[Tensor], target: Target, name: str
+    ) -> None:
+        for number, schedule in enumerate(schedules, 1):
+            node, result = self._measured(schedule, args, target, name)
+            is_cancelled = self.state == "cancelling"
+            is_over = is_cancelled or not isinstance(result, Measured) or number == len(schedules)
+            if is_over:
+                self.state, self.doing = "idle", ""
+            self._report(node, None if is_cancelled else result, target.name)
+            if is_over:
+                return
+
+    def _measured(
+        self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str
+    ) -> tuple[Node, Result]:
+        """Verify and measure a state; return the state that the result is about, and the result."""
         node = schedule.node
         result: Result = None
         try:
@@ -197,9 +231,7 @@ class Measuring:
         except Exception as error:
             # A bug, too, must reach the page: nobody looks at what a thread prints.
             result = error
-        is_cancelled = self.state == "cancelling"
-        self.state, self.doing = "idle", ""
-        self._report(node, None if is_cancelled else result)
+        return node, result
 
     def _verify_way(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> None:
         """Verify the states on the path to the current one; skip those that cannot be lowered."""
@@ -209,17 +241,23 @@ class Measuring:
         for number, node in enumerate(way, 1):
             if self.state != "running":
                 return
-            if "verified" in node.notes:
+            if _is_verified(node, target):
                 continue
             self.doing = f"verifying {node.title()} ({number} of {len(way)})"
             at.jump(node.id)
             try:
-                self._report(node, self._stopwatch.verify(at, args, target))
+                self._report(node, self._stopwatch.verify(at, args, target), target.name)
             except ScheduleError as error:
                 if node is here:
                     raise _Failed(node, error) from None
             except Exception as error:
                 raise _Failed(node, error) from None
+
+
+def _is_verified(node: Node, target: Target) -> bool:
+    """Tell whether a state is verified for a target: other code may be wrong where this is not."""
+    note = node.notes.get("verified")
+    return isinstance(note, Certificate) and note.target == target.name
 
 
 class _Failed(Exception):  # noqa: N818 - not an error of its own: it carries one

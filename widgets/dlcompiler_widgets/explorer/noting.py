@@ -5,16 +5,16 @@ from __future__ import annotations
 from dlcompiler.errors import DLCompilerError, ProgramError, VerificationError
 from dlcompiler.measurement import Verified
 from dlcompiler.schedule import Node
-from dlcompiler_widgets.explorer.measuring import Measured, Result, certify, describe
+from dlcompiler_widgets.explorer.measuring import Certificate, Measured, Result, certify, describe
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 
-def noted(node: Node, result: Result) -> Status:
-    """Store a result as a note of its state, and return a sentence about it."""
+def noted(node: Node, result: Result, target: str) -> Status:
+    """Store a result for a target as a note of its state, and return a sentence about it."""
     match result:
         case Verified():
             node.notes.pop("wrong", None)
-            node.notes["verified"] = certify(result)
+            node.notes["verified"] = Certificate(certify(result), target)
             return Status(f"Verified: {node.title()}: {certify(result)}.")
         case Measured():
             node.notes.pop("failed", None)
@@ -31,3 +31,13 @@ def noted(node: Node, result: Result) -> Status:
         case Exception():
             return Status(f"run: {type(result).__name__}: {result}", "error")
     return Status("The run was cancelled.")
+
+
+def known(node: Node, target: str) -> list[str]:
+    """Return the notes of a state as text, with the target of those that are not about `target`."""
+    return [_about(kind, value, target) for kind, value in node.notes.items()]
+
+
+def _about(kind: str, value: object, target: str) -> str:
+    own = getattr(value, "target", "") or target
+    return f"{kind} {value}" if own == target else f"{kind} for {own}: {value}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.progress import Cancelled, Progress, Watch
 from dlcompiler_widgets.explorer.snapshot import PANES
 from dlcompiler_widgets.explorer.texts import TEXTS, tabs_of
 
@@ -34,6 +37,11 @@ BLOCK_TAB = "block"
 
 _CODE_S = 10.0
 """How long the code of a state is waited for [s]."""
+_LOOK_S = 0.1
+"""Time between two looks at whether the recording was cancelled [s]."""
+_YIELD_S = 0.0005
+"""How long a recording in the background sleeps without the lock [s]: a thread that only releases a
+lock and takes it again can keep others from it for seconds."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,11 @@ class _Store:
 
 
 def record(
-    session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits | None = None
+    session: Session,
+    panes: Sequence[str],
+    kinds: Sequence[str],
+    limits: Limits | None = None,
+    watch: Watch | None = None,
 ) -> Json:
     """Record the contents of `panes` in all states that were visited.
 
@@ -96,29 +108,48 @@ def record(
     Parameters
     ----------
     session
-        The session; it is not changed.
+        The session; it is not changed. The recording holds the lock of its schedule for the
+        contents of one pane at a time; states that are added meanwhile are not recorded.
     panes
         Names of panes.
     kinds
         Names of exports.
     limits
         When to stop.
+    watch
+        Follows a recording in the background.
 
     Returns
     -------
     dict
         JSON-able: ``values``; ``states`` by id, each with its parent, step, title and, by pane, tab
-        and chosen loop, the place of what is shown among the values; ``left_out``.
+        and chosen loop, the place of what is shown among the values; ``order``, the ids in the
+        order of the visits; ``left_out``.
+
+    Raises
+    ------
+    Cancelled
+        If `watch` says so.
     """
-    return _Recorder(session, panes, kinds, limits or Limits()).run()
+    with session.schedule.lock:
+        recorder = _Recorder(session, panes, kinds, limits or Limits(), watch)
+    try:
+        return recorder.run()
+    finally:
+        recorder.session.close()
 
 
 class _Recorder:
     def __init__(
-        self, session: Session, panes: Sequence[str], kinds: Sequence[str], limits: Limits
+        self,
+        session: Session,
+        panes: Sequence[str],
+        kinds: Sequence[str],
+        limits: Limits,
+        watch: Watch | None,
     ) -> None:
         self.kinds = kinds
-        self.original = session
+        self.watch = watch
         self.panes = [name for name in panes if PANES[name].is_recorded]
         fork = session.schedule.fork("recorded")
         self.session = type(session)(fork, session.args, session.target, session.name)
@@ -129,38 +160,70 @@ class _Recorder:
         every = list(session.schedule.history.history.walk())
         self.nodes = [*way, *(node for node in every if node not in way)]
         self.states = {node.id: _state(node) for node in every}
+        self.whole = {
+            "here": session.schedule.node.id,
+            "order": [node.id for node in sorted(every, key=lambda node: node.number)],
+            "tabs": {
+                pane: PANES[pane].contents(session)["tab"] for pane in TABS if pane in self.panes
+            },
+            "redo": _redo(session),
+            "history": _history(session),
+        }
 
     def run(self) -> Json:
-        for node in self.nodes:
-            self.needed(node)
-        for node in self.nodes:
-            self.default(node)
-        for node in self.nodes:
-            self.phases(node)
-        for node in self.nodes:
-            self.other_loops(node)
-        for node in self.nodes:
-            self.passes(node)
-        for node in self.nodes:
-            self.exports(node)
-        self.comparisons()
-        for node in self.nodes:
-            self.code(node)
-        self.session.close()
-        tabs = {pane: self.original.tabs[pane] for pane in TABS if pane in self.panes}
+        """Record all states, the most important contents of all of them first."""
+        parts: dict[str, Callable[[Node], None]] = {
+            "loops": self.needed,
+            "panes": self.default,
+            "thread blocks": self.phases,
+            "other loops": self.other_loops,
+            "passes": self.passes,
+            "exports": self.exports,
+            "comparisons": self.comparisons,
+            "generated code": self.code,
+        }
+        states = len(self.nodes)
+        for n, (doing, part) in enumerate(parts.items()):
+            for m, node in enumerate(self.nodes):
+                done = n * states + m
+                self.report(Progress(doing, m + 1, states, done, len(parts) * states))
+                part(node)
         return {
             "values": self.store.values,
             "states": self.states,
-            "here": self.original.schedule.node.id,
-            "tabs": tabs,
-            "redo": self.redo(),
-            "history": self.history(),
+            **self.whole,
             "left_out": [f"{count} {what}" for what, count in self.store.left_out.items()],
         }
 
+    def report(self, progress: Progress) -> None:
+        self.check()
+        if self.watch is not None:
+            self.watch.report(progress)
+
+    def check(self) -> None:
+        """End the recording if it was cancelled."""
+        if self.watch is not None and self.watch.is_cancelled():
+            raise Cancelled
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock of the schedule; between two times, others may have it."""
+        self.check()
+        with self.session.schedule.lock:
+            yield
+        if self.watch is not None:
+            time.sleep(_YIELD_S)
+
+    def wait(self, is_over: Callable[[float], bool], limit_s: float = math.inf) -> None:
+        """Wait, without the lock, until `is_over`, which is given the time to wait for it [s]."""
+        end = time.monotonic() + limit_s
+        while not is_over(_LOOK_S) and time.monotonic() < end:
+            self.check()
+
     def at(self, node: Node) -> None:
-        self.session.schedule.jump(node.id)
-        self.session.follow()
+        with self.locked():
+            self.session.schedule.jump(node.id)
+            self.session.follow()
 
     def needed(self, node: Node) -> None:
         """Record the panes of a state that every page needs, such as its loops."""
@@ -198,10 +261,12 @@ class _Recorder:
             self.keep(node, pane, tab, chosen, self.store.add(what, partial(self.shown, pane)))
 
     def shown(self, pane: str) -> Json:
-        value = PANES[pane].contents(self.session)
-        if pane == "picture" and (value["model"] or {}).get("is_pending"):
-            self.session.wait_for_pictures()
+        with self.locked():
             value = PANES[pane].contents(self.session)
+        if pane == "picture" and (value["model"] or {}).get("is_pending"):
+            self.wait(self.session.wait_for_pictures)
+            with self.locked():
+                value = PANES[pane].contents(self.session)
         return {**value, "measuring": {"state": "idle"}} if pane == "bar" else value
 
     def passes(self, node: Node) -> None:
@@ -242,7 +307,7 @@ class _Recorder:
         """Wait for the generated code of the open tab, and return its view."""
         shown = self.shown("text")
         if shown["is_stale"]:
-            self.session.code.compiling.wait(_CODE_S)
+            self.wait(self.session.code.compiling.wait, _CODE_S)
             shown = self.shown("text")
         return shown
 
@@ -254,40 +319,43 @@ class _Recorder:
 
     def exported(self, kind: str) -> Json | None:
         """Return the view of an export; None if the schedule cannot be exported in this form."""
-        done = self.session.handle("export", {"kind": kind})
-        return self.session.exported if done else None
+        with self.locked():
+            done = self.session.handle("export", {"kind": kind})
+        return {**self.session.exported, "id": 0} if done else None
 
-    def comparisons(self) -> None:
-        for a in self.nodes:
-            for b in self.nodes:
-                if a is not b:
-                    place = self.store.add("comparisons", partial(self.compared, a, b))
-                    self.keep(a, "compare", b.id, "", place)
+    def comparisons(self, a: Node) -> None:
+        for b in self.nodes:
+            if a is not b:
+                place = self.store.add("comparisons", partial(self.compared, a, b))
+                self.keep(a, "compare", b.id, "", place)
 
     def compared(self, a: Node, b: Node) -> Json:
-        self.session.compared = {"a": a.id, "b": b.id}
-        return PANES["compare"].contents(self.session)
+        with self.locked():
+            self.session.compared = {"a": a.id, "b": b.id}
+            return PANES["compare"].contents(self.session)
 
     def keep(self, node: Node, pane: str, tab: str, chosen: str, place: int | None) -> None:
         if place is not None:
             shown = self.states[node.id]["shown"].setdefault(pane, {})
             shown.setdefault(tab, {})[chosen] = place
 
-    def redo(self) -> dict[str, str]:
-        """Return, for each state on the path to the current one, the state that redo leads to."""
-        schedule = self.original.schedule
-        ways = {node.parent.id: node.id for node in schedule.node.path() if node.parent}
-        if schedule.next_node:
-            ways[schedule.node.id] = schedule.next_node.id
-        return ways
 
-    def history(self) -> Json:
-        """Return the rows of the history, without marking a current state."""
-        history = self.original.schedule.history.history
-        tree = history_tree(HistoryView(history, history.root.id))
-        rows = [{**row, "label": row["label"].removesuffix(", current state")}
-                for row in tree["rows"]]  # fmt: skip
-        return {**tree, "rows": rows, "compared": {}}
+def _redo(session: Session) -> dict[str, str]:
+    """Return, for each state on the path to the current one, the state that redo leads to."""
+    schedule = session.schedule
+    ways = {node.parent.id: node.id for node in schedule.node.path() if node.parent}
+    if schedule.next_node:
+        ways[schedule.node.id] = schedule.next_node.id
+    return ways
+
+
+def _history(session: Session) -> Json:
+    """Return the rows of the history, without marking a current state."""
+    history = session.schedule.history.history
+    tree = history_tree(HistoryView(history, history.root.id))
+    rows = [{**row, "label": row["label"].removesuffix(", current state")}
+            for row in tree["rows"]]  # fmt: skip
+    return {**tree, "rows": rows, "compared": {}}
 
 
 def _state(node: Node) -> Json:

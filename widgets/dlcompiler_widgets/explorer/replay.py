@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from dlcompiler.views.render.html import history_html, tree_html
 from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
+from dlcompiler_widgets.explorer.progress import Watch
 from dlcompiler_widgets.explorer.recording import Limits, record
-from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.snapshot import places_of
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -50,6 +51,7 @@ def replay_page(
     panes: Sequence[str],
     kinds: Sequence[str],
     limits: Limits | None = None,
+    watch: Watch | None = None,
 ) -> ReplayPage:
     """Return the page of a session.
 
@@ -63,6 +65,8 @@ def replay_page(
         Names of the exports that are in it.
     limits
         When to stop recording.
+    watch
+        Follows the recording in the background.
 
     Notes
     -----
@@ -70,7 +74,10 @@ def replay_page(
     it can end the element. The content security policy allows one script, by its hash, and no
     request.
     """
-    data = record(session, panes, kinds, limits)
+    with session.schedule.lock:  # the states of this moment, as the recording has them
+        title = f"{session.name} on {session.target.name}"
+        still = (tree_html(session.tree), history_html(session.schedule.history))
+    data = record(session, panes, kinds, limits, watch)
     script = f"\n{module('replay')}\n"
     if "</script" in script.lower() or "<!--" in script:
         raise ValueError("a script may not hold the end of its element")
@@ -79,11 +86,8 @@ def replay_page(
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    places = {name: PANES[name].place for name in panes}
-    recording = json.dumps({**data, "panes": places}, separators=(",", ":"))
-    history = session.schedule.history
+    recording = json.dumps({**data, "panes": places_of(panes)}, separators=(",", ":"))
     states = len(data["states"])
-    title = f"{session.name} on {session.target.name}"
     left_out = tuple(data["left_out"])
     head = tag(
         "head",
@@ -92,13 +96,13 @@ def replay_page(
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("title", None, f"{title}: a recording"),
-        tag("style", None, Markup(STYLE + styles(*WORKBENCH_SHEETS))),
+        tag("style", None, Markup(STYLE + styles(*WORKBENCH_SHEETS, "replay"))),
     )
     body = tag(
         "body",
         None,
         tag("p", None, _introduction(title, states, left_out)),
-        tag("div", {"id": "workbench"}, tree_html(session.tree), history_html(history)),
+        tag("div", {"id": "workbench"}, *still),
         tag("script", {"type": "application/json", "id": "recording"}, _escaped(recording)),
         tag("script", {"type": "module"}, Markup(script)),
     )

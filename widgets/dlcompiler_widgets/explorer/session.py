@@ -24,6 +24,7 @@ from dlcompiler_widgets.explorer import best_known, branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.caches import Caches
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
+from dlcompiler_widgets.explorer.exporting import Exporting
 from dlcompiler_widgets.explorer.learner import ACTIONS as PREDICTING
 from dlcompiler_widgets.explorer.learner import Learner
 from dlcompiler_widgets.explorer.levels import Layout
@@ -32,7 +33,8 @@ from dlcompiler_widgets.explorer.pass_browser import PassBrowser
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
-from dlcompiler_widgets.explorer.texts import FIRST, Text, tabs_of
+from dlcompiler_widgets.explorer.targets import Places
+from dlcompiler_widgets.explorer.texts import FIRST, TEXTS, Text, tabs_of, why_no_text
 
 Mode = Literal["loops", "final"]
 
@@ -68,7 +70,10 @@ class Session:
         self.compared: dict[str, str] = {}
         """Ids of the states that are compared: ``a``, ``b``, or one of them so far."""
         self.exported: dict[str, Any] = {}
-        """What is shown to be taken away."""
+        """What the export pane shows; replaced as a whole, never changed in parts."""
+        self.exporting = Exporting()
+        self.exports_made = 0
+        """Number of exports that were asked for: the id of the last one."""
         self.texts: Remembered[tuple[str, str], dict[str, Any]] = Remembered(_REMEMBERED_TEXTS)
         """By name of the tab and id of the state."""
         self.writing: dict[str, Any] = {}
@@ -82,6 +87,8 @@ class Session:
         self.learner: Learner = Learner()
         self.is_recording = False
         """Whether what is shown is stored for a page without a kernel."""
+        self.places = Places()
+        """What is known of switches between targets."""
         self.status = Status("")
         self._chosen_in: dict[str, str | None] = {}
         self._programs: OrderedDict[tuple[str, Mode], PrimFunc | DLCompilerError] = OrderedDict()
@@ -106,7 +113,10 @@ class Session:
         made.only_tabs, made.db, made.machine = self.only_tabs, self.db, self.machine
         made.learner.is_on = self.learner.is_on
         if program is None:
-            made.compared, made.chosen = dict(self.compared), self.chosen
+            made.compared, made.places = dict(self.compared), self.places
+            made._chosen_in = {**self._chosen_in, **made._chosen_in}
+            if self.chosen in {row["key"] for row in made.tree["rows"]}:
+                made.chosen = self.chosen
             made.learner = self.learner
         return made
 
@@ -114,12 +124,12 @@ class Session:
         """End the background work."""
         self.code.compiling.close()
         self.blocks.close()
+        self.exporting.close()
         self.caches.close()
 
-    def wait_for_pictures(self) -> None:
-        """Wait until the pictures that are made in the background are ready."""
-        self.blocks.wait()
-        self.caches.wait()
+    def wait_for_pictures(self, timeout_s: float | None = None) -> bool:
+        """Wait for the pictures that are made in the background; False if that takes too long."""
+        return self.blocks.wait(timeout_s) and self.caches.wait(timeout_s)
 
     # -- intents ---------------------------------------------------------------------------------
 
@@ -207,7 +217,9 @@ class Session:
 
     def open_text(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of `texts.tabs_of` that the level shows."""
-        tabs = tabs_of(self.target)
+        tabs, tab = tabs_of(self.target), args.get("tab")
+        if isinstance(tab, str) and tab in TEXTS and tab not in tabs:
+            raise why_no_text(tab, self.target)
         self._open("text", {name: tabs[name] for name in self.layout.texts(tabs)}, args)
 
     def _open(self, pane: str, tabs: Mapping[str, Picture | Text], args: Mapping[str, Any]) -> None:
@@ -239,7 +251,7 @@ class Session:
     def refresh(self) -> None:
         """Compute the loop tree again; keep the chosen loop if it still exists."""
         self.caches.leave(self.schedule.node.id)
-        self.exported = {}
+        self.forget_export()
         before = self.chosen
         self.preview = {}
         old = {row["key"] for row in self.tree["rows"]} if hasattr(self, "tree") else set()
@@ -248,6 +260,14 @@ class Session:
         remembered = self._chosen_in.get(self.schedule.node.id)
         self.chosen = remembered or _next_choice(before, old, keys)
         self._chosen_in[self.schedule.node.id] = self.chosen
+
+    def forget_export(self) -> None:
+        """Close an export of a state that is not the current one any more, or has changed.
+
+        A replay page stays: it is about all states that were visited when it was asked for.
+        """
+        if self.exported.get("kind") != exports.REPLAY:
+            self.exported = {}
 
     def lowered(self, node: Node, mode: Mode) -> PrimFunc | DLCompilerError:
         """Return the lowered program of a state, or the error of lowering."""

@@ -16,10 +16,11 @@ from dlcompiler_widgets.explorer.best_known import speed_of
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.learner import why_nothing
 from dlcompiler_widgets.explorer.measured import ladder_of
+from dlcompiler_widgets.explorer.noting import known
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.status import status_of, status_of_bug
-from dlcompiler_widgets.explorer.texts import FIRST, tabs_of
-from dlcompiler_widgets.explorer.writing import targets_of, why_not_measured
+from dlcompiler_widgets.explorer.targets import targets_of, why_not_measured
+from dlcompiler_widgets.explorer.texts import TEXTS, instead_of, tabs_of, why_no_text
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -65,7 +66,7 @@ def bar(session: Session) -> Json:
         "branch": branch_name(node),
         "undo": node.title() if node.parent else None,
         "redo": following.title() if following else None,
-        "known": [f"{kind} {value}" for kind, value in node.notes.items()],
+        "known": known(node, session.target.name),
         "python": session.schedule.trace.to_python(),
         "layout": session.layout.to_json(),
     }
@@ -107,16 +108,25 @@ def picture(session: Session) -> Json:
 
 
 def text(session: Session) -> Json:
-    """Return the text of the open tab."""
+    """Return the text of the open tab; for a tab that the target lacks, another one and why."""
     tabs = tabs_of(session.target)
     names = session.layout.texts(session.tabs_shown("text", tabs))
-    tab = next(name for name in (session.tabs["text"], FIRST, *names) if name in names)
+    wanted = session.tabs["text"]
+    tab = wanted if wanted in names else instead_of(wanted, names)
+    shown: Json = {"lines": [], "note": "", "left_out": 0, "error": None}
+    if tab in tabs:
+        shown |= tabs[tab].lines(session)
+    if wanted not in tabs:
+        why = why_no_text(wanted, session.target)
+        shown["note"] = f"{TEXTS[wanted].text}: {why.problem}, {why.because}"
+        if tab not in tabs:  # the only tab of a widget
+            shown["error"] = status_of(why).to_json()
     return {
         "tab": tab,
         "tabs": [
-            {"name": name, "text": tabs[name].text, "title": tabs[name].title} for name in names
+            {"name": name, "text": TEXTS[name].text, "title": TEXTS[name].title} for name in names
         ],
-        **tabs[tab].lines(session),
+        **shown,
     }
 
 
@@ -142,7 +152,8 @@ def advice(session: Session) -> Json:
 
 def compare(session: Session) -> Json:
     """Return the comparison of two states; empty unless two states are chosen."""
-    return dict(comparison(session) or {})
+    found = comparison(session)
+    return {**found, "not_measured": why_not_measured(session)} if found else {}
 
 
 def export(session: Session) -> Json:
@@ -182,13 +193,18 @@ def panes_of(target: Target, panes: Iterable[str]) -> list[str]:
     return [name for name in names if PANES[name].applies(target)] or names
 
 
+def places_of(panes: Iterable[str]) -> dict[str, str]:
+    """Return where on the page each of `panes` is: above the grid, in it, or below."""
+    return {name: PANES[name].place for name in panes}
+
+
 def layout_of(session: Session, panes: Iterable[str]) -> Json:
     """Return where each of `panes` is on the page, and which of them are visible.
 
     A level and a preset that would leave nothing of the grid hide nothing: a widget with one pane
     keeps it.
     """
-    places = {name: PANES[name].place for name in panes}
+    places = places_of(panes)
     there = panes_of(session.target, places)
     shown = [name for name in there if places[name] != "grid" or session.layout.shows(name)]
     is_empty = all(places[name] != "grid" for name in shown)

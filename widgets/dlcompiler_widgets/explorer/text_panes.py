@@ -55,7 +55,7 @@ class CodePanes(Workbench):
 
     shown_panes = ("text",)
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "text": ("loops", "notation", "final", "llvm", "assembly", "python")
+        "text": ("loops", "notation", "final", "llvm", "assembly", "kernels", "source", "python")
     }
     first_words = "Choose a loop by a click on a line."
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.errors import DLCompilerError
+from dlcompiler import codegen
+from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
-from dlcompiler.pipeline import lower_program
+from dlcompiler.pipeline import emit_source, lower_program
 from dlcompiler.target import Target
 from dlcompiler.views import program
+from dlcompiler.views.code.code_text import Code, code_text, place_of
 from dlcompiler.views.code.kernels_text import kernel_lines
 from dlcompiler.views.code.notation_view import notation_lines
 from dlcompiler.views.code.program import MOST_LINES, Line
 from dlcompiler.views.code.python_view import python_view
+from dlcompiler.views.code.source_text import source_code
 from dlcompiler_widgets.explorer.status import status_of
 
 if TYPE_CHECKING:
@@ -34,8 +37,8 @@ class Text:
     lines: Callable[[Session], Json]
     """What to show: ``lines`` as in `views.program.Program`; ``note``; how many are not shown,
     ``before`` and ``left_out``; ``error``; ``is_stale``; ``passes`` as in `views.pass_steps`."""
-    language: str = ""
-    """Shown for targets of this language only; empty: for all."""
+    applies: Callable[[Target], bool] = lambda target: True
+    """Whether there is such a text for a target."""
 
 
 def _program(session: Session, mode: Mode) -> Json:
@@ -69,6 +72,25 @@ def _kernels(session: Session) -> Json:
     return _whole(kernel_lines(made), f"what {session.target.name} is given")
 
 
+def _source(session: Session) -> Json:
+    """Return the source code for a target whose language has no tab of its own, such as C."""
+    made = session.texts.get(("source code", session.schedule.node.id), lambda: _emitted(session))
+    code = made["code"]
+    if not isinstance(code, Code):
+        return {"lines": [], "note": "", "left_out": 0, "error": code}
+    shown = code_text(code, place_of(code, session.chosen))
+    language = _LANGUAGES.get(session.target.language, session.target.language)
+    return {**shown, "note": f"{language}, as it is generated", "error": None}
+
+
+def _emitted(session: Session) -> Json:
+    try:
+        made = emit_source(session.schedule, session.args, session.target, session.name)
+    except DLCompilerError as error:
+        return {"code": status_of(error).to_json()}
+    return {"code": source_code(*made)}
+
+
 def _python(session: Session) -> Json:
     return _whole(python_view(session.schedule), "the steps that lead to this state")
 
@@ -80,6 +102,15 @@ def _of_state(name: str, make: Callable[[Session], Json]) -> Callable[[Session],
     )
 
 
+def _is_written_in(language: str) -> Callable[[Target], bool]:
+    return lambda target: target.language == language
+
+
+def _has_other_source(target: Target) -> bool:
+    return target.language in codegen.REGISTRY and target.language not in ("llvm", "loops")
+
+
+_IN_LLVM = _is_written_in("llvm")
 TEXTS: dict[str, Text] = {
     "notation": Text("notation", "notation: the expression", _of_state("notation", _notation)),
     "loops": Text(
@@ -95,20 +126,42 @@ TEXTS: dict[str, Text] = {
         "final program, after all passes",
         _of_state("final", lambda session: _program(session, "final")),
     ),
-    "llvm": Text("LLVM", "LLVM IR", lambda session: session.code.lines(session, "llvm"), "llvm"),
+    "llvm": Text("LLVM", "LLVM IR", lambda session: session.code.lines(session, "llvm"), _IN_LLVM),
     "assembly": Text(
         "assembly",
         "assembly of the target",
         lambda session: session.code.lines(session, "assembly"),
-        "llvm",
+        _IN_LLVM,
     ),
-    "kernels": Text("kernels", "kernels and launches", _of_state("kernels", _kernels), "loops"),
+    "kernels": Text(
+        "kernels", "kernels and launches", _of_state("kernels", _kernels), _is_written_in("loops")
+    ),
+    "source": Text("source code", "source code, as it is generated", _source, _has_other_source),
     "python": Text("Python", "Python: the steps", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""
+_GENERATED = ("llvm", "assembly", "kernels", "source")
+_LANGUAGES = {"llvm": "LLVM IR", "loops": "loop IR, which is simulated", "c": "C"}
 
 
 def tabs_of(target: Target) -> dict[str, Text]:
     """Return the tabs that apply to a target."""
-    return {name: text for name, text in TEXTS.items() if text.language in ("", target.language)}
+    return {name: text for name, text in TEXTS.items() if text.applies(target)}
+
+
+def instead_of(tab: str, offered: Sequence[str]) -> str:
+    """Return the tab to show for one that is not offered: other generated code, or the loops."""
+    wanted = (*(_GENERATED if tab in _GENERATED else ()), FIRST)
+    return next((name for name in wanted if name in offered), offered[0])
+
+
+def why_no_text(tab: str, target: Target) -> ScheduleError:
+    """Return the reason why there is no such text for a target."""
+    language = _LANGUAGES.get(target.language, target.language)
+    other = next((text.text for name, text in tabs_of(target).items() if name in _GENERATED), None)
+    return ScheduleError(
+        f"show {TEXTS[tab].text}", f"there is none for {target.name}",
+        because=f"programs for {target.name} are generated as {language}",
+        hint=f"the tab {other!r} shows them" if other else None,
+    )  # fmt: skip

@@ -19,7 +19,10 @@ from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
 from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
+from dlcompiler_widgets.explorer.branches import states_of
 from dlcompiler_widgets.explorer.control import Control
+from dlcompiler_widgets.explorer.exporting import Job
+from dlcompiler_widgets.explorer.exports import show_job
 from dlcompiler_widgets.explorer.inputs import parameters_of, schedule_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.machine import Machine
@@ -28,7 +31,8 @@ from dlcompiler_widgets.explorer.noting import noted
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import PANES, layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
-from dlcompiler_widgets.explorer.writing import retarget, why_not_measured, write
+from dlcompiler_widgets.explorer.targets import retarget, why_not_measured
+from dlcompiler_widgets.explorer.writing import write
 
 _LARGEST_FALLBACK_BYTES = 60_000
 _LONGEST_TEXT = 12_000
@@ -180,6 +184,7 @@ class Workbench(anywidget.AnyWidget):
         session.blocks.on_ready = partial(self._on_ready, "picture")
         session.machine.on_ready = partial(self._on_ready, "picture", "ladder")
         session.caches.on_ready = partial(self._on_ready, "picture")
+        session.exporting.on_change = partial(self._on_export, session)
 
     def close(self) -> None:
         """Stop following the schedule, and close the widget."""
@@ -223,17 +228,8 @@ class Workbench(anywidget.AnyWidget):
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
-        if op == "measure" and (why := why_not_measured(session)):
-            session.status = Status(f"Not measured: {why}", "error")
-        elif op == "measure":
-            begun = self._measuring.start(
-                session.schedule, session.args, session.target, session.name
-            )
-            session.status = Status(
-                f"Verifying each step up to {session.schedule.node.title()}, then measuring …"
-                if begun
-                else "A run is in progress already."
-            )
+        if op == "measure":
+            self._measure(args)
         elif op == "cancel":
             self._measuring.cancel()
             session.status = Status("Cancelling …")
@@ -241,6 +237,25 @@ class Workbench(anywidget.AnyWidget):
             self._turn(op, args)
         else:
             session.handle(op, args)
+
+    def _measure(self, args: dict[str, Any]) -> None:
+        """Start a run for the current state, or for the ``states`` that are named."""
+        session = self._session
+        if why := why_not_measured(session):
+            session.status = Status(f"Not measured: {why}", "error")
+            return
+        try:
+            schedules = states_of(session, args)
+        except DLCompilerError as error:
+            session.status = status_of(error)
+            return
+        is_begun = self._measuring.start_all(schedules, session.args, session.target, session.name)
+        titles = ", then ".join(schedule.node.title() for schedule in schedules)
+        session.status = Status(
+            f"Verifying each step up to {titles}, then measuring …"
+            if is_begun
+            else "A run is in progress already."
+        )
 
     def _turn(self, op: str, args: dict[str, Any]) -> None:
         try:
@@ -251,11 +266,11 @@ class Workbench(anywidget.AnyWidget):
         if session is not None:
             self._turn_to(session)
 
-    def _on_measured(self, node: Node, result: Result) -> None:
+    def _on_measured(self, node: Node, result: Result, target: str) -> None:
         """Store and show a result of a run; called from the thread of the run."""
         with self._locked():
-            self._session.exported = {}
-            self._session.status = noted(node, result)
+            self._session.forget_export()
+            self._session.status = noted(node, result, target)
             self._push(None)
 
     def _on_ready(self, *panes: str) -> None:
@@ -264,6 +279,12 @@ class Workbench(anywidget.AnyWidget):
             visible = layout_of(self._session, self.shown_panes)["visible"]
             if shown := [pane for pane in panes if pane in visible]:
                 self._push(None, shown)
+
+    def _on_export(self, session: Session, job: Job) -> None:
+        """Show how far an export is; called from the thread that makes it."""
+        with self._locked():
+            if session is self._session and job is session.exporting.job and show_job(session):
+                self._push(None, ("export",))
 
     def _on_step(self, schedule: Schedule) -> None:
         """Show a step that was applied elsewhere, such as in another cell."""
@@ -294,11 +315,10 @@ class Workbench(anywidget.AnyWidget):
         layout = layout_of(self._session, self.shown_panes)
         shown = snapshot(self._session, layout["visible"] if panes is None else panes)
         shown["layout_of_panes"] = layout
-        if "bar" in shown:
-            shown["bar"]["measuring"] = {
-                "state": self._measuring.state,
-                "doing": self._measuring.doing,
-            }
+        measuring = {"state": self._measuring.state, "doing": self._measuring.doing}
+        for pane in ("bar", "compare"):
+            if shown.get(pane):
+                shown[pane]["measuring"] = measuring
         return shown
 
     @property

@@ -1,13 +1,11 @@
-"""Requests that change the expression or the target of the workbench."""
+"""Requests that change the expression of the workbench."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.errors import DLCompilerError, ScheduleError
-from dlcompiler.target import names as target_names
-from dlcompiler.target import resolve
+from dlcompiler.errors import DLCompilerError
 from dlcompiler.te.notation.program import program_text, read_program
 from dlcompiler_widgets.explorer.status import Status, status_of
 
@@ -74,36 +72,3 @@ def text_of(session: Session) -> str:
         return program_text(*outputs)
     except DLCompilerError:
         return EXAMPLE
-
-
-def retarget(session: Session, args: Mapping[str, Any]) -> Session:
-    """Return a session for another ``target`` on the same schedule."""
-    name = args.get("target")
-    if not isinstance(name, str):
-        raise ScheduleError("choose a target", "the name of a target is a string", got=repr(name))
-    made = session.another(target=resolve(name))
-    made.status = Status(f"Texts and pictures are now for {name}.")
-    return made
-
-
-def targets_of(session: Session) -> list[str]:
-    """Return the names of the targets to choose from: the current one, and those of LLVM."""
-    shown = [name for name in target_names() if resolve(name).language == "llvm"]
-    return list(dict.fromkeys([session.target.name, *shown]))
-
-
-def why_not_measured(session: Session) -> str:
-    """Return why code for a session's target cannot be measured here; '' if it can."""
-    host, target = resolve("cpu"), session.target
-    if target.runs_on != host.runs_on:
-        return (
-            "Only code for this machine's processor is measured; "
-            f"programs for {target.name} run on another device ({target.runs_on})."
-        )
-    ours, theirs = (each.triple.partition("-")[0] for each in (host, target))
-    if ours != theirs:
-        return f"Kernels are measured on this machine ({ours}); {target.name} is code for {theirs}."
-    missing = {f for f in target.features if f.startswith("+")} - set(host.features)
-    if missing:
-        return f"This machine cannot run code for {target.name}: it lacks {min(missing)[1:]}."
-    return ""

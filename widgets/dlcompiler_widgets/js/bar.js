@@ -22,7 +22,7 @@ export class BarPane {
         h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),
         bar.branch ? h("span", { class: "dlc-soft", text: `branch: ${bar.branch}` }) : null),
       ...(bar.targets ? [
-        choice("target", "Target", bar.targets.map((name) => ({ name, text: name })), bar.target,
+        choice("target", "Target", bar.targets, bar.target,
           (op, args) => this.app.send(op, args)),
         button("write", "Write", "Write the expression that is scheduled",
           () => this.app.send("write"))] : []),

@@ -34,13 +34,27 @@ export class ComparePane {
           () => this.app.send("compare", { a: view.b.id, b: view.a.id })),
         button("go a", "Go to A", `Go to A: ${view.a.title}`, () => this.go(view.a.id)),
         button("go b", "Go to B", `Go to B: ${view.b.title}`, () => this.go(view.b.id)),
+        this.measureButton(view),
         button("close comparison", "✕ Close", "Close the comparison", () => this.close())),
       h("p", { text: view.summary }),
       h("div", { class: "dlc-compare-body" },
-        h("div", { class: "dlc-compare-facts" }, steps(view.steps), metrics(view.metrics)),
+        h("div", { class: "dlc-compare-facts" }, steps(view.steps), metrics(view.metrics),
+          ...view.unknown.map((text) => h("p", { class: "dlc-soft", text })), notes(view.notes)),
         program(view)),
       h("p", { class: "dlc-soft", text: `How to read: ${view.how_to_read}` }));
     if (!wasOpen) this.home().focus();
+  }
+
+  /** Verify and measure both states, one after the other; the same button cancels it. */
+  measureButton({ a, b, measuring, not_measured: whyNot }) {
+    const states = a.id === b.id ? [a.id] : [a.id, b.id];
+    if (measuring?.state === "running") {
+      return button("measure both", "◌ Cancel", `Cancel: ${measuring.doing}`, () => this.app.cancel());
+    }
+    const isWaiting = measuring?.state === "cancelling";
+    return button("measure both", isWaiting ? "Cancelling…" : "▶ Measure both",
+      whyNot || "Verify and measure A, then B, in a worker process",
+      () => this.app.send("measure", { states }), isWaiting || Boolean(whyNot));
   }
 
   home() {
@@ -57,10 +71,12 @@ export class ComparePane {
   }
 }
 
-function rows(head, body) {
+/** A table; the last `numbers` columns hold numbers. */
+function rows(head, body, numbers = 0) {
+  const column = (text, n) => h("th", { scope: "col", text,
+    class: n >= head.length - numbers ? "dlc-number" : null });
   return h("table", { class: "dlc-table" },
-    h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col", text })))),
-    h("tbody", {}, ...body));
+    h("thead", {}, h("tr", {}, ...head.map(column))), h("tbody", {}, ...body));
 }
 
 function steps(pairs) {
@@ -69,12 +85,21 @@ function steps(pairs) {
       h("td", { text: pair.a ?? "–" }), h("td", { text: pair.b ?? "–" }))));
 }
 
+/** Numbers stand right, with equally many decimals: digits of one weight stand below each other. */
 function metrics(pairs) {
   if (!pairs.length) return null;
-  return rows(["metric", "A", "B", "B ÷ A"], pairs.map((pair) =>
+  const number = (text) => h("td", { class: "dlc-number", text });
+  return rows(["metric", "unit", "A", "B", "B ÷ A"], pairs.map((pair) =>
     h("tr", {}, h("th", { scope: "row" }, h("div", { text: pair.name }),
-      h("div", { class: "dlc-soft", text: pair.kind })), h("td", { text: pair.a }),
-    h("td", { text: pair.b }), h("td", { text: pair.change }))));
+      h("div", { class: "dlc-soft", text: pair.kind })), h("td", { text: pair.unit }),
+    number(pair.a), number(pair.b), number(pair.change))), 3);
+}
+
+function notes(pairs) {
+  if (!pairs.length) return null;
+  return rows(["note", "A", "B"], pairs.map((pair) =>
+    h("tr", {}, h("th", { scope: "row", text: pair.name }),
+      h("td", { text: pair.a }), h("td", { text: pair.b }))));
 }
 
 function program(view) {

@@ -4,11 +4,21 @@
 
 import { button, focusable, h } from "./dom.js";
 
+/** A list of choices; items that follow each other with the same `group` stand under its name. */
 export function choice(name, label, items, open, send) {
   const select = focusable("select", { "data-key": name, "aria-label": label, title: label,
-    on: { change: (event) => send(name, { [name]: event.target.value }) } },
-  ...items.map((item) => h("option", { value: item.name, text: item.text,
-    title: item.about ?? null, selected: item.name === open })));
+    on: { change: () => {
+      const { value } = select;
+      select.value = open ?? ""; // what is chosen, until the answer is drawn
+      send(name, { [name]: value });
+    } } });
+  for (const item of items) {
+    const last = select.lastElementChild;
+    const group = item.group && item.group !== last?.label ? h("optgroup", { label: item.group }) : last;
+    if (group && group !== last) select.append(group);
+    (item.group ? group : select).append(h("option", { value: item.name, text: item.text,
+      title: item.about ?? null, selected: item.name === open }));
+  }
   return h("label", { class: "dlc-choice" }, h("span", { class: "dlc-soft", text: label }), select);
 }
 

@@ -5,6 +5,7 @@
  * kernel, and says so.
  */
 
+import { button, h } from "./dom.js";
 import { main } from "./workbench.js";
 
 const HINT = ["hint", "open it in a notebook: export it as JSON or as a link here, then "
@@ -233,8 +234,13 @@ const ACTIONS = {
 
   export(recording, { kind }) {
     const shown = kind ? recording.recorded(recording.here, "export", kind, "") : null;
-    if (kind && !shown) return refused(`export ${kind}`);
-    recording.exported = shown;
+    if (kind && !shown) {
+      const error = refused(`export ${kind}`);
+      recording.exported = recording.exported
+        ? { ...recording.exported, kind, state: "failed", error, note: "" } : null;
+      return error;
+    }
+    recording.exported = shown ? { ...shown } : null;
     return info(kind ? "Copy it, or download it as a file." : "Closed.");
   },
 };
@@ -244,13 +250,56 @@ function open(recording, pane, tab) {
   return info(`Shown: ${tab}.`);
 }
 
+/** Buttons, and the keys "," and ".", that go through the states in the order of the visits. */
+class Visits {
+  constructor(recording) {
+    this.recording = recording;
+    this.words = h("span", { class: "dlc-visits-words", role: "status" });
+    this.root = h("div", { class: "dlc-visits", role: "toolbar", "aria-label": "Visited states" });
+    recording.on("change:reply", () => this.draw());
+    document.addEventListener("keydown", (event) => this.press(event));
+    this.draw();
+  }
+
+  get at() {
+    return this.recording.data.order.indexOf(this.recording.here);
+  }
+
+  draw() {
+    const { order } = this.recording.data, key = document.activeElement?.dataset.key;
+    const isInside = this.root.contains(document.activeElement);
+    this.words.textContent = `State ${this.at + 1} of ${order.length}: ${this.recording.state.name}`;
+    this.root.replaceChildren(
+      button("visit before", "◀ Previous", "The state that was visited before (,)",
+        () => this.go(-1), this.at <= 0),
+      this.words,
+      button("visit after", "Next ▶", "The state that was visited after (.)",
+        () => this.go(1), this.at >= order.length - 1));
+    if (isInside) this.root.querySelector(`[data-key="${key}"]`)?.focus();
+  }
+
+  go(by) {
+    const id = this.recording.data.order[this.at + by];
+    if (id) this.recording.answer({ id: null, op: "jump", args: { id } });
+  }
+
+  press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return;
+    const by = { ",": -1, ".": 1 }[event.key];
+    if (by) this.go(by);
+  }
+}
+
 function start() {
   const place = document.getElementById("recording");
   if (!place) return;
   const { panes, ...data } = JSON.parse(place.textContent);
   const el = document.getElementById("workbench");
   el.replaceChildren();
-  main.render({ model: new Recording(data, panes), el });
+  const recording = new Recording(data, panes);
+  main.render({ model: recording, el });
+  el.firstElementChild.prepend(new Visits(recording).root);
 }
 
 start();

@@ -12,6 +12,7 @@ import { Columns, plainHead } from "./columns.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
 import { ExportPane } from "./export.js";
+import { HelpDialog } from "./help.js";
 import { HistoryPane } from "./history.js";
 import { LadderPane } from "./ladder.js";
 import { applyLayout } from "./levels.js";
@@ -39,6 +40,8 @@ const KEYS = [
   ["Tab", "to the next part"],
   ["arrows, Home, End, Enter", "on a line between panes: move it; Enter brings it back"],
   ["+ − 0, arrows, Ctrl+wheel", "on a picture: larger, smaller, fit; move it"],
+  [", .", "on a replay page: to the state that was visited before, after"],
+  ["?", "this list; Esc closes it"],
 ];
 const NO_KERNEL = { tone: "error",
   text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
@@ -64,6 +67,8 @@ class Workbench {
     this.root = h("div",
       { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
       ...rootsOf("above"), this.grid, this.status, ...rootsOf("below"));
+    this.keys = new HelpDialog(KEYS);
+    this.root.append(this.keys.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     if (isSingle) {
       const [name] = inGrid;
@@ -147,7 +152,7 @@ class Workbench {
   }
 
   help() {
-    this.say({ text: "Keys:", tone: "info", details: KEYS });
+    this.keys.open();
   }
 
   isLoop(key) {

@@ -1,0 +1,62 @@
+"""Generated source code in any language, such as C, line by line."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from dlcompiler.codegen import Source
+from dlcompiler.ir import PrimFunc
+from dlcompiler.views.code.code_text import Code, CodeLine
+from dlcompiler.views.code.program import Token
+from dlcompiler.views.loops.line_keys import source_lines
+
+_NO_LINE = "no single line: it belongs to the whole function"
+_INDENT = 4
+_PIECES = re.compile(r"(?P<comment>//.*|/\*.*)|(?P<keyword>\b(?:for|if|else|return)\b)")
+
+
+def source_code(source: Source, func: PrimFunc) -> Code:
+    """Return the text that a device loads, with the loops that its lines come from.
+
+    Parameters
+    ----------
+    source
+        What `codegen.emit` returned, in a language that is written line by line for people.
+    func
+        The program that it was made from.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> from dlcompiler.pipeline import emit_source
+    >>> from dlcompiler.schedule import create_schedule
+    >>> A = te.placeholder((8,), name="A")
+    >>> B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    >>> code = source_code(*emit_source(create_schedule(B.op), [A, B], "c"))
+    >>> [code.keys(line) for line in code.lines if "for (" in line.text]
+    [['B', 'B/i']]
+    """
+    texts = source.text.splitlines()
+    program = source_lines(func)
+    numbers = (number if 0 < number <= len(program) else None for number in source.lines)
+    pairs = zip(texts, itertools.chain(numbers, itertools.repeat(None)), strict=False)
+    lines = tuple(_line(text, number) for text, number in pairs)
+    return Code(lines, tuple(range(1, len(lines) + 1)), program, _tokens, _NO_LINE)
+
+
+def _line(text: str, number: int | None) -> CodeLine:
+    plain = text.expandtabs(_INDENT)
+    return CodeLine(plain.strip(), number, (len(plain) - len(plain.lstrip())) // _INDENT)
+
+
+def _tokens(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    end = 0
+    for match in _PIECES.finditer(text):
+        tokens.append({"kind": "text", "text": text[end : match.start()]})
+        kind = "comment" if match["comment"] else "keyword"
+        tokens.append({"kind": kind, "text": match[0]})  # type: ignore[typeddict-item]
+        end = match.end()
+    tokens.append({"kind": "text", "text": text[end:]})
+    return [token for token in tokens if token["text"]]
