@@ -22,6 +22,7 @@ from dlcompiler.views.tuning import (
 )
 from dlcompiler.views.tuning.headline import sentence
 from tests import watched_runs
+from tests.static_pictures import pictures_in
 from tests.watched_runs import HOSTILE, ended, seen
 
 
@@ -242,8 +243,9 @@ def test_a_long_run_is_a_small_page():
 def test_hostile_words_are_words_in_every_picture():
     model = seen(note=HOSTILE)
     scene = compare_tuners({HOSTILE: [model]}, title=HOSTILE, unit=HOSTILE)
-    ET.fromstring(scene_html(scene))
-    assert "<img" not in scene_html(scene)
+    (picture,) = pictures_in(scene_html(scene))
+    assert HOSTILE in "".join(picture.itertext())
+    assert not list(picture.iter("img"))
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ _DEFAULT = re.compile(r"^export default \w+;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
-WORKBENCH_SHEETS = ("workbench", "history", "text", "moves", "advice")
+WORKBENCH_SHEETS = ("workbench", "history", "text", "moves", "advice", "static")
 """The style sheets of the workbench, in their order."""
-TUNING_SHEETS = ("workbench", "text", "tuning")
+TUNING_SHEETS = ("workbench", "text", "tuning", "static")
 """Those of the tuning dashboard."""
 
 
