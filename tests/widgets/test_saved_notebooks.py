@@ -32,8 +32,12 @@ HOLDS = """
 text => [...document.querySelectorAll(".dlc-static")].some((e) => e.textContent.includes(text))
 """
 SMALLER = {
-    "01_quickstart.ipynb": {"n = 1024": "n = 256", "trials=48": "trials=16"},
-    "03_autotuning.ipynb": {"trials=64, seed=0, db": "trials=32, seed=0, db"},
+    "01_quickstart.ipynb": {"n = 1024": "n = 256", "trials=48": "trials=8"},
+    "03_autotuning.ipynb": {
+        "trials=64, seed=0, db": "trials=20, seed=0, db",
+        "trials=64, tuner=tuner": "trials=20, tuner=tuner",
+        "seeds=4": "seeds=2",
+    },
 }
 """By notebook, what stands in one of its cells -> what the test runs instead."""
 ANSWERS = {
@@ -43,12 +47,12 @@ ANSWERS = {
         "assert s.trace.to_python() and s.trace.to_json() and s.moves(s[tile])",
     ],
     "03_autotuning.ipynb": [
-        "lucky = autotune.tune(work, trials=16, tuner='random', seed=0, block=True,\n"
+        "lucky = autotune.tune(work, trials=2, tuner='random', seed=0, block=True,\n"
         "                      db=autotune.RecordStore(':memory:'))\n"
         "tuning_picture(lucky)",
         "a, b = [trial.index for trial in run.trials if trial.seconds][:2]\n"
         "tuning_picture(run, 'why', a=a, b=b)",
-        "mine = autotune.tune(work, trials=16, first=[own.values], block=True,\n"
+        "mine = autotune.tune(work, trials=2, first=[own.values], block=True,\n"
         "                     db=autotune.RecordStore(':memory:'))\n"
         "assert mine.trials[0].config.values == own.values",
     ],

@@ -188,6 +188,14 @@ def test_an_explorer_shows_its_open_picture_the_program_and_the_history(made, ta
     assert "Left out" not in words
 
 
+def test_a_picture_behind_a_preset_is_that_of_the_current_state(made):
+    explorer = made["e"]
+    explorer.intent = {"id": "a-1", "op": "preset", "args": {"preset": "code"}}
+    made["s"][made["C"]].parallel(made["i"])
+    (picture,) = pictures_in(explorer.static_html())
+    assert "parallel" in "".join(picture.itertext())
+
+
 def test_a_picture_that_is_switched_off_stays_off(made):
     made["e"].intent = {"id": "a-1", "op": "picture", "args": {"tab": "off"}}
     html = made["e"].static_html()

@@ -17,7 +17,7 @@ from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler.views.render.html import func_html, history_html, tree_html
 from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
-from dlcompiler_widgets.explorer.pictures import PICTURES, still, still_html
+from dlcompiler_widgets.explorer.pictures import PICTURES, still_html
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage
 from dlcompiler_widgets.explorer.snapshot import PANES
@@ -182,7 +182,7 @@ class Explorer(Workbench):
         session = self._session
         tab = str(self.picture.get("tab", session.tabs["picture"]))
         pictures = {
-            PICTURES[name].text: still_html(still(session, name))
+            PICTURES[name].text: still_html(self.still(name))
             for name in dict.fromkeys((tab, "ladder"))
             if name in PICTURES and PICTURES[name].kind != "off"
         }

@@ -21,7 +21,7 @@ from dlcompiler.views.moves.advice import AdviceList, advice, advice_table
 from dlcompiler.views.render.html import tree_html
 from dlcompiler.views.render.markup import Markup, join, tag
 from dlcompiler.views.render.scene import Scene, scene_html, table_html
-from dlcompiler_widgets.explorer.pictures import PICTURES, still, still_html
+from dlcompiler_widgets.explorer.pictures import PICTURES, still_html
 from dlcompiler_widgets.explorer.widget import Workbench
 from dlcompiler_widgets.static_output import section
 
@@ -57,7 +57,7 @@ class PicturePane(Workbench):
 
     def scenes(self) -> list[Scene | DLCompilerError]:
         """Return its static pictures; in place of a picture that cannot be drawn, the error."""
-        return [still(self._session, name) for name in self.shown_tabs["picture"]]
+        return [self.still(name) for name in self.shown_tabs["picture"]]
 
     def static_text(self) -> str:
         """Return the table of each picture under its sentence."""

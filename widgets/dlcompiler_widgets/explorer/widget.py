@@ -16,12 +16,14 @@ from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
 from dlcompiler.views.render.markup import Markup
+from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.inputs import parameters_of, schedule_of
 from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
+from dlcompiler_widgets.explorer.pictures import PICTURES, still
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
@@ -285,3 +287,11 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
     def static_parts(self) -> dict[str, Markup]:
         """Return the fragments of the static picture by name, the most important one first."""
         raise NotImplementedError
+
+    def still(self, name: str) -> Scene | DLCompilerError:
+        """Return a picture that stands still; what the page shows is not computed again."""
+        is_shown = "picture" in self.layout_of_panes["visible"] and self.picture.get("tab") == name
+        model = self.picture.get("model") if is_shown else None
+        if not model or model.get("is_pending"):
+            return still(self._session, name)
+        return PICTURES[name].still(model)
