@@ -42,7 +42,7 @@ class Workbench {
   constructor(model, host, signal) {
     this.model = model;
     this.channel = new Channel(model);
-    this.control = new Control(model, signal);
+    this.control = new Control(model, signal, () => this.lose());
     this.drawn = {};
     this.lastSeq = -1;
     const { panes: places } = model.get("layout_of_panes");
