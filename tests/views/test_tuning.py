@@ -237,7 +237,12 @@ def test_a_run_is_a_page_without_script(run):
 def test_a_long_run_is_a_small_page():
     html = tuning_html(ended(900, batch=100))
     assert len(html.encode()) < 60_000
-    ET.fromstring(html)
+    root = ET.fromstring(html)
+    titles = [picture.find("title").text for picture in pictures_in(html)]
+    (left_out,) = [each.text for each in root.iter("p") if "too large" in (each.text or "")]
+    assert titles
+    assert left_out.endswith("in a notebook: Where the time goes, The space, knob by knob.")
+    assert not [title for title in titles if title in left_out]
 
 
 def test_hostile_words_are_words_in_every_picture():

@@ -184,7 +184,7 @@ class Explorer(Workbench):
         pictures = {
             PICTURES[name].text: still_html(self.still(name))
             for name in dict.fromkeys((tab, "ladder"))
-            if name in PICTURES and PICTURES[name].kind != "off"
+            if name in PICTURES and PICTURES[name].kind != "off" and PICTURES[name].applies(session)
         }
         program = session.lowered(self.schedule.node, "loops")
         texts = {} if isinstance(program, DLCompilerError) else {"Program": func_html(program)}
