@@ -23,7 +23,7 @@ from tests.share import commit_number, share, share_of
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
-FIRST = ("notebooks", "faults", "widgets", "cli")
+FIRST = ("faults", "widgets", "cli")
 """Folders with long tests, or with servers that tests share: they do not come last."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -2,9 +2,12 @@
 
 import xml.etree.ElementTree as ET
 
+import pytest
+
 from dlcompiler.views import loop_tree
 from dlcompiler.views.loops.nest_scene import nest_scene
-from dlcompiler.views.render.scene import scene_html
+from dlcompiler.views.render.scene import scene_html, scene_image, scene_svg
+from tests.static_pictures import pictures_in
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>"
 MARKS = [
@@ -21,23 +24,43 @@ SCENE = {
 
 
 def test_every_mark_is_drawn_and_every_word_is_text():
-    html = scene_html(SCENE)
-    figure = ET.fromstring(html)
-    names = [node.tag for node in figure.iter()]
+    (picture,) = pictures_in(scene_html(SCENE))
+    names = [node.tag for node in picture.iter()]
     for name in ("rect", "line", "circle", "path", "text"):
         assert names.count(name) == 1
     assert "script" not in names
     assert "img" not in names
-    assert HOSTILE in [node.text for node in figure.iter("text")]
+    assert HOSTILE in [node.text for node in picture.iter("text")]
 
 
 def test_a_picture_says_what_it_is_without_being_seen():
     figure = ET.fromstring(scene_html(SCENE))
-    picture = figure.find("div/svg")
-    assert picture.get("role") == "img"
-    assert picture.get("aria-label") == f"{HOSTILE}: {HOSTILE}"
+    assert figure.find("img").get("alt") == f"{HOSTILE}: {HOSTILE}"
+    assert len(list(figure.iter("img"))) == 1
     assert [node.text for node in figure.iter("td")] == [HOSTILE, "1,234,567"]
     assert not any(node.get("id") for node in figure.iter())
+    (picture,) = pictures_in(scene_html(SCENE))
+    assert picture.get("role") == "img"
+    assert picture.get("aria-label") == f"{HOSTILE}: {HOSTILE}"
+
+
+def test_an_image_is_the_svg_with_a_ground_of_its_own():
+    (picture,) = pictures_in(scene_image(SCENE))
+    style = picture.find("style")
+    assert "background" in style.text
+    assert "prefers-color-scheme:dark" in style.text
+    picture.remove(style)
+    inline = ET.fromstring(scene_svg(SCENE))
+    assert ET.tostring(picture) == ET.tostring(inline)
+
+
+@pytest.mark.parametrize(
+    "text", ["'", '"', "%", "#", "&amp;", "µs × – 汉", "</svg>", "\x00", "\n\t"]
+)
+def test_an_image_keeps_every_character(text):
+    scene = {**SCENE, "marks": [{**MARKS[-1], "text": text}]}
+    (picture,) = pictures_in(scene_image(scene))
+    assert picture.find("text").text == text.replace("\x00", "\ufffd")
 
 
 def test_words_of_the_nest_end_inside_their_box(blocked):

@@ -22,6 +22,7 @@ from dlcompiler.views.tuning import (
 )
 from dlcompiler.views.tuning.headline import sentence
 from tests import watched_runs
+from tests.static_pictures import pictures_in
 from tests.watched_runs import HOSTILE, ended, seen
 
 
@@ -236,14 +237,20 @@ def test_a_run_is_a_page_without_script(run):
 def test_a_long_run_is_a_small_page():
     html = tuning_html(ended(900, batch=100))
     assert len(html.encode()) < 60_000
-    ET.fromstring(html)
+    root = ET.fromstring(html)
+    titles = [picture.find("title").text for picture in pictures_in(html)]
+    (left_out,) = [each.text for each in root.iter("p") if "too large" in (each.text or "")]
+    assert titles
+    assert left_out.endswith("in a notebook: Where the time goes, The space, knob by knob.")
+    assert not [title for title in titles if title in left_out]
 
 
 def test_hostile_words_are_words_in_every_picture():
     model = seen(note=HOSTILE)
     scene = compare_tuners({HOSTILE: [model]}, title=HOSTILE, unit=HOSTILE)
-    ET.fromstring(scene_html(scene))
-    assert "<img" not in scene_html(scene)
+    (picture,) = pictures_in(scene_html(scene))
+    assert HOSTILE in "".join(picture.itertext())
+    assert not list(picture.iter("img"))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ BROWSER_ARGUMENTS = [
     "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking",
 ]  # fmt: skip
 THEMES = "@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+TRACKER = "@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
 NEWS = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 WATCH_PROMPT = """
 (prompt) => {
@@ -93,7 +94,7 @@ def serving(folder):
     """Run a Jupyter server on 127.0.0.1 that keeps its files in a folder."""
     own = ("CONFIG", "DATA", "RUNTIME")
     root = folder / "root"
-    root.mkdir()
+    root.mkdir(exist_ok=True)  # a server that is started again has its files
     token = secrets.token_hex(16)
     port = free_port()
     paths = [str(ROOT), str(ROOT / "widgets"), os.environ.get("PYTHONPATH", "")]

@@ -13,6 +13,7 @@ import dlcompiler_widgets
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.notebook import explore, workbench_of
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 CELL = "C[i, j] += A[i, k] * B[k, j]\nA: float32[8, 16]\nB: float32[16, 4]\n"
@@ -20,30 +21,40 @@ CELL = "C[i, j] += A[i, k] * B[k, j]\nA: float32[8, 16]\nB: float32[16, 4]\n"
 
 @pytest.fixture
 def shell():
-    shell = InteractiveShell()
+    """An IPython that takes itself for the kernel of a notebook."""
+    shell = InteractiveShell.instance()
+    shell.kernel = object()
     shell.extension_manager.load_extension("dlcompiler_widgets")
     yield shell
     shell.extension_manager.unload_extension("dlcompiler_widgets")
     shell.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+def shown(shell, value):
+    """The outputs that a value has as the last line of a cell."""
+    with capture_output() as captured:
+        assert shell.display_formatter.format(value) == ({}, {})
+    return [output.data for output in captured.outputs]
 
 
 def test_a_schedule_is_shown_as_its_workbench_each_time_the_same(shell):
     schedule, args = matmul()
-    first, _ = shell.display_formatter.format(schedule)
+    first, _ = shown(shell, schedule)
     schedule[args[2]].parallel(args[2].op.axis[0])
-    again, _ = shell.display_formatter.format(schedule)
+    again, still = shown(shell, schedule)
     assert first[VIEW]["model_id"] == again[VIEW]["model_id"]
-    assert "parallel" in again["text/html"]
-    assert "<script" not in again["text/html"]
     assert again["text/plain"].startswith("Explorer(main on cpu: 1 stage, 3 loops (1 parallel)")
+    assert "parallel" in still["text/html"]
+    assert "<script" not in still["text/html"]
     workbench_of(schedule).close()
 
 
 def test_the_workbench_that_is_open_is_shown(shell):
     schedule, args = matmul()
     explorer = Explorer(schedule, args, name="matmul")
-    data, _ = shell.display_formatter.format(schedule)
-    assert data[VIEW]["model_id"] == explorer.model_id
+    live, _ = shown(shell, schedule)
+    assert live[VIEW]["model_id"] == explorer.model_id
     explorer.close()
     assert workbench_of(schedule) is not explorer
     workbench_of(schedule).close()
@@ -64,6 +75,14 @@ def test_without_the_extension_the_static_picture_stays(shell):
     assert VIEW not in data
     assert data["text/html"] == schedule._repr_html_()
     shell.extension_manager.load_extension("dlcompiler_widgets")
+
+
+def test_in_a_terminal_the_schedule_shows_itself(shell):
+    schedule, _ = matmul()
+    del shell.kernel
+    data, _ = shell.display_formatter.format(schedule)
+    assert data["text/html"] == schedule._repr_html_()
+    assert not schedule.listeners
 
 
 def test_a_cell_of_notation(shell):
@@ -115,7 +134,8 @@ def test_in_a_kernel():
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
-    first, second, third = (cell.outputs[-1]["data"] for cell in book.cells)
-    assert first[VIEW]["model_id"] == second[VIEW]["model_id"]
-    assert "parallel" in second["text/html"]
-    assert VIEW in third
+    first, second, third = ([out["data"] for out in cell.outputs[-2:]] for cell in book.cells)
+    assert first[0][VIEW]["model_id"] == second[0][VIEW]["model_id"]
+    assert first[1]["text/html"] == second[1]["text/html"], "the first follows the schedule"
+    assert "parallel" in second[1]["text/html"]
+    assert VIEW in third[0]

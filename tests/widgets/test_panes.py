@@ -9,6 +9,7 @@ import pytest
 from dlcompiler import te
 from dlcompiler.errors import CallError, ScheduleError
 from dlcompiler.schedule import create_schedule
+from tests.static_pictures import pictures_in
 from tests.thread_programs import tiled_matmul
 
 pytest.importorskip("dlcompiler_widgets")
@@ -96,21 +97,23 @@ def test_it_stands_still_without_script(pane, make):
 
 @pytest.mark.parametrize("pane", [p for p in PANES if p.__name__ not in IN_WORDS])
 def test_its_picture_is_an_svg_with_words(pane, make):
-    root = ET.fromstring(make(pane, shown_in(pane)[0]).static_html())
-    pictures = list(root.iter("svg"))
+    html = make(pane, shown_in(pane)[0]).static_html()
+    pictures = pictures_in(html)
     assert pictures
     for picture in pictures:
         assert picture.get("role") == "img"
         assert picture.get("aria-label")
+    assert all(image.get("alt") for image in ET.fromstring(html).iter("img"))
 
 
 @pytest.mark.parametrize("pane", PANES)
 def test_names_are_text_everywhere(pane, make):
     s, _ = matmul()
     s.history.history.describe(s.node, name=HOSTILE, note=f"</svg>{HOSTILE}")
-    root = ET.fromstring(make(pane, s, name=HOSTILE).static_html())
-    assert not list(root.iter("img"))
-    assert "<img" in "".join(root.itertext())
+    html = make(pane, s, name=HOSTILE).static_html()
+    for root in (ET.fromstring(html), *pictures_in(html)):
+        assert not [node for node in root.iter("img") if node.get("onerror")]
+    assert "<img" in "".join(ET.fromstring(html).itertext())
 
 
 @pytest.mark.parametrize("pane", PANES)

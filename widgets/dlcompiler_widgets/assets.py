@@ -23,10 +23,10 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 WORKBENCH_SHEETS = (
     "tokens", "workbench", "layout", "picture", "history", "text", "moves", "advice", "ladder",
-    "dependences", "export", "help",
+    "dependences", "export", "help", "static",
 )  # fmt: skip
 """The style sheets of the workbench, in their order."""
-TUNING_SHEETS = ("tokens", "workbench", "layout", "picture", "text", "tuning")
+TUNING_SHEETS = ("tokens", "workbench", "layout", "picture", "text", "tuning", "static")
 """Those of the tuning dashboard."""
 
 

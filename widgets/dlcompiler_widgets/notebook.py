@@ -14,6 +14,7 @@ from IPython import get_ipython
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.schedule import Schedule
 from dlcompiler_widgets.explorer import Explorer
+from dlcompiler_widgets.static_output import is_kernel
 
 OPTIONS = ("target", "name", "level")
 
@@ -25,12 +26,16 @@ def workbench_of(schedule: Schedule) -> Explorer:
     return found or Explorer(schedule)
 
 
-def show(schedule: Schedule, include: Any = None, exclude: Any = None) -> Any:
-    """Return the MIME bundle of a schedule's workbench; None: the schedule displays itself."""
+def show(schedule: Schedule) -> None:
+    """Display the workbench of a schedule; a NotImplementedError: the schedule displays itself."""
+    if not is_kernel():
+        raise NotImplementedError
     try:
-        return workbench_of(schedule)._repr_mimebundle_(include=include, exclude=exclude)
-    except DLCompilerError:
-        return None  # nothing to explore: it has no output, or cannot be drawn
+        found = workbench_of(schedule)
+    except DLCompilerError as error:
+        # There is nothing to explore: it has no output, or cannot be drawn.
+        raise NotImplementedError from error
+    found._ipython_display_()
 
 
 def explore(line: str, cell: str) -> Explorer:
@@ -81,7 +86,7 @@ def load_ipython_extension(ipython: Any) -> None:
         The shell, which calls the function.
     """
     ipython.register_magic_function(explore, "cell", "explore")
-    ipython.display_formatter.mimebundle_formatter.for_type(Schedule, show)
+    ipython.display_formatter.ipython_display_formatter.for_type(Schedule, show)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
@@ -93,12 +98,11 @@ def unload_ipython_extension(ipython: Any) -> None:
         The shell, which calls the function.
     """
     ipython.magics_manager.magics["cell"].pop("explore", None)
-    formatter = ipython.display_formatter.mimebundle_formatter
+    formatter = ipython.display_formatter.ipython_display_formatter
     formatter.pop(Schedule, None)
 
 
 def join_notebook() -> None:
     """Load the extension if IPython runs as a kernel; a terminal cannot show widgets."""
-    ipython = get_ipython()
-    if ipython is not None and hasattr(ipython, "kernel"):
-        load_ipython_extension(ipython)
+    if is_kernel():
+        load_ipython_extension(get_ipython())

@@ -173,14 +173,17 @@ def history_html(view: HistoryView) -> Markup:
         )
         for row in tree["rows"]
     ]
-    columns = ("", "step", "notes", "state")
+    heads = [
+        tag("th", {"scope": "col", "style": "text-align:left"}, column)
+        for column in ("", "step", "notes", "state")
+    ]
     return tag(
         "div",
         {"class": "dlc-fragment"},
         tag(
             "table",
             {"class": "dlc-table"},
-            tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, c) for c in columns))),
+            tag("thead", None, tag("tr", None, *heads)),
             tag("tbody", None, *rows),
         ),
         tag(

@@ -60,7 +60,7 @@ def tag(name: str, attributes: Attributes | None = None, *children: str) -> Mark
     return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 
-_VOID = {"br", "circle", "hr", "line", "meta", "path", "rect"}
+_VOID = {"br", "circle", "hr", "img", "line", "meta", "path", "rect"}
 
 
 def join(*parts: str) -> Markup:

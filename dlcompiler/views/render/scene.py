@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypedDict
+from urllib.parse import quote
 
 from dlcompiler.views.render.markup import Attributes, Markup, tag
 
@@ -41,6 +42,12 @@ _STYLES: dict[str, str] = {
     "dots": "stroke-width:1",
 }
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
+# An image does not inherit colours. It has a ground of its own, so that its words can be read
+# whatever stands around it; these are the colours of the workbench outside a notebook's theme.
+_IMAGE_STYLE = (
+    "svg{color:#1f2328;background:#ffffff}"
+    "@media(prefers-color-scheme:dark){svg{color:#e3e6e9;background:#16191c}}"
+)
 
 
 class Mark(TypedDict, total=False):
@@ -90,7 +97,7 @@ class Scene(TypedDict):
 
 
 def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
-    """Return a scene as inline SVG with its summary, its reading instructions and its table.
+    """Return a scene as an image with its summary, its reading instructions and its table.
 
     Parameters
     ----------
@@ -102,16 +109,14 @@ def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
     Returns
     -------
     Markup
-        A fragment without script and ``id``, in the colour of what surrounds it.
+        A fragment without script and ``id``.
     """
     small = {"style": "font-size:12px;opacity:.85;margin:4px 0"}
     return tag(
         "figure",
         {"class": "dlc-figure", "style": "margin:4px 0"},
         tag("p", {"style": "margin:4px 0"}, scene["summary"]),
-        # Where a host takes the SVG away and leaves its words, as JupyterLab does in notebooks that
-        # are not trusted, these have no size; the table says the same.
-        tag("div", {"style": "overflow-x:auto;font-size:0"}, scene_svg(scene)),
+        scene_image(scene),
         tag("figcaption", small, f"How to read: {scene['how_to_read']}"),
         tag(
             "details",
@@ -122,18 +127,58 @@ def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
     )
 
 
+def scene_image(scene: Scene) -> Markup:
+    """Return a scene as an image whose source is its SVG.
+
+    JupyterLab removes SVG elements from notebooks that are not trusted and keeps images
+    (docs/adr/0021-static-outputs.md).
+    """
+    return tag(
+        "img",
+        {
+            "src": f"data:image/svg+xml;charset=utf-8,{quote(_document(scene), safe=_UNQUOTED)}",
+            "alt": _in_words(scene),
+            "width": _number(scene["width"]),
+            "height": _number(scene["height"]),
+            "style": "max-width:100%;height:auto",
+        },
+    )
+
+
+_UNQUOTED = " !$&'()*+,-./:;=?@_~"
+"""What may stand in the address of data; the rest is written as ``%22``."""
+
+
+def _document(scene: Scene) -> str:
+    """Return a scene as an SVG file. Its attributes are in single quotes, which cost one byte."""
+    style = tag("style", None, Markup(_IMAGE_STYLE))
+    namespace = {"xmlns": "http://www.w3.org/2000/svg"}
+    # `tag` writes a quote inside a text as a reference: all others are those round attributes.
+    return str(_svg(scene, namespace, style)).replace('"', "'")
+
+
+def _in_words(scene: Scene) -> str:
+    return f"{scene['title']}: {scene['summary']}"
+
+
 def scene_svg(scene: Scene) -> Markup:
     """Return the marks of a scene as an SVG element."""
+    return _svg(scene, {})
+
+
+def _svg(scene: Scene, attributes: Attributes, *head: Markup) -> Markup:
     return tag(
         "svg",
         {
+            **attributes,
             "viewBox": f"0 0 {_number(scene['width'])} {_number(scene['height'])}",
             "width": _number(scene["width"]),
             "height": _number(scene["height"]),
             "role": "img",
-            "aria-label": f"{scene['title']}: {scene['summary']}",
+            "aria-label": _in_words(scene),
             "style": _FONT,
         },
+        *head,
         tag("title", None, scene["title"]),
         *map(_mark, scene["marks"]),
     )

@@ -21,6 +21,7 @@ MOST_ROWS = 40
 """Largest number of rows of the static table: a notebook stores every row."""
 LARGEST_BYTES = 56_000
 """Largest size of the page: a notebook stores it with each output."""
+_TOO_LARGE = "Left out, because it is too large to be stored in a notebook"
 _WIDTH = 720.0
 _STATIC_DOTS = 400
 
@@ -40,15 +41,17 @@ def tuning_html(run: TuningRun) -> Markup:
     """
     seen = watched(run)
     head = _head(seen)
-    found = tag("div", {"class": "dlc-fragment"}, head, _table(run))
     parts: list[Markup] = []
+    left_out = ""
     for scene in _scenes(_thinned(seen)):
-        parts.append(scene_html(scene))
-        larger = tag("div", {"class": "dlc-fragment"}, head, *parts, _table(run))
+        drawn = scene_html(scene)
+        larger = tag("div", {"class": "dlc-fragment"}, head, *parts, drawn, _table(run))
         if len(larger.encode()) > LARGEST_BYTES:
-            break
-        found = larger
-    return found
+            left_out = f"{left_out}, {scene['title']}" if left_out else scene["title"]
+            continue
+        parts.append(drawn)
+    note = [tag("p", None, f"{_TOO_LARGE}: {left_out}.")] if left_out else []
+    return tag("div", {"class": "dlc-fragment"}, head, *parts, *note, _table(run))
 
 
 def _scenes(seen: Watched) -> list[Scene]:

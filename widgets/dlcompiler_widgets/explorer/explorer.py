@@ -17,11 +17,13 @@ from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler.views.render.html import func_html, history_html, tree_html
 from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
+from dlcompiler_widgets.explorer.pictures import PICTURES, still_html
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage
 from dlcompiler_widgets.explorer.snapshot import PANES
 from dlcompiler_widgets.explorer.widget import Workbench
 from dlcompiler_widgets.explorer.writing import EXAMPLE
+from dlcompiler_widgets.static_output import section
 
 
 class Explorer(Workbench):
@@ -175,11 +177,24 @@ class Explorer(Workbench):
         given = {"target": saved.target, "name": saved.name, **options}
         return cls(saved.schedule, saved.args, **given)
 
-    def static_parts(self) -> list[Markup]:
-        """Return the loop nest, the program and the history."""
-        parts = [tree_html(self._session.tree)]
-        program = self._session.lowered(self.schedule.node, "loops")
-        if not isinstance(program, DLCompilerError):
-            parts.append(func_html(program))
-        parts.append(history_html(self.schedule.history))
-        return parts
+    def static_parts(self) -> dict[str, Markup]:
+        """Return the open picture, the ladder, the loop nest, the program and the history."""
+        session = self._session
+        tab = str(self.picture.get("tab", session.tabs["picture"]))
+        pictures = {
+            PICTURES[name].text: still_html(self.still(name))
+            for name in dict.fromkeys((tab, "ladder"))
+            if name in PICTURES and PICTURES[name].kind != "off" and PICTURES[name].applies(session)
+        }
+        program = session.lowered(self.schedule.node, "loops")
+        texts = {} if isinstance(program, DLCompilerError) else {"Program": func_html(program)}
+        history = history_html(self.schedule.history)
+        return {
+            **pictures,
+            # As a picture, the nest is there already.
+            "Loop nest as text": section(
+                "Loop nest as text", tree_html(session.tree), is_open=tab != "nest"
+            ),
+            **{name: section(name, text, is_open=True) for name, text in texts.items()},
+            "History": section("History", history, is_open=True),
+        }

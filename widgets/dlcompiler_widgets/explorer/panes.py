@@ -19,10 +19,11 @@ from dlcompiler.views.history.scene import history_scene
 from dlcompiler.views.loops.nest_scene import nest_scene
 from dlcompiler.views.moves.advice import AdviceList, advice, advice_table
 from dlcompiler.views.render.html import tree_html
-from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.markup import Markup, join, tag
 from dlcompiler.views.render.scene import Scene, scene_html, table_html
-from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.pictures import PICTURES, still_html
 from dlcompiler_widgets.explorer.widget import Workbench
+from dlcompiler_widgets.static_output import section
 
 
 class LoopTree(Workbench):
@@ -40,15 +41,13 @@ class LoopTree(Workbench):
 
     shown_panes = ("tree",)
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return the nest twice: as text with bars, which every front end shows, and as boxes."""
-        boxes = tag(
-            "details",
-            None,
-            tag("summary", {"style": "cursor:pointer;font-size:12px"}, "The same as boxes"),
-            scene_html(nest_scene(self._session.tree)),
-        )
-        return [tree_html(self._session.tree), boxes]
+        boxes = scene_html(nest_scene(self._session.tree))
+        return {
+            "the loop nest": tree_html(self._session.tree),
+            "the loop nest as boxes": section("The same as boxes", boxes),
+        }
 
 
 class PicturePane(Workbench):
@@ -58,27 +57,18 @@ class PicturePane(Workbench):
 
     def scenes(self) -> list[Scene | DLCompilerError]:
         """Return its static pictures; in place of a picture that cannot be drawn, the error."""
-        return [self._scene(name) for name in self.shown_tabs["picture"]]
-
-    def _scene(self, name: str) -> Scene | DLCompilerError:
-        picture = PICTURES[name]
-        try:
-            model = picture.draw(self._session)
-            if model.get("is_pending"):
-                self._session.wait_for_pictures()
-                model = picture.draw(self._session)
-            return picture.still(model)
-        except DLCompilerError as error:
-            return error
+        return [self.still(name) for name in self.shown_tabs["picture"]]
 
     def static_text(self) -> str:
         """Return the table of each picture under its sentence."""
         with self._locked():
             return "\n".join([repr(self), *map(_plain, self.scenes())])
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return the pictures, each with its table."""
-        return [*map(_fragment, self.scenes())]
+        names = [PICTURES[name].text for name in self.shown_tabs["picture"]]
+        drawn = [still_html(scene, is_open=True) for scene in self.scenes()]
+        return dict(zip(names, drawn, strict=True))
 
 
 class LoopPicture(PicturePane):
@@ -186,10 +176,10 @@ class HistoryTree(Workbench):
         with self._locked():
             return f"{self!r}\n{_plain(history_scene(history_tree(self.schedule.history)))}"
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return the states as a graph of versions, and as a table."""
         scene = history_scene(history_tree(self.schedule.history))
-        return [scene_html(scene, is_open=True)]
+        return {"the states": scene_html(scene, is_open=True)}
 
 
 class Advice(Workbench):
@@ -210,11 +200,12 @@ class Advice(Workbench):
         rows = text_table(table["columns"], table["rows"])
         return f"{self!r}\n{found['summary']}\n{rows}"
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return the advice as a table."""
         found = self._found()
         table = advice_table(found)
-        return [tag("p", None, found["summary"]), table_html(table["columns"], table["rows"])]
+        rows = table_html(table["columns"], table["rows"])
+        return {"the advice": join(tag("p", None, found["summary"]), rows)}
 
 
 def _key_of(schedule: Schedule, axis: Axis | str) -> str:
@@ -241,9 +232,3 @@ def _plain(scene: Scene | DLCompilerError) -> str:
     if isinstance(scene, DLCompilerError):
         return str(scene)
     return f"{scene['summary']}\n{text_table(scene['table']['columns'], scene['table']['rows'])}"
-
-
-def _fragment(scene: Scene | DLCompilerError) -> Markup:
-    if isinstance(scene, DLCompilerError):
-        return tag("p", None, str(scene))
-    return scene_html(scene, is_open=True)

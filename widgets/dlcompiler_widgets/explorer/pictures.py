@@ -16,7 +16,8 @@ from dlcompiler.views.loops.iteration_space import iteration_space
 from dlcompiler.views.loops.nest_scene import nest_scene
 from dlcompiler.views.loops.schedule_graph import dataflow_scene
 from dlcompiler.views.memory.scopes import memory_scopes
-from dlcompiler.views.render.scene import Scene
+from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.scene import Scene, scene_html
 from dlcompiler_widgets.explorer import blocks
 from dlcompiler_widgets.explorer.measured import ladder_picture, roofline_picture
 
@@ -125,3 +126,23 @@ PICTURES: dict[str, Picture] = {
 def pictures_of(session: Session) -> dict[str, Picture]:
     """Return the pictures that apply to the target and the program of a session."""
     return {name: picture for name, picture in PICTURES.items() if picture.applies(session)}
+
+
+def still(session: Session, name: str) -> Scene | DLCompilerError:
+    """Return a picture that stands still; in place of one that cannot be drawn, the error."""
+    picture = PICTURES[name]
+    try:
+        model = picture.draw(session)
+        if model.get("is_pending"):
+            session.wait_for_pictures()
+            model = picture.draw(session)
+        return picture.still(model)
+    except DLCompilerError as error:
+        return error
+
+
+def still_html(scene: Scene | DLCompilerError, *, is_open: bool = False) -> Markup:
+    """Return a picture with its table; in place of one that cannot be drawn, the reason."""
+    if isinstance(scene, DLCompilerError):
+        return tag("p", None, str(scene))
+    return scene_html(scene, is_open=is_open)

@@ -15,6 +15,7 @@ from dlcompiler.views.code.python_view import python_view
 from dlcompiler.views.render.html import lines_html, program_html
 from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.explorer.widget import Workbench
+from dlcompiler_widgets.static_output import section
 
 
 class PassDiff(Workbench):
@@ -42,12 +43,14 @@ class PassDiff(Workbench):
             return f"{self!r}\n{run}"
         return f"{self!r}\n{passes_table(run, passes_of(self._session.target))}"
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return a table of the passes and their changes, without times, which vary."""
         run = self._session.pass_browser.run(self._session)
         if isinstance(run, DLCompilerError):
-            return [tag("p", None, str(run))]
-        return passes_html(run, passes_of(self._session.target))
+            return {"the passes": tag("p", None, str(run))}
+        names = [f"what pass {change.number} changed" for change in run if not change.is_unchanged]
+        fragments = passes_html(run, passes_of(self._session.target))
+        return dict(zip(("the passes", *names), fragments, strict=True))
 
 
 class CodePanes(Workbench):
@@ -66,27 +69,24 @@ class CodePanes(Workbench):
             loops = self._session.lowered(self.schedule.node, "loops")
         return "\n".join([repr(self), *notation, "", str(loops)])
 
-    def static_parts(self) -> list[Markup]:
+    def static_parts(self) -> dict[str, Markup]:
         """Return the loops as scheduled, then the notation, the steps and the final program.
 
         LLVM IR and assembly are not included: they are compiled only when their tabs are opened.
         """
         loops = self._session.lowered(self.schedule.node, "loops")
         final = self._session.lowered(self.schedule.node, "final")
-        return [
-            _section("loops as scheduled", _program(loops), is_open=True),
-            _section("notation", lines_html(notation_lines(self.schedule)), is_open=True),
-            _section("Python", lines_html(python_view(self.schedule))),
-            _section("after all passes", _program(final)),
-        ]
+        return {
+            "the loops as scheduled": section("loops as scheduled", _program(loops), is_open=True),
+            "the notation": section(
+                "notation", lines_html(notation_lines(self.schedule)), is_open=True
+            ),
+            "the steps": section("Python", lines_html(python_view(self.schedule))),
+            "the final program": section("after all passes", _program(final)),
+        }
 
 
 def _program(func: PrimFunc | DLCompilerError) -> Markup:
     if isinstance(func, DLCompilerError):
         return tag("p", None, str(func))
     return program_html(program(func))
-
-
-def _section(title: str, text: Markup, *, is_open: bool = False) -> Markup:
-    summary = tag("summary", {"style": "cursor:pointer;font-size:12px"}, title)
-    return tag("details", {"open": "open"} if is_open else None, summary, text)

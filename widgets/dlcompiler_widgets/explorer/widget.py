@@ -17,7 +17,8 @@ from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.views import loop_table
-from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.markup import Markup
+from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.branches import states_of
 from dlcompiler_widgets.explorer.control import Control
@@ -28,21 +29,21 @@ from dlcompiler_widgets.explorer.levels import Layout, known_level
 from dlcompiler_widgets.explorer.machine import Machine
 from dlcompiler_widgets.explorer.measuring import Measuring, Result, Stopwatch, WorkerStopwatch
 from dlcompiler_widgets.explorer.noting import noted
+from dlcompiler_widgets.explorer.pictures import PICTURES, still
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import PANES, layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.targets import retarget, why_not_measured
 from dlcompiler_widgets.explorer.writing import write
+from dlcompiler_widgets.static_output import StaticOutput, static_page
 
-_LARGEST_FALLBACK_BYTES = 60_000
-_LONGEST_TEXT = 12_000
 TURNS = {"write": write, "target": retarget}
 """What may lead to another session."""
 SMALL_REQUESTS = ("preview",)
 """Requests that change no pane: only what they ask for is sent."""
 
 
-class Workbench(anywidget.AnyWidget):
+class Workbench(StaticOutput, anywidget.AnyWidget):
     """Base of the Explorer and its panes: shows a schedule, and serves the user's requests.
 
     Parameters
@@ -303,6 +304,8 @@ class Workbench(anywidget.AnyWidget):
                     setattr(self, name, value)
             self._answered = reply or self._answered
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
+        if panes != ():
+            self.static_changed()
 
     def _tell(self, pane: str, value: dict[str, Any]) -> None:
         """Send the contents of a pane as a message, if they changed."""
@@ -336,13 +339,6 @@ class Workbench(anywidget.AnyWidget):
             f"{session.tree['summary']}; {len(self.schedule.trace)} steps)"
         )
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle
-        return {**data, "text/plain": self.static_text(), "text/html": self.static_html()}, metadata
-
     def static_text(self) -> str:
         """Return the text that a terminal shows."""
         return f"{self!r}\n{loop_table(self.schedule)}"
@@ -351,13 +347,16 @@ class Workbench(anywidget.AnyWidget):
         """Return the HTML that is shown where no front end runs the widget; it has no script."""
         with self._locked():
             parts = self.static_parts()
-        note = tag("p", None, tag("strong", None, repr(self)), " — run the cell to use the widget.")
-        text = tag("pre", None, self.static_text()[:_LONGEST_TEXT])
-        # A notebook stores this with every widget in it.
-        wholes = [str(tag("div", None, note, *each)) for each in (parts, parts[:1])]
-        small = (each for each in wholes if len(each.encode()) < _LARGEST_FALLBACK_BYTES)
-        return next(small, str(tag("div", None, note, text)))
+            return str(static_page(repr(self), parts, self.static_text))
 
-    def static_parts(self) -> list[Markup]:
-        """Return the fragments of the static picture, the most important one first."""
+    def static_parts(self) -> dict[str, Markup]:
+        """Return the fragments of the static picture by name, the most important one first."""
         raise NotImplementedError
+
+    def still(self, name: str) -> Scene | DLCompilerError:
+        """Return a picture that stands still; what the page shows is not computed again."""
+        is_shown = "picture" in self.layout_of_panes["visible"] and self.picture.get("tab") == name
+        model = self.picture.get("model") if is_shown else None
+        if not model or model.get("is_pending"):
+            return still(self._session, name)
+        return PICTURES[name].still(model)

@@ -90,15 +90,21 @@ export class Channel {
 
 const HELLO_AFTER_MS = 1200;
 
+/** Whether a model was restored from a state that a notebook stores: it has no way to Python. */
+export const hasNoKernel = (model) => model?.comm_live === false;
+
 /**
  * The way for Cancel: a model of its own, which is served while a cell is busy once it has been
- * answered. Where the host has no other models, the request goes the usual way.
+ * answered. Where the host has no other models, the request goes the usual way. A page that was
+ * drawn from a state stored in a notebook has nobody to talk to: `onLost` is called.
  */
 export class Control {
-  constructor(model, signal) {
+  constructor(model, signal, onLost) {
     const id = model.get("control");
     const timer = setTimeout(async () => {
-      this.model = await model.widget_manager?.get_model?.(id);
+      const own = await model.widget_manager?.get_model?.(id);
+      if (hasNoKernel(own)) return onLost();
+      this.model = own;
       this.bump("hello");
     }, HELLO_AFTER_MS);
     signal?.addEventListener("abort", () => clearTimeout(timer));

@@ -3,7 +3,7 @@
  * wants. Nothing is decided here; each part shows one trait of the model.
  */
 
-import { Channel } from "./channel.js";
+import { Channel, hasNoKernel } from "./channel.js";
 import { button, h, message } from "./dom.js";
 import { CurvePane, OpenPicture } from "./tuning-pictures.js";
 import { DetailPane, TrialsPane } from "./tuning-trials.js";
@@ -57,6 +57,7 @@ class Dashboard {
   async greet() {
     const own = await this.model.widget_manager?.get_model?.(this.model.get("control"));
     if (!own) return;
+    if (hasNoKernel(own)) return this.lose();
     own.set("hello", own.get("hello") + 1);
     own.save_changes();
     this.channel.moveTo(own);

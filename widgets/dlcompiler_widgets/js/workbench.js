@@ -51,7 +51,7 @@ class Workbench {
   constructor(model, host, signal) {
     this.model = model;
     this.channel = new Channel(model);
-    this.control = new Control(model, signal);
+    this.control = new Control(model, signal, () => this.lose());
     this.memory = new Memory();
     this.drawn = {};
     this.received = {};

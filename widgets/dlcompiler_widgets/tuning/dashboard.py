@@ -16,6 +16,7 @@ from dlcompiler.views.tuning import tuning_html, watched
 from dlcompiler_widgets.assets import TUNING_SHEETS, module, styles
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.routing import OpenWidget
+from dlcompiler_widgets.static_output import StaticOutput, static_page
 from dlcompiler_widgets.tuning import snapshot
 from dlcompiler_widgets.tuning.control import TuningControl
 from dlcompiler_widgets.tuning.knowledge import Knowledge
@@ -30,7 +31,7 @@ REQUESTS_KNOWN = 100
 Opener = Callable[[Trial], object]
 
 
-class TuningDashboard(OpenWidget):
+class TuningDashboard(StaticOutput, OpenWidget):
     """A dashboard of a tuning run: its results, the origin of each trial, and the predictions.
 
     Long lists are sent as a base and its new items (`shipping`): a page that opens later gets
@@ -166,6 +167,7 @@ class TuningDashboard(OpenWidget):
             self.status = (said or Status(session.status)).to_json()
             self._answered = reply or self._answered
             self.reply = {"seq": self._seq, "id": reply, "last": self._answered}
+        self.static_changed()
 
     def _lists(self) -> dict[str, tuple[dict[str, Any], list[Any]]]:
         """Return the parts that contain a long list, each as its other data and the list."""
@@ -186,13 +188,13 @@ class TuningDashboard(OpenWidget):
     def __repr__(self) -> str:
         return f"TuningDashboard({self.run!r})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle
-        html = str(tuning_html(self.run))
-        return {**data, "text/plain": repr(self), "text/html": html}, metadata
+    def static_text(self) -> str:
+        """Return what `repr` says: the run, and its best."""
+        return repr(self)
+
+    def static_html(self) -> str:
+        """Return the pictures and the tables of the run, as they are now."""
+        return str(static_page(repr(self), {"the run": tuning_html(self.run)}, self.static_text))
 
 
 def _framed(frame: dict[str, Any], scene: Any) -> tuple[dict[str, Any], list[Any]]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ipywidgets
 
 from dlcompiler.autotune import Trial, TuningRun
 from dlcompiler.space import Config
 from dlcompiler.views.tuning import tuning_html
 from dlcompiler_widgets.explorer import Explorer
+from dlcompiler_widgets.static_output import StaticOutput, static_page
 from dlcompiler_widgets.tuning.dashboard import TuningDashboard
 from dlcompiler_widgets.tuning.opening import open_trial
 
 
-class TuningView(ipywidgets.VBox):  # type: ignore[misc]
+class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
     """Shows a tuning run: a dashboard with buttons to pause and stop it, and an Explorer below.
 
     Parameters
@@ -38,6 +37,11 @@ class TuningView(ipywidgets.VBox):  # type: ignore[misc]
         self.dashboard = TuningDashboard(run, own, self.explore)
         """The pictures, the table and the buttons."""
         super().__init__([self.dashboard])
+        self._follow(self.dashboard)
+
+    def _follow(self, widget: TuningDashboard | Explorer) -> None:
+        """Have the static picture updated when a widget in it has changed."""
+        widget.observe(lambda _: self.static_changed(), names="reply")
 
     def explore(self, trial: Trial | int) -> Explorer:
         """Open a trial in the Explorer below, if possible as a branch of the history there.
@@ -51,8 +55,10 @@ class TuningView(ipywidgets.VBox):  # type: ignore[misc]
         before, self.explorer = self.explorer, open_trial(self.run, chosen, self.explorer)
         if self.explorer is not before:
             self.children = (self.dashboard, self.explorer)
+            self._follow(self.explorer)
             if before is not None:
                 before.close()
+        self.static_changed()
         return self.explorer
 
     def close(self) -> None:
@@ -65,9 +71,15 @@ class TuningView(ipywidgets.VBox):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"TuningView({self.run!r})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data = super()._repr_mimebundle_(**kwargs)
-        if data is None:
-            return None
-        # What shows where no front end runs the widget.
-        return {**data, "text/plain": repr(self), "text/html": str(tuning_html(self.run))}
+    def static_text(self) -> str:
+        """Return what `repr` says: the run, and its best."""
+        return repr(self)
+
+    def static_html(self) -> str:
+        """Return the static picture of the run, and that of the Explorer if a trial is open."""
+        parts = {"the run": tuning_html(self.run)}
+        explorer = self.explorer
+        if explorer is not None:
+            with explorer._locked():
+                parts |= explorer.static_parts()
+        return str(static_page(repr(self), parts, self.static_text))

@@ -1,0 +1,297 @@
+"""Notebooks as their readers run, save and convert them, and open them where no kernel runs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from traitlets.config import Config
+
+from tests.widgets import jupyter
+
+pytest.importorskip("dlcompiler_widgets")
+nbclient = pytest.importorskip("nbclient")
+nbconvert = pytest.importorskip("nbconvert")
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+CLASS_HOUR = "02_explorer.ipynb"
+WIDGETS = 6
+"""How many widgets the class hour displays."""
+PICTURES = 4
+"""How many of them have a drawn picture; the others are texts."""
+IPC = Config({"KernelManager": {"transport": "ipc"}})  # ports could be taken by another test
+
+LOADED = "image => image.complete && image.naturalWidth > 0 && image.checkVisibility()"
+ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
+HAS_RUN = """
+error => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
+  .every((prompt) => /\\d/.test(prompt.innerText)) || !!document.querySelector(error)
+"""
+HOLDS = """
+text => [...document.querySelectorAll(".dlc-static")].some((e) => e.textContent.includes(text))
+"""
+SMALLER = {
+    "01_quickstart.ipynb": {"n = 1024": "n = 256", "trials=48": "trials=8"},
+    "03_autotuning.ipynb": {
+        "trials=64, seed=0, db": "trials=20, seed=0, db",
+        "trials=64, tuner=tuner": "trials=20, tuner=tuner",
+        "seeds=4": "seeds=2",
+    },
+}
+"""By notebook, what stands in one of its cells -> what the test runs instead."""
+ANSWERS = {
+    "01_quickstart.ipynb": [
+        "print(dlc.lower(s, [image, weight, result], observers=[dlc.show_changes]))",
+        "kernel = dlc.build(s, [image, weight, result])\nassert kernel.llvm_ir and kernel.assembly",
+        "assert s.trace.to_python() and s.trace.to_json() and s.moves(s[tile])",
+    ],
+    "03_autotuning.ipynb": [
+        "lucky = autotune.tune(work, trials=2, tuner='random', seed=0, block=True,\n"
+        "                      db=autotune.RecordStore(':memory:'))\n"
+        "tuning_picture(lucky)",
+        "a, b = [trial.index for trial in run.trials if trial.seconds][:2]\n"
+        "tuning_picture(run, 'why', a=a, b=b)",
+        "mine = autotune.tune(work, trials=2, first=[own.values], block=True,\n"
+        "                     db=autotune.RecordStore(':memory:'))\n"
+        "assert mine.trials[0].config.values == own.values",
+    ],
+}
+"""What a reader answers to the suggestions at the end of a notebook."""
+
+
+class Reader:
+    """Someone who runs a notebook in JupyterLab and does what it asks for."""
+
+    def __init__(self, server, browser, path, front="lab"):
+        self.server, self.file = server, server.folder / path
+        kernel = {"path": path, "name": path, "type": "notebook", "kernel": {"name": "python3"}}
+        server.request("/api/sessions", kernel)
+        context = browser.new_context(viewport={"width": 1200, "height": 1000})
+        self.notebook = jupyter.Notebook(context.new_page(), self.file.stem, front)
+        self.notebook.watch()
+        self.notebook.open(server.address(path, front))
+        self.page = self.notebook.page
+
+    def run_all(self):
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        self.page.wait_for_function(HAS_RUN, arg=ERROR)
+        assert not self.page.locator(ERROR).all_inner_texts()
+        self.notebook.idle()
+
+    def explorer(self):
+        return self.page.locator(".dlc-explorer:not(.dlc-single):not(.dlc-tuning)").first
+
+    def click(self, key):
+        self.explorer().locator(f'[data-key="{key}"]').first.click()
+        self.settle()
+
+    def choose(self, key):
+        self.explorer().locator(f'[role="treeitem"][data-key="{key}"]').click()
+        self.settle()
+
+    def settle(self):
+        self.page.wait_for_function(
+            "root => !root.hasAttribute('aria-busy')", arg=self.explorer().element_handle()
+        )
+
+    def save(self, text):
+        """Save the notebook when its pictures have a text; that is in the file then."""
+        self.page.wait_for_function(HOLDS, arg=text)
+        before = self.file.stat().st_mtime_ns
+        self.notebook.page.locator(".jp-CodeCell .cm-content").first.click()
+        self.page.keyboard.press("Control+s")
+        while self.file.stat().st_mtime_ns == before:
+            self.page.wait_for_timeout(50)
+
+    def close(self):
+        self.page.context.close()
+        self.server.end_kernels()
+
+
+def shown_pictures(page):
+    """The static pictures that are visible, and how many images in them have been drawn."""
+    stills = [each for each in page.locator(".dlc-static").all() if each.is_visible()]
+    images = [image for each in stills for image in each.locator("img").all()]
+    return stills, [image.evaluate(LOADED) for image in images]
+
+
+# -- a notebook that is saved, and opened in another JupyterLab ------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("saved")
+
+
+@pytest.fixture(scope="module")
+def saved(folder, browser):
+    """A folder in which a reader has run the class hour, done its tasks, and saved it."""
+    with jupyter.serving(folder) as server:
+        server.set(jupyter.TRACKER, windowingMode="none")
+        shutil.copy(FOLDER / CLASS_HOUR, server.folder)
+        reader = Reader(server, browser, CLASS_HOUR)
+        reader.run_all()
+        _do_the_tasks(reader)
+        assert reader.page.locator(".dlc-explorer").count() == WIDGETS
+        assert reader.page.locator(".dlc-static").count() == WIDGETS
+        assert shown_pictures(reader.page) == ([], []), "live views hide their pictures"
+        reader.save("cache_write")
+        assert not reader.notebook.errors
+        reader.close()
+    return folder
+
+
+def _do_the_tasks(reader):
+    """Do what the class hour asks for, by clicks in its Explorer."""
+    explorer = reader.explorer()
+    explorer.scroll_into_view_if_needed()
+    explorer.locator('[data-key="level"]').select_option(label="work")
+    reader.settle()
+    reader.choose("C/k.inner")
+    reader.click("unroll C C.k.inner")
+    assert "unrolled" in explorer.locator(".dlc-tree").inner_text()
+    reader.click("measure")
+    explorer.locator(".dlc-known", has_text="measured").wait_for()
+    reader.choose("C")
+    refused = explorer.locator('[data-key="cache_write C C local"]')
+    assert refused.get_attribute("aria-disabled") == "true"
+    assert "parallel" in refused.get_attribute("aria-label")
+    explorer.locator(".dlc-state", has_text="create").first.click()
+    reader.settle()
+    reader.choose("C")
+    reader.click("cache_write C C local")
+    explorer.locator('[role="treeitem"][data-key="C.local"]').wait_for()
+
+
+@pytest.fixture(scope="module")
+def another_lab(saved):
+    """A server that is started anew; it knows which notebooks were saved by its user."""
+    with jupyter.serving(saved) as server:
+        foreign = json.loads((server.folder / CLASS_HOUR).read_text())
+        foreign["cells"][0]["source"] = ["# Somebody else wrote this"]
+        (server.folder / "foreign.ipynb").write_text(json.dumps(foreign))
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("front", "path"),
+    [("lab", CLASS_HOUR), ("lab", "foreign.ipynb"), ("notebook", CLASS_HOUR)],
+    ids=["lab-trusted", "lab-untrusted", "notebook-trusted"],
+)
+def test_a_saved_notebook_shows_its_pictures_in_another_lab(another_lab, browser, front, path):
+    reader = Reader(another_lab, browser, path, front)
+    page = reader.page
+    page.locator(".dlc-static").last.wait_for()
+    is_trusted = path == CLASS_HOUR
+    assert bool(page.locator(".jp-OutputArea .jp-mod-trusted").count()) is is_trusted
+    stills, images = shown_pictures(page)
+    assert len(stills) == WIDGETS
+    assert len(images) >= PICTURES
+    assert all(images)
+    assert page.locator(".dlc-explorer").count() == 0
+    assert not any(each.is_visible() for each in page.get_by_text("model not found").all())
+    assert not any(each.is_visible() for each in page.get_by_text("Loading widget").all())
+    explorer = stills[0].inner_text()
+    assert "cache_write C" in explorer
+    assert "measured" in explorer
+    assert "C.local[i.c, j.c] += A[i.c, k]*B[k, j.c]" in explorer.replace("\xa0", " ")
+    assert not reader.notebook.foreign
+    reader.close()
+
+
+def test_each_picture_in_the_file_is_bounded(saved):
+    book = nbformat.read(saved / "root" / CLASS_HOUR, as_version=4)
+    pages = [
+        output.data["text/html"]
+        for cell in book.cells
+        for output in cell.get("outputs", ())
+        if "dlc-static" in output.get("data", {}).get("text/html", "")
+    ]
+    assert len(pages) == WIDGETS
+    assert all(len(page.encode()) < 61_000 for page in pages)
+
+
+# -- a notebook that is converted ------------------------------------------------------------------
+
+DISPLAYS = [
+    "%load_ext dlcompiler_widgets\n"
+    "from dlcompiler import te\n"
+    "from dlcompiler_widgets import Explorer, MemoryScopes, TuningView\n"
+    "from tests import watched_runs\n"
+    "A = te.placeholder((64, 64), name='A')\n"
+    "B = te.compute((64, 64), lambda i, j: A[j, i], name='B')\n"
+    "s = te.create_schedule(B.op)\n"
+    "s",
+    "display(MemoryScopes(s, target='x86-64-avx2'))",
+    "TuningView(watched_runs.ended(24))",
+    "s[B].parallel(B.op.axis[0]);",
+]
+
+
+@pytest.fixture(scope="module")
+def executed():
+    """A notebook as ``nbconvert --execute`` leaves it: with the state of its widgets."""
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in DISPLAYS])
+    client = nbclient.NotebookClient(book, kernel_name="python3", timeout=None, config=IPC)
+    client.execute()
+    assert book.metadata.widgets
+    return book
+
+
+@pytest.mark.parametrize("has_state", [True, False], ids=["state stored", "no state"])
+def test_a_converted_notebook_shows_its_pictures_offline(browser, executed, tmp_path, has_state):
+    book = nbformat.from_dict(json.loads(json.dumps(executed)))
+    if not has_state:
+        del book.metadata["widgets"]
+    html, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+    (tmp_path / "converted.html").write_text(html)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    # Without network, the page of nbconvert waits for its own scripts: only ours matter.
+    page.goto((tmp_path / "converted.html").as_uri(), wait_until="commit")
+    page.locator(".dlc-static").last.wait_for()
+    stills, images = shown_pictures(page)
+    assert len(stills) == 3
+    assert len(images) >= 4
+    assert all(images)
+    assert "1 parallel" in stills[0].inner_text(), "the picture is that of the last cell"
+    context.close()
+
+
+# -- the other notebooks ---------------------------------------------------------------------------
+
+
+def _copied(server, name):
+    """Copy a notebook at sizes that a test has time for, with a reader's answers at its end."""
+    book = nbformat.read(FOLDER / name, as_version=4)
+    for text, smaller in SMALLER[name].items():
+        (cell,) = [cell for cell in book.cells if text in cell.source]
+        cell.source = cell.source.replace(text, smaller)
+    book.cells += [nbformat.v4.new_code_cell(answer) for answer in ANSWERS[name]]
+    nbformat.write(book, server.folder / name)
+
+
+@pytest.mark.parametrize("name", sorted(SMALLER))
+def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
+    _copied(lab, name)
+    lab.set(jupyter.TRACKER, windowingMode="none")
+    reader = Reader(lab, browser, name)
+    reader.run_all()
+    if name.startswith("03"):
+        page = reader.page
+        page.locator('.dlc-tuning [data-key="tab knobs"]').click()
+        page.locator(".dlc-tuning tbody tr").first.click()
+        page.locator('.dlc-tuning [data-key="open"]').click()
+    tree = reader.explorer().locator('[role="treeitem"]')
+    tree.first.wait_for()
+    assert not reader.notebook.errors
+    assert not reader.notebook.foreign
+    lab.set(jupyter.TRACKER)
+    reader.close()
+
+
+def test_every_notebook_is_run():
+    assert {path.name for path in FOLDER.glob("*.ipynb")} == {CLASS_HOUR, *SMALLER}

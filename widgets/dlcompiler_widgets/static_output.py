@@ -1,0 +1,200 @@
+"""Static outputs: what a notebook shows of a widget where no kernel runs it.
+
+A cell that displays a widget gets two outputs: the live view, and below it a static picture (HTML).
+Style sheets hide the picture while the live view is there (``js/static.css``). The picture is
+updated when the widget changes, so that a saved notebook holds what the widget last showed
+(docs/adr/0021-static-outputs.md).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakSet
+
+from IPython import get_ipython
+from IPython.display import display
+
+from dlcompiler.views.render.markup import Markup, tag
+
+LARGEST_BYTES = 60_000
+"""Largest size of a static picture: a notebook stores one for each displayed widget."""
+LONGEST_TEXT = 12_000
+"""Number of characters that are shown of a text in place of pictures that are too large."""
+REFRESH_AFTER_S = 1.0
+"""Time between a change that no cell made, such as a click, and the update of the picture [s]."""
+
+# Only a trusted notebook shows a live view that finds no model, as one line of text; and only in a
+# trusted notebook does this style sheet apply. Where it is removed, the line stays.
+_HIDE_EMPTY_VIEW = (
+    ".jp-OutputArea-child:has(+ .jp-OutputArea-child > .jp-OutputArea-output > .dlc-static)"
+    " > .jp-OutputArea-output:not(:has(*)) { display: none }"
+)
+
+_LOG = logging.getLogger(__name__)
+
+
+class StaticOutput:
+    """Base of the widgets that leave a static picture in a saved notebook.
+
+    It stands before the widget class among the bases of a widget.
+    """
+
+    comm: Any
+    model_id: str
+
+    _static_shown: str | None = None
+    """The HTML that the notebook holds; None before the widget is displayed."""
+
+    def static_text(self) -> str:
+        """Return the text that a terminal shows: `repr`, and lines below it."""
+        raise NotImplementedError
+
+    def static_html(self) -> str:
+        """Return the HTML that is shown where no front end runs the widget; it has no script."""
+        raise NotImplementedError
+
+    def static_changed(self) -> None:
+        """Have the displayed picture updated: after the running cell, or in a second."""
+        if self._static_shown is not None:
+            _REFRESHER.note(self)
+
+    def _live(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Return the data and the metadata of the live view; None: there is no view."""
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return (bundle, {}) if isinstance(bundle, dict) else bundle
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return view and picture as one output, for programs that ask a widget for it."""
+        live = self._live(**kwargs)
+        if live is None:
+            return None
+        data, metadata = live
+        return {**data, "text/plain": self.static_text(), "text/html": self.static_html()}, metadata
+
+    def _ipython_display_(self) -> None:
+        """Display the live view and the static picture, each as an output of its own."""
+        live = self._live()
+        if live is None or not is_kernel():
+            raise NotImplementedError  # IPython then displays it as one output.
+        data, metadata = live
+        # Front ends that do not run widgets show nothing here, and the picture below.
+        empty = {"text/plain": repr(self), "text/html": "<div></div>"}
+        _publish({**data, **empty}, metadata=metadata)
+        self._static_shown = ""  # A change from here on is noted.
+        self._static_shown = self.static_html()
+        _publish(self._static_bundle(), display_id=self._display_id)
+        _REFRESHER.follow_cells()
+
+    def _refresh(self) -> None:
+        if self.comm is None:
+            return  # A closed widget keeps its last picture.
+        html = self.static_html()
+        if html != self._static_shown:
+            self._static_shown = html
+            _publish(self._static_bundle(), display_id=self._display_id, update=True)
+
+    @property
+    def _display_id(self) -> str:
+        return f"dlcompiler-{self.model_id}"
+
+    def _static_bundle(self) -> dict[str, str]:
+        style = tag("style", None, Markup(_HIDE_EMPTY_VIEW))
+        html = tag("div", {"class": "dlc-static"}, style, Markup(self._static_shown))
+        text = self.static_text().removeprefix(f"{self!r}\n")
+        return {"text/html": str(html), "text/plain": text}
+
+
+def _publish(bundle: dict[str, Any], **options: Any) -> None:
+    """Send an output, or the update of one, to the notebook."""
+    display(bundle, raw=True, **options)  # type: ignore[no-untyped-call]
+
+
+def is_kernel() -> bool:
+    """Return whether IPython runs as a kernel, whose outputs a notebook can store and update."""
+    return hasattr(get_ipython(), "kernel")
+
+
+class Refresher:
+    """Updates the pictures of changed widgets: after each cell, or a second after a change."""
+
+    def __init__(self) -> None:
+        self._stale: WeakSet[StaticOutput] = WeakSet()
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        """Held during updates: an older picture must not follow a newer one."""
+
+    def follow_cells(self) -> None:
+        """Update pictures after each cell that IPython runs."""
+        # IPython registers a function once, however often it is asked to.
+        get_ipython().events.register("post_run_cell", self.refresh)
+
+    def note(self, widget: StaticOutput) -> None:
+        """Note that a widget has changed. From any thread."""
+        with self._lock:
+            self._stale.add(widget)
+            if self._timer is None:
+                self._timer = threading.Timer(REFRESH_AFTER_S, self.refresh)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def refresh(self, *_: object) -> None:
+        """Update the pictures of all widgets that have changed."""
+        with self._refreshing:
+            with self._lock:
+                stale = list(self._stale)
+                self._stale.clear()
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+            for widget in stale:
+                try:
+                    widget._refresh()
+                except Exception:
+                    # A bug in one picture: the others are updated, and the cell is not disturbed.
+                    _LOG.exception("the static picture of %s cannot be updated", type(widget))
+
+
+_REFRESHER = Refresher()
+
+
+def section(title: str, content: Markup, *, is_open: bool = False) -> Markup:
+    """Return a part of a static picture that can be folded."""
+    summary = tag("summary", {"style": "cursor:pointer;font-size:12px"}, title)
+    return tag("details", {"open": "open"} if is_open else None, summary, content)
+
+
+def static_page(title: str, parts: Mapping[str, Markup], words: Callable[[], str]) -> Markup:
+    """Return a static picture: as many of its parts as fit into `LARGEST_BYTES`.
+
+    Parameters
+    ----------
+    title
+        What is shown.
+    parts
+        Fragments by their names, the most important one first.
+    words
+        Returns the text that is shown if no part fits.
+    """
+    note = tag("p", None, tag("strong", None, title), " — run the cell to use the widget.")
+    kept: list[Markup] = []
+    left_out: list[str] = []
+    size = len(note.encode()) + 1000  # the sentence below, and the elements round all parts
+    for name, part in parts.items():
+        size_with_it = size + len(part.encode())
+        if size_with_it > LARGEST_BYTES:
+            left_out.append(name)
+            continue
+        kept.append(part)
+        size = size_with_it
+    if not kept:
+        text = words()
+        cut = "\n…" if len(text) > LONGEST_TEXT else ""
+        kept = [tag("pre", None, text[:LONGEST_TEXT] + cut)]
+    if left_out:
+        why = "Left out, because it is too large to be stored in a notebook: "
+        kept.append(tag("p", None, f"{why}{', '.join(left_out)}."))
+    return tag("div", None, note, *kept)
