@@ -44,6 +44,16 @@ def test_a_step_waits_for_a_prediction(explorer):
     assert len(explorer.history["rows"]) == 1  # the history does not learn of it yet
 
 
+def test_the_preview_of_a_step_does_not_give_the_answer_away(explorer):
+    wanted = step(explorer)
+    send(explorer, "preview", step=wanted)
+    assert explorer.preview["rows"]
+    assert explorer.preview["metrics"] == []
+    send(explorer, "predicting", on=False)
+    send(explorer, "preview", step=wanted)
+    assert explorer.preview["metrics"] != []
+
+
 def test_an_answer_applies_it_and_reveals(explorer):
     send(explorer, "apply", step=step(explorer))
     send(explorer, "answer", speed="faster", factor="3× to 10×", level="none")

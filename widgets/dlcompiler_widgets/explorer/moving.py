@@ -27,7 +27,7 @@ REMEMBERED = 64
 
 def look(session: Session, args: Mapping[str, Any]) -> None:
     """Preview a ``step``, or the drag of the row ``key`` ``onto`` another; nothing is changed."""
-    asked = json.dumps([session.schedule.node.id, args], sort_keys=True)
+    asked = json.dumps([session.schedule.node.id, session.learner.is_on, args], sort_keys=True)
     if asked not in session.previews:
         if len(session.previews) >= REMEMBERED:
             session.previews.clear()
@@ -41,7 +41,9 @@ def _look(session: Session, args: Mapping[str, Any]) -> dict[str, Any]:
 
     try:
         step = wanted_step(session, args)
-        view = preview(session.schedule, step, all_figures, session.target)
+        # Where the learner is asked what a step will do, the preview does not say it before.
+        shown = None if session.learner.is_on else all_figures
+        view = preview(session.schedule, step, shown, session.target)
         return {**view, "conflict": _conflict(session, view)}
     except ScheduleError as error:  # no step: a row where it cannot go
         return {"status": "illegal", "reason": error.problem, "hint": error.hint or ""}
