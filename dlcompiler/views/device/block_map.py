@@ -10,19 +10,12 @@ from typing import TypeAlias, TypeVar
 from dlcompiler import dtypes
 from dlcompiler.ir import Buffer
 from dlcompiler.simulate.recording import BlockRecording, Thread, Touch
-from dlcompiler.views.device.block_legend import (
-    LEFT_PX,
-    LEGEND_PX,
-    TOP_PX,
-    draw_legend,
-    draw_numbers,
-)
 from dlcompiler.views.loops.iteration_space import MOST_CELLS
 from dlcompiler.views.render.colors import ramp
 from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.render.units import format_bytes
 
-_SIDE_PX, _GAP, _HEAD = 168.0, 24.0, 50.0 + TOP_PX
+_SIDE_PX, _GAP, _HEAD = 168.0, 24.0, 52.0
 _ROW = 32
 """Threads, and elements of a vector, in a row: the threads of a warp."""
 _MOST_NAMED = 4
@@ -164,35 +157,22 @@ def _draw_threads(
     wide = x if rows * depth > 1 else min(x, _ROW)
     high = math.ceil(x * rows * depth / wide)
     side = _side(high, wide)
-    detail = "threadIdx.x →  threadIdx.y ↓" if wide == x else f"threadIdx.x in rows of {wide}"
+    detail = f"{x} across" if wide == x else f"rows of {wide}"
     layers = f", {depth} layers" if depth > 1 else ""
     size = " × ".join(map(str, recording.threads[: 3 if depth > 1 else 2]))
-    _heads(marks, 0, "Threads", size, f"{detail}{layers}")
-    marks.append(_frame(LEFT_PX, wide * side, high * side, "the threads of the block"))
+    _heads(marks, 0, "Threads", size, f"{detail}{layers}; colour: element")
+    marks.append(_frame(0, wide * side, high * side, "the threads of the block"))
     first = {thread: window.place(at[0]) for thread, at in touch.by_thread.items() if at}
     colors = _colors(first.values())
-    threads = threads_in_order(recording.threads)
-    for n, thread in enumerate(threads):
+    for n, thread in enumerate(threads_in_order(recording.threads)):
         if thread in first:
             marks.append(
-                {"shape": "rect", "role": "cell", "x": LEFT_PX + n % wide * side,
+                {"shape": "rect", "role": "cell", "x": n % wide * side,
                  "y": _HEAD + n // wide * side, "w": side, "h": side, "fill": colors[first[thread]],
                  "keys": [f"t{n}", *links.get(thread, ())],
                  "title": words_of(recording, touch, thread)}
             )  # fmt: skip
-
-    def row_text(n: int) -> str:
-        if wide != x or rows * depth == 1:
-            return str(n * wide)
-        return str(n) if depth == 1 else f"{n % rows}, {n // rows}"
-
-    draw_numbers(marks, (LEFT_PX, _HEAD), side, (high, wide), (row_text, str))
-    bottom = _HEAD + high * side
-    blank = "" if len(first) == len(threads) else "; blank: it touches nothing"
-    dark, light = (_cell_name(window, *place) for place in (min(colors), max(colors)))
-    texts = (f"colour: its first element{blank}", dark, light)
-    legend = draw_legend(marks, 0, bottom, len(colors), texts)
-    return max(LEFT_PX + wide * side, 150.0, legend), bottom + LEGEND_PX
+    return max(wide * side, 150.0), _HEAD + high * side
 
 
 def _draw_elements(
@@ -202,39 +182,24 @@ def _draw_elements(
     buffer = window.buffer
     rows, columns = window.cells
     side = _side(rows, columns)
-    threads = threads_in_order(recording.threads)
-    numbers = {thread: n for n, thread in enumerate(threads)}
+    numbers = {thread: n for n, thread in enumerate(threads_in_order(recording.threads))}
     shape = "×".join(f"{extent:,}" for extent in buffer.static_shape)
-    several = window.down * window.across > 1
-    cell = f"cell = {window.down}×{window.across}" if several else "rows ↓  columns →"
-    _heads(marks, left, buffer.name, shape, cell)
-    grid = left + LEFT_PX
-    marks.append(_frame(grid, columns * side, rows * side, f"{buffer.name}, shape {shape}"))
-    colors = _colors(numbers[own[0]] for own in by_cell.values())
-    for (row, column), own in sorted(by_cell.items()):
-        first = ", ".join(thread_text(t, recording.threads) for t in own[:_MOST_NAMED])
-        rest = ", …" if len(own) > _MOST_NAMED else ""
+    cell = f"cell = {window.down}×{window.across}; " if window.down * window.across > 1 else ""
+    _heads(marks, left, buffer.name, shape, f"{cell}{_from(window)}colour: thread")
+    marks.append(_frame(left, columns * side, rows * side, f"{buffer.name}, shape {shape}"))
+    colors = _colors(numbers[threads[0]] for threads in by_cell.values())
+    for (row, column), threads in sorted(by_cell.items()):
+        first = ", ".join(thread_text(t, recording.threads) for t in threads[:_MOST_NAMED])
+        rest = ", …" if len(threads) > _MOST_NAMED else ""
         marks.append(
-            {"shape": "rect", "role": "cell", "x": grid + column * side,
+            {"shape": "rect", "role": "cell", "x": left + column * side,
              "y": _HEAD + row * side, "w": side, "h": side,
-             "fill": colors[numbers[own[0]]],
+             "fill": colors[numbers[threads[0]]],
              "keys": [f"e{row * columns + column}", *links.get((row, column), ())],
-             "title": f"{_cell_name(window, row, column)}: {_many(len(own), 'thread')}, "
+             "title": f"{_cell_name(window, row, column)}: {_many(len(threads), 'thread')}, "
              f"{first}{rest}"}
         )  # fmt: skip
-    texts = (
-        lambda n: f"{window.top + n * window.down:,}",
-        lambda n: f"{window.left + n * window.across:,}",
-    )
-    draw_numbers(marks, (grid, _HEAD), side, (rows, columns), texts)
-    bottom = _HEAD + rows * side
-    dark, light = (
-        f"thread {thread_text(threads[n], recording.threads)}" for n in (min(colors), max(colors))
-    )
-    legend = draw_legend(
-        marks, left, bottom, len(colors), ("colour: its first thread", dark, light)
-    )
-    return left + max(LEFT_PX + columns * side, 150.0, legend), bottom + LEGEND_PX
+    return left + max(columns * side, 150.0), _HEAD + rows * side
 
 
 def _colors(firsts: Iterable[P]) -> dict[P, str]:
@@ -250,6 +215,13 @@ def _cell_name(window: Window, row: int, column: int) -> str:
     return f"{window.buffer.name}[{window.top + row}, {window.left + column}]"
 
 
+def _from(window: Window) -> str:
+    """Return the first row and column of the window as text; '' if both are 0."""
+    if not (window.top or window.left):
+        return ""
+    return f"from row {window.top}, column {window.left}; "
+
+
 def _heads(marks: list[Mark], x: float, name: str, size: str, detail: str) -> None:
     marks.append({"shape": "text", "role": "name", "x": x, "y": 14, "text": name})
     marks.append({"shape": "text", "role": "soft", "x": x, "y": 29, "text": size})
@@ -262,7 +234,7 @@ def _frame(x: float, width: float, height: float, title: str) -> Mark:
 
 
 def _side(rows: int, columns: int) -> float:
-    return max(3.0, min(16.0, _SIDE_PX // max(rows, columns)))
+    return max(3.0, min(14.0, _SIDE_PX // max(rows, columns)))
 
 
 def merged_cells(marks: Iterable[Mark]) -> list[Mark]:

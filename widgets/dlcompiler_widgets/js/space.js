@@ -8,9 +8,10 @@ import { button, count, focusable, h, table } from "./dom.js";
 import { Trail } from "./earlier.js";
 import { nextReuse } from "./reuse.js";
 import { loopValues, touched } from "./visits.js";
-import { cellsOf, firstZoom, partOf, regionCells, windowOf, zoomsOf } from "./zoom.js";
+import { cellsOf, firstZoom, partOf, regionCells, windowOf, zoomsOf } from "./space-zoom.js";
 
 const SPEEDS = [1, 4, 16, 64];
+const DENSITY = 1; // dots of a canvas for a pixel of its grid
 const WRITTEN = "#D55E00", READ = "#0072B2";
 const HOW_TO_READ = "How to read: each grid is a tensor, rows down and columns across. Filled: what "
   + "this iteration of the chosen loop touches; pale: what all earlier ones did. Zoom in to see the "
@@ -109,8 +110,11 @@ export class SpaceDrawer {
     return [tensor.name, texts, number, first ? `${tensor.name}[${first.join(", ")}]` : "none", part || "all"];
   }
 
-  paint({ canvas, color }, { rows, columns, cell: side }, now, before) {
+  paint({ canvas, color }, { rows, columns, cell: size }, now, before) {
+    const side = size * DENSITY;
     [canvas.width, canvas.height] = [columns * side + 1, rows * side + 1]; // it is empty then
+    canvas.style.setProperty("--dlc-w", `${columns * size + 1}px`);
+    canvas.style.setProperty("--dlc-h", `${rows * size + 1}px`);
     const context = canvas.getContext("2d");
     const ink = getComputedStyle(this.app.root).color || "#888";
     const fill = (cell, alpha) => {
