@@ -231,12 +231,19 @@ def test_who_wants_no_motion_gets_steps(contexts):
     widget.close()
 
 
-COLORED = """
-([number, x, y]) => {
+OPACITY = """
+([number, row, column, columns]) => {
   const canvas = document.querySelectorAll(".dlc-canvas")[number];
+  const side = (canvas.width - 1) / columns;
+  const [x, y] = [(column + 0.5) * side, (row + 0.5) * side].map(Math.floor);
   return canvas.getContext("2d").getImageData(x, y, 1, 1).data[3];
 }
 """
+
+
+def opacities(page, row, columns):
+    """How strong the cells of a row of A are painted, from 0 to 255."""
+    return [page.page.evaluate(OPACITY, [1, row, n, columns]) for n in range(columns)]
 
 
 def test_the_trail_counts_steps_that_were_not_shown(explorer):
@@ -245,10 +252,8 @@ def test_the_trail_counts_steps_that_were_not_shown(explorer):
         """() => { const scrub = document.querySelector(".dlc-scrub"); scrub.value = 16 * 16 + 8;
         scrub.dispatchEvent(new Event("input")); }"""
     )
-    side = 10  # of 16 cells in 160 pixels
-    shades = [explorer.page.evaluate(COLORED, [1, n * side + 5, 15]) for n in range(16)]
-    assert shades == [64] * 8 + [255] + [0] * 7
-    assert {explorer.page.evaluate(COLORED, [1, n * side + 5, 5]) for n in range(16)} == {64}
+    assert opacities(explorer, 0, 16) == [64] * 16
+    assert opacities(explorer, 1, 16) == [64] * 8 + [255] + [0] * 7
 
 
 def test_reuse_in_the_very_next_step(explorer):
@@ -272,7 +277,7 @@ def test_zooming_by_keyboard_shows_inner_loops_move(context):
     page.key("space on").click()
     image = page.locate("canvas").nth(1)
     assert image.get_attribute("aria-label") == ("A, rows 0–31, columns 0–31: 1 element touched")
-    assert page.page.evaluate(COLORED, [1, 7, 2]) == 255
+    assert opacities(page, 0, 32)[:3] == [64, 255, 0]
     zoom.focus()
     page.page.keyboard.press("Home")
     assert image.get_attribute("aria-label") == "A: 1 element touched"

@@ -1,4 +1,4 @@
-"""The numbers along a grid of threads or elements, and the legend of its colours."""
+"""Numbers along the grids of a thread block, and the legend of their colours."""
 
 from __future__ import annotations
 
@@ -7,82 +7,66 @@ from collections.abc import Callable
 from dlcompiler.views.render.colors import ramp
 from dlcompiler.views.render.scene import Mark
 
-LEFT_PX, TOP_PX = 34.0, 16.0
-"""Room for the numbers: left of a grid, and above it."""
-LEGEND_PX = 40.0
-_APART_PX, _SWATCH_PX, _SWATCHES, _CHAR_PX = 24.0, 14.0, 5, 6.4
+LINE_PX = 18.0
+"""Height of a line of the legend [px]."""
+_STEPS = 5
+_SWATCH_PX = 12.0
+_LETTER_PX = 6.6
+_ACROSS_PX, _DOWN_PX = 26.0, 15.0
+"""Least distance between two numbers [px]."""
+MARGIN_PX = 30.0
+"""Room for the numbers of the rows [px]."""
 
 
-def draw_numbers(
-    marks: list[Mark],
-    corner: tuple[float, float],
-    side: float,
-    counts: tuple[int, int],
-    texts: tuple[Callable[[int], str], Callable[[int], str]],
-) -> None:
-    """Write the numbers of rows and columns along a grid.
+def numbers(
+    origin: tuple[float, float], side: float, cells: tuple[int, int],
+    column: Callable[[int], int], row: Callable[[int], int],
+) -> list[Mark]:  # fmt: skip
+    """Return the numbers of columns above a grid, and those of rows at its right.
 
     Parameters
     ----------
-    marks
-        Where the marks are added.
-    corner
-        Top left corner of the grid; [px].
+    origin
+        The upper left corner of the grid [px].
     side
-        Side of a cell; [px].
-    counts
-        How many rows and columns there are.
-    texts
-        The number of a row, and of a column, as text.
+        Side of a cell [px].
+    cells
+        Rows and columns of the grid.
+    column, row
+        Return the number of a column or row of cells.
     """
-    x, y = corner
-    for n in range(0, counts[0], _apart(side, 1)):
-        marks.append(
-            {"shape": "text", "role": "soft", "x": x - 5, "y": y + n * side + side / 2 + 4,
-             "anchor": "end", "text": texts[0](n)}
-        )  # fmt: skip
-    longest = len(texts[1](counts[1] - 1))
-    for n in range(0, counts[1], _apart(side, longest)):
-        marks.append(
-            {"shape": "text", "role": "soft", "x": x + n * side + side / 2, "y": y - 4,
-             "anchor": "middle", "text": texts[1](n)}
-        )  # fmt: skip
+    left, top = origin
+    rows, columns = cells
+    right = left + columns * side + 4
+    above: list[Mark] = [
+        {"shape": "text", "role": "soft", "x": left + (n + 0.5) * side, "y": top - 4,
+         "text": str(column(n)), "anchor": "middle"}
+        for n in range(0, columns, _every(side, _ACROSS_PX))
+    ]  # fmt: skip
+    beside: list[Mark] = [
+        {"shape": "text", "role": "soft", "x": right, "y": top + (n + 0.5) * side + 4,
+         "text": str(row(n))}
+        for n in range(0, rows, _every(side, _DOWN_PX))
+    ]  # fmt: skip
+    return [*above, *beside]
 
 
-def _apart(side: float, characters: int) -> int:
-    """Return how many cells to go on from a number to the next: a power of two."""
-    wanted = max(_APART_PX, characters * _CHAR_PX + 8) if characters > 1 else 14.0
-    step = 1
-    while step * side < wanted:
-        step *= 2
-    return step
+def _every(side: float, least: float) -> int:
+    """Return the smallest power of two of cells that is as long as `least`."""
+    count = 1
+    while count * side < least:
+        count *= 2
+    return count
 
 
-def draw_legend(
-    marks: list[Mark], x: float, y: float, count: int, texts: tuple[str, str, str]
-) -> float:
-    """Draw a legend of colours from `y` down; return its width [px].
-
-    Parameters
-    ----------
-    marks
-        Where the marks are added.
-    x, y
-        Its top left corner; [px].
-    count
-        How many colours there are.
-    texts
-        What a colour means, and what the first and the last colour stand for.
-    """
-    head, first, last = texts
-    marks.append({"shape": "text", "role": "soft", "x": x, "y": y + 14, "text": head})
-    shown = min(count, _SWATCHES)
-    for n in range(shown):
-        marks.append(
-            {"shape": "rect", "role": "bar", "x": x + n * _SWATCH_PX, "y": y + 21,
-             "w": _SWATCH_PX, "h": 12, "fill": ramp(n / max(shown - 1, 1))}
-        )  # fmt: skip
-    text = first if count == 1 else f"{first} … {last}"
-    left = shown * _SWATCH_PX + 6
-    marks.append({"shape": "text", "role": "soft", "x": x + left, "y": y + 31, "text": text})
-    return max(left + len(text) * _CHAR_PX, len(head) * _CHAR_PX)
+def legend(y: float, name: str, first: str, last: str) -> tuple[list[Mark], float]:
+    """Return a line with the colours from dark to light and what they stand for, and its width."""
+    marks: list[Mark] = [
+        {"shape": "rect", "role": "bar", "x": n * _SWATCH_PX, "y": y + 3, "w": _SWATCH_PX,
+         "h": 11.0, "fill": ramp(n / (_STEPS - 1))}
+        for n in range(_STEPS)
+    ]  # fmt: skip
+    left = _STEPS * _SWATCH_PX + 8
+    text = f"{name}: {first}" if first == last else f"{name}: {first} … {last}"
+    marks.append({"shape": "text", "role": "label", "x": left, "y": y + 13, "text": text})
+    return marks, left + len(text) * _LETTER_PX

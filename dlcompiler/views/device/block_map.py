@@ -10,19 +10,13 @@ from typing import TypeAlias, TypeVar
 from dlcompiler import dtypes
 from dlcompiler.ir import Buffer
 from dlcompiler.simulate.recording import BlockRecording, Thread, Touch
-from dlcompiler.views.device.block_legend import (
-    LEFT_PX,
-    LEGEND_PX,
-    TOP_PX,
-    draw_legend,
-    draw_numbers,
-)
+from dlcompiler.views.device.block_legend import LINE_PX, MARGIN_PX, legend, numbers
 from dlcompiler.views.loops.iteration_space import MOST_CELLS
 from dlcompiler.views.render.colors import ramp
 from dlcompiler.views.render.scene import Mark
 from dlcompiler.views.render.units import format_bytes
 
-_SIDE_PX, _GAP, _HEAD = 168.0, 24.0, 50.0 + TOP_PX
+_SIDE_PX, _GAP, _HEAD = 168.0, 24.0, 66.0
 _ROW = 32
 """Threads, and elements of a vector, in a row: the threads of a warp."""
 _MOST_NAMED = 4
@@ -134,26 +128,41 @@ def draw_map(recording: BlockRecording, touch: Touch) -> tuple[list[Mark], float
     has the keys of what it is linked with, too.
     """
     window = window_of(touch)
-    numbers = {thread: n for n, thread in enumerate(threads_in_order(recording.threads))}
+    order = {thread: n for n, thread in enumerate(threads_in_order(recording.threads))}
     columns = window.cells[1]
     by_cell: dict[Place, list[Thread]] = {}
     cells: dict[Thread, list[Place]] = {}
-    for thread in numbers:
+    for thread in order:
         cells[thread] = list(dict.fromkeys(map(window.place, touch.by_thread.get(thread, ()))))
         for place in cells[thread]:
             by_cell.setdefault(place, []).append(thread)
     is_linked = sum(map(len, cells.values())) <= _MOST_LINKS
     keys_of_threads = {
         thread: [f"e{row * columns + column}" for row, column in cells.get(thread, ())]
-        for thread in numbers if is_linked
+        for thread in order if is_linked
     }  # fmt: skip
     marks: list[Mark] = []
     width, bottom = _draw_threads(recording, touch, window, keys_of_threads, marks)
-    links = {
-        place: [f"t{numbers[t]}" for t in each] for place, each in by_cell.items() if is_linked
-    }
+    links = {place: [f"t{order[t]}" for t in each] for place, each in by_cell.items() if is_linked}
     right, lower = _draw_elements(recording, window, by_cell, links, width + _GAP, marks)
-    return marks, right, max(bottom, lower)
+    more, wide, low = _draw_legends(recording, touch, by_cell, max(bottom, lower) + 6)
+    return [*marks, *more], max(right, wide), low
+
+
+def _draw_legends(
+    recording: BlockRecording, touch: Touch, by_cell: Mapping[Place, Sequence[Thread]], y: float
+) -> tuple[list[Mark], float, float]:
+    """Return two lines: which elements and which threads the darkest and lightest colours are."""
+    order = threads_in_order(recording.threads)
+    elements = sorted(at[0] for at in touch.by_thread.values() if at)
+    owners = sorted({order.index(threads[0]) for threads in by_cell.values()})
+    if not elements or not owners:
+        return [], 0.0, y
+    ends = [element_text(touch.buffer, elements[n]) for n in (0, -1)]
+    owning = [thread_text(order[owners[n]], recording.threads) for n in (0, -1)]
+    above, wide = legend(y, "colour of a thread, its first element", ends[0], ends[1])
+    below, wider = legend(y + LINE_PX, "of an element, its first thread", owning[0], owning[1])
+    return [*above, *below], max(wide, wider), y + 2 * LINE_PX
 
 
 def _draw_threads(
@@ -164,35 +173,28 @@ def _draw_threads(
     wide = x if rows * depth > 1 else min(x, _ROW)
     high = math.ceil(x * rows * depth / wide)
     side = _side(high, wide)
-    detail = "threadIdx.x →  threadIdx.y ↓" if wide == x else f"threadIdx.x in rows of {wide}"
+    detail = f"{x} across" if wide == x else f"rows of {wide}"
     layers = f", {depth} layers" if depth > 1 else ""
     size = " × ".join(map(str, recording.threads[: 3 if depth > 1 else 2]))
-    _heads(marks, 0, "Threads", size, f"{detail}{layers}")
-    marks.append(_frame(LEFT_PX, wide * side, high * side, "the threads of the block"))
+    size = f"{'x × y × z' if depth > 1 else 'x × y'} = {size}"
+    _heads(marks, 0, "Threads", size, f"{detail}{layers}; colour: element")
+    marks.append(_frame(0, wide * side, high * side, "the threads of the block"))
+    is_grid = wide == x and rows * depth > 1
+    marks += numbers(
+        (0, _HEAD), side, (high, wide), lambda n: n,
+        lambda n: n % rows if is_grid else n * wide,
+    )  # fmt: skip
     first = {thread: window.place(at[0]) for thread, at in touch.by_thread.items() if at}
     colors = _colors(first.values())
-    threads = threads_in_order(recording.threads)
-    for n, thread in enumerate(threads):
+    for n, thread in enumerate(threads_in_order(recording.threads)):
         if thread in first:
             marks.append(
-                {"shape": "rect", "role": "cell", "x": LEFT_PX + n % wide * side,
+                {"shape": "rect", "role": "cell", "x": n % wide * side,
                  "y": _HEAD + n // wide * side, "w": side, "h": side, "fill": colors[first[thread]],
                  "keys": [f"t{n}", *links.get(thread, ())],
                  "title": words_of(recording, touch, thread)}
             )  # fmt: skip
-
-    def row_text(n: int) -> str:
-        if wide != x or rows * depth == 1:
-            return str(n * wide)
-        return str(n) if depth == 1 else f"{n % rows}, {n // rows}"
-
-    draw_numbers(marks, (LEFT_PX, _HEAD), side, (high, wide), (row_text, str))
-    bottom = _HEAD + high * side
-    blank = "" if len(first) == len(threads) else "; blank: it touches nothing"
-    dark, light = (_cell_name(window, *place) for place in (min(colors), max(colors)))
-    texts = (f"colour: its first element{blank}", dark, light)
-    legend = draw_legend(marks, 0, bottom, len(colors), texts)
-    return max(LEFT_PX + wide * side, 150.0, legend), bottom + LEGEND_PX
+    return max(wide * side + MARGIN_PX, 150.0), _HEAD + high * side
 
 
 def _draw_elements(
@@ -202,39 +204,29 @@ def _draw_elements(
     buffer = window.buffer
     rows, columns = window.cells
     side = _side(rows, columns)
-    threads = threads_in_order(recording.threads)
-    numbers = {thread: n for n, thread in enumerate(threads)}
+    order = {thread: n for n, thread in enumerate(threads_in_order(recording.threads))}
     shape = "×".join(f"{extent:,}" for extent in buffer.static_shape)
-    several = window.down * window.across > 1
-    cell = f"cell = {window.down}×{window.across}" if several else "rows ↓  columns →"
-    _heads(marks, left, buffer.name, shape, cell)
-    grid = left + LEFT_PX
-    marks.append(_frame(grid, columns * side, rows * side, f"{buffer.name}, shape {shape}"))
-    colors = _colors(numbers[own[0]] for own in by_cell.values())
-    for (row, column), own in sorted(by_cell.items()):
-        first = ", ".join(thread_text(t, recording.threads) for t in own[:_MOST_NAMED])
-        rest = ", …" if len(own) > _MOST_NAMED else ""
+    cell = f"cell = {window.down}×{window.across}; " if window.down * window.across > 1 else ""
+    _heads(marks, left, buffer.name, shape, f"{cell}{_from(window)}colour: thread")
+    marks.append(_frame(left, columns * side, rows * side, f"{buffer.name}, shape {shape}"))
+    in_row = _ROW if len(buffer.shape) == 1 else 1  # a vector is drawn in rows of threads
+    marks += numbers(
+        (left, _HEAD), side, (rows, columns), lambda n: window.left + n * window.across,
+        lambda n: (window.top + n * window.down) * in_row,
+    )  # fmt: skip
+    colors = _colors(order[threads[0]] for threads in by_cell.values())
+    for (row, column), threads in sorted(by_cell.items()):
+        first = ", ".join(thread_text(t, recording.threads) for t in threads[:_MOST_NAMED])
+        rest = ", …" if len(threads) > _MOST_NAMED else ""
         marks.append(
-            {"shape": "rect", "role": "cell", "x": grid + column * side,
+            {"shape": "rect", "role": "cell", "x": left + column * side,
              "y": _HEAD + row * side, "w": side, "h": side,
-             "fill": colors[numbers[own[0]]],
+             "fill": colors[order[threads[0]]],
              "keys": [f"e{row * columns + column}", *links.get((row, column), ())],
-             "title": f"{_cell_name(window, row, column)}: {_many(len(own), 'thread')}, "
+             "title": f"{_cell_name(window, row, column)}: {_many(len(threads), 'thread')}, "
              f"{first}{rest}"}
         )  # fmt: skip
-    texts = (
-        lambda n: f"{window.top + n * window.down:,}",
-        lambda n: f"{window.left + n * window.across:,}",
-    )
-    draw_numbers(marks, (grid, _HEAD), side, (rows, columns), texts)
-    bottom = _HEAD + rows * side
-    dark, light = (
-        f"thread {thread_text(threads[n], recording.threads)}" for n in (min(colors), max(colors))
-    )
-    legend = draw_legend(
-        marks, left, bottom, len(colors), ("colour: its first thread", dark, light)
-    )
-    return left + max(LEFT_PX + columns * side, 150.0, legend), bottom + LEGEND_PX
+    return left + max(columns * side + MARGIN_PX, 150.0), _HEAD + rows * side
 
 
 def _colors(firsts: Iterable[P]) -> dict[P, str]:
@@ -250,6 +242,13 @@ def _cell_name(window: Window, row: int, column: int) -> str:
     return f"{window.buffer.name}[{window.top + row}, {window.left + column}]"
 
 
+def _from(window: Window) -> str:
+    """Return the first row and column of the window as text; '' if both are 0."""
+    if not (window.top or window.left):
+        return ""
+    return f"from row {window.top}, column {window.left}; "
+
+
 def _heads(marks: list[Mark], x: float, name: str, size: str, detail: str) -> None:
     marks.append({"shape": "text", "role": "name", "x": x, "y": 14, "text": name})
     marks.append({"shape": "text", "role": "soft", "x": x, "y": 29, "text": size})
@@ -262,7 +261,7 @@ def _frame(x: float, width: float, height: float, title: str) -> Mark:
 
 
 def _side(rows: int, columns: int) -> float:
-    return max(3.0, min(16.0, _SIDE_PX // max(rows, columns)))
+    return max(3.0, min(14.0, _SIDE_PX // max(rows, columns)))
 
 
 def merged_cells(marks: Iterable[Mark]) -> list[Mark]:

@@ -35,7 +35,7 @@ from dlcompiler.views.loops.loop_tree import LINES, LoopTree
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
-_SIDE_PX = 160
+_SIDE_PX = 120
 _OPERATION = "draw the iteration space"
 
 Formula: TypeAlias = "int | list[Any]"
@@ -238,7 +238,7 @@ def grid_of(rows: int, columns: int, most: int = MOST_CELLS) -> Grid:
     # Powers of two, so that cells and tiles have common edges.
     down, across = (1 << (max(math.ceil(side / most), 1) - 1).bit_length() for side in sides)
     cells_down, cells_across = math.ceil(rows / down), math.ceil(columns / across)
-    cell = max(5, min(14, _SIDE_PX // max(cells_down, cells_across, 1)))
+    cell = max(4, min(12, _SIDE_PX // max(cells_down, cells_across, 1)))
     return {"rows": cells_down, "columns": cells_across, "block": [down, across], "cell": cell}
 
 

@@ -2,7 +2,8 @@
 
 A *zoom* is a number. 0 shows whole tensors. ``n`` shows what one iteration of ``loops[n - 1]``
 touches, a tile; it moves when that loop goes on. The last one shows single elements, around the
-first that the step touches. The page has the same rules (``js/zoom.js``); a test compares them.
+first that the step touches. The page has the same rules (``js/space-zoom.js``); a test compares
+both.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import { count } from "./dom.js";
 import { inStep } from "./earlier.js";
 import { floorDiv, loopValues, touched, valueOf } from "./visits.js";
 
-const MOST_ZOOMED = 32, SIDE_PX = 160, LEAST_CELL = 5, MOST_CELL = 14;
+const MOST_ZOOMED = 32, SIDE_PX = 120, LEAST_CELL = 4, MOST_CELL = 12;
 
 /** The zooms in words: the whole, the tiles of the outer loops, single elements. */
 export function zoomsOf({ loops, depth }) {

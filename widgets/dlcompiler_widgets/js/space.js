@@ -110,11 +110,11 @@ export class SpaceDrawer {
     return [tensor.name, texts, number, first ? `${tensor.name}[${first.join(", ")}]` : "none", part || "all"];
   }
 
-  paint({ canvas, color }, { rows, columns, cell }, now, before) {
-    const side = cell * DENSITY;
+  paint({ canvas, color }, { rows, columns, cell: size }, now, before) {
+    const side = size * DENSITY;
     [canvas.width, canvas.height] = [columns * side + 1, rows * side + 1]; // it is empty then
-    canvas.style.setProperty("--dlc-w", `${columns * cell + 1}px`);
-    canvas.style.setProperty("--dlc-h", `${rows * cell + 1}px`);
+    canvas.style.setProperty("--dlc-w", `${columns * size + 1}px`);
+    canvas.style.setProperty("--dlc-h", `${rows * size + 1}px`);
     const context = canvas.getContext("2d");
     const ink = getComputedStyle(this.app.root).color || "#888";
     const fill = (cell, alpha) => {
