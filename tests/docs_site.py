@@ -35,6 +35,7 @@ FOUND_BY = {
 """What a user of TVM or Halide types -> a page that must be among the first results."""
 PICTURES = {"01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6}
 """Least number of pictures on the page of a notebook."""
+PICTURE = re.compile(r"<svg\b|<img\b[^>]*\bsrc=.data:image/")
 LOCAL = re.compile(r'\b(?:href|src)="([^"#?:]+)(?:[#?][^":]*)?"')
 """The path of a link that begins with no scheme."""
 PROBLEMS = """() => {
@@ -124,8 +125,9 @@ def read(site: Path, say: Say) -> None:
             say(f"{module}.{name} has no entry")
     for name, least in PICTURES.items():
         text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
-        if text.count("<svg") < least:
-            say(f"notebooks/{name}: {text.count('<svg')} pictures of {least}")
+        count = len(PICTURE.findall(text))
+        if count < least:
+            say(f"notebooks/{name}: {count} pictures of {least}")
 
 
 def follow(site: Path, name: str, say: Say) -> None:
