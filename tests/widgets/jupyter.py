@@ -326,3 +326,10 @@ def open_notebook(server, browser, name, cells, front="lab", stored=None, **opti
     notebook.watch()
     notebook.open(server.address(path, front))
     return notebook
+
+
+def open_panes(root):
+    """Open the panes of a workbench that a cell of a notebook begins with as their titles."""
+    collapsed = root.locator('.dlc-pane-title [aria-expanded="false"]')
+    while collapsed.count():
+        collapsed.first.click()

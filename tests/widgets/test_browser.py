@@ -4,6 +4,8 @@ import statistics
 
 import pytest
 
+from tests.widgets.jupyter import open_panes
+
 pytest.importorskip("dlcompiler_widgets")
 
 START = """\
@@ -29,6 +31,7 @@ with e.hold_sync():
     e.tree = {**e.tree, "rows": [row], "inputs": [bad], "obligations": [bad]}
     e.text = {**e.text, "lines": [line], "note": bad}
     row = {**e.history["rows"][0], "step": bad, "name": bad, "note": bad, "notes": {bad: bad}}
+    row = {**row, "short": bad, "time": bad, "seconds": bad}
     e.history = {**e.history, "lanes": 1, "rows": [row]}
     e.bar = {**e.bar, "name": bad, "known": [bad]}
     e.reply = {"seq": 999, "id": None}
@@ -63,7 +66,7 @@ class ExplorerPage:
         return self.page.locator(".dlc-loop").evaluate_all("all => all.map(e => e.dataset.key)")
 
     def states(self):
-        return self.page.locator(".dlc-state-step").all_inner_texts()
+        return self.page.locator(".dlc-state").evaluate_all("all => all.map(e => e.dataset.name)")
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""
@@ -80,6 +83,7 @@ def explorer(notebook):
     notebook.run(0)
     explorer = ExplorerPage(notebook.page)
     explorer.root.wait_for()
+    open_panes(explorer.root)
     yield explorer
     assert not notebook.errors
     assert not notebook.foreign
@@ -175,6 +179,8 @@ def test_undo_redo_and_jump(explorer):
 def test_a_whole_task_by_keyboard(explorer):
     keyboard = explorer.page.keyboard
     explorer.button("help").focus()
+    keyboard.press("Tab")
+    assert explorer.focused() == "pane tree"
     keyboard.press("Tab")
     assert explorer.focused() == "C/i"
     keyboard.press("ArrowDown")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.widgets.jupyter import open_panes
+
 pytest.importorskip("dlcompiler_widgets")
 
 CELLS = [
@@ -32,6 +34,7 @@ class Student:
         self.page = notebook.page
         self.root = notebook.output(1).locator(".dlc-explorer")
         self.root.wait_for()
+        open_panes(self.root)
 
     def settle(self):
         self.page.wait_for_function(
