@@ -76,7 +76,10 @@ def test_without_records_it_is_the_default(workload):
         workload = operator("softmax").workload(shape=(4, 4))
     choice = best_choice(workload, CPU)
     assert (choice.source, choice.record) == ("default", None)
-    assert choice.note == f"the default config: no record of {workload.op} on this machine helps"
+    assert (
+        choice.note
+        == f"the default config, because no record of {workload.op} on this machine can be used"
+    )
     assert best(workload, CPU) is None
     with pytest.warns(UserWarning, match="the default config"):
         apply_best(workload, CPU)

@@ -121,7 +121,7 @@ def best_choice(
         choice = place.choice(record)
         if choice is not None:
             return choice
-    note = f"the default config: no record of {workload.op} on this machine helps"
+    note = f"the default config, because no record of {workload.op} on this machine can be used"
     return Choice(workload, default, "default", None, note)
 
 
