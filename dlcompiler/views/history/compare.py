@@ -10,7 +10,6 @@ from typing import Literal, TypedDict
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
-from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Node
 from dlcompiler.views.code.program import Program, program
 from dlcompiler.views.history.columns import (

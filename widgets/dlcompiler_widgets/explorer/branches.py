@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlcompiler.errors import ScheduleError
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.views.history.compare import Side, StateComparison, compare_states
-from dlcompiler.views.memory.metrics import metrics
+from dlcompiler.views.moves.figures import figures
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def title_of(node: Node) -> str:
 
 def _side(session: Session, id: str) -> Side:
     node = _node(session, id)
-    found = metrics(node.state, session.args, session.target)
+    found = figures(node.state, session.args, session.target)
     return Side(node, session.lowered(node, "loops"), found)
 
 

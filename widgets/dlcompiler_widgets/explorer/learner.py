@@ -28,7 +28,7 @@ from dlcompiler.views.memory.metrics import metrics
 from dlcompiler_widgets.explorer.measured import measured_of, traffic_of
 from dlcompiler_widgets.explorer.moving import wanted_step
 from dlcompiler_widgets.explorer.status import Status
-from dlcompiler_widgets.explorer.writing import why_not_measured
+from dlcompiler_widgets.explorer.targets import why_not_measured
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session

@@ -21,7 +21,7 @@ from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.tuning.chart import text
 from dlcompiler_widgets.explorer.machine import MEASURING
 from dlcompiler_widgets.explorer.measuring import Measured
-from dlcompiler_widgets.explorer.writing import why_not_measured
+from dlcompiler_widgets.explorer.targets import why_not_measured
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session

@@ -13,8 +13,8 @@ from dlcompiler.analysis import work_of
 from dlcompiler.errors import MeasurementError, ScheduleError
 from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
-from dlcompiler.measurement.equality import error_text
 from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
+from dlcompiler.measurement.equality import error_text
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
 from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
