@@ -14,6 +14,7 @@ from dlcompiler.autotune import RecordStore, Result, tune
 from dlcompiler.errors import TuningError
 from dlcompiler.ops import operator
 from dlcompiler.space import Workload
+from tests.static_pictures import pictures_in
 
 WORKLOAD = Workload.of("matmul", m=64, n=64, k=64)
 FAULTS = {
@@ -106,7 +107,7 @@ def test_what_it_says_of_itself(fake):
     assert text.startswith("TuningRun(matmul(m=64, n=64, k=64, dtype=float32): finished, 12/12")
     assert text.endswith("1 refused, 1 build error, 1 run timeout, 1 crashed, 1 wrong answer)")
     assert "GFLOP/s" in repr(run.best)
-    assert "<svg" in run._repr_html_()
+    assert pictures_in(run._repr_html_())
 
 
 # -- repeats ------------------------------------------------------------------------------------
