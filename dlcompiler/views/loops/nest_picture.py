@@ -83,7 +83,7 @@ def _columns(name: str, extent: str, kind: str, axis: str) -> Markup:
 
 def _kind(row: Row) -> Markup:
     if row["kind"] == "serial":
-        return tag("span", {"style": "opacity:0.6"}, "serial")
+        return tag("span", {"style": "opacity:.72"}, "serial")
     edge = f"2px solid {SIGN_COLORS[row['sign']]}" if row["sign"] else "1px solid gray"
     style = f"border:{edge};border-radius:9px;padding:1px 7px;font-weight:bold"
     return tag("span", {"style": style}, kind_text(row))

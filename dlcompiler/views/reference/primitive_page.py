@@ -50,7 +50,7 @@ _NAMES = re.compile(r"\s+(In (?:TVM|Halide)\b)")
 
 def primitive_page() -> str:
     """Return the page as Markdown."""
-    lines = [HEAD, "| Primitive | |", "|---|---|"]
+    lines = [HEAD, "| Primitive | What it does |", "|---|---|"]
     lines += [
         f"| [`{name}`](#{name}) | {_first_line(name)} |"
         for names in GROUPS.values()

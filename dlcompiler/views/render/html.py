@@ -145,7 +145,7 @@ def _program_line(line: Line) -> Markup:
     ]
     code = join("    " * line["depth"], *pieces)
     shown = tag("span", {"style": style}, code) if (style := _LINE_STYLES[line["status"]]) else code
-    return join(tag("span", {"style": "opacity:.55;user-select:none"}, number), shown, "\n")
+    return join(tag("span", {"style": "opacity:.72;user-select:none"}, number), shown, "\n")
 
 
 def history_html(view: HistoryView) -> Markup:
