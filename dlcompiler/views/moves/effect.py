@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.ir import Allocate, PrimFunc, structural_equal, walk
+from dlcompiler.ir import Allocate, Axis, PrimFunc, structural_equal, walk
 from dlcompiler.lowering import build_nests
 from dlcompiler.passes import simplify
 from dlcompiler.pipeline.checks import default_args
@@ -14,14 +14,15 @@ from dlcompiler.pipeline.lower import check_obligations
 from dlcompiler.schedule import Domain, Schedule, State
 from dlcompiler.schedule.legality.obligations import extents_of, obligations
 from dlcompiler.schedule.moves.unchanged import why_unchanged
-from dlcompiler.schedule.state import StageState
+from dlcompiler.schedule.state import AttachedAt, StageState
 from dlcompiler.views.per_state import per_state
 
-NOTED = frozenset(
-    {"align_extent", "create_group", "double_buffer", "pragma", "prefetch", "rolling_buffer",
-     "set_scope", "storage_align"}
+COMPARED = frozenset(
+    {"compute_at", "compute_inline", "compute_root", "reorder", "split", "transform_layout",
+     "vectorize"}
 )  # fmt: skip
-"""Primitives that annotate: a step that repeats no annotation changes something."""
+"""Primitives whose effect may depend on several loops that run at most once. Of the others, the
+rule of `unchanged` knows all that change nothing."""
 SAME = "the program stays as it is: the loops that make a difference run at most once"
 
 
@@ -50,7 +51,10 @@ def why_without_effect(
     """
     state = schedule.state
     reason = why_unchanged(state, state.stage(stage), name, args, domains)
-    if reason or domains or name in NOTED or not _has_idle_loops(state):
+    if reason or name not in COMPARED or any(domain.suggested for domain in domains):
+        return reason
+    args = {**args, **{domain.parameter: 2 for domain in domains}}
+    if not _concerns_idle_loops(state, stage, args):
         return reason
     attempt = schedule.attempt(name, stage, args)
     if attempt.state is None or _pending(attempt.state) != _pending(state):
@@ -62,19 +66,29 @@ def why_without_effect(
     return SAME if is_same else ""
 
 
-@per_state
-def _has_idle_loops(state: Schedule | State) -> bool:
-    """Tell whether a stage has a loop that runs at most once."""
-    assert isinstance(state, State)
-    return any(_is_idle(state, stage) for stage in state.stages)
+def _concerns_idle_loops(state: State, name: str, args: Mapping[str, Any]) -> bool:
+    """Tell whether a loop runs at most once among those of a step, or of its stages."""
+    stages = [state.stage(name)]
+    if "parent" in args:
+        stages.append(state.stage(args["parent"]))
+    at = stages[0].attachment
+    if isinstance(at, AttachedAt):
+        stages.append(state.stage(at.stage))
+    if (number := args.get("factor") or args.get("nparts")) is not None:
+        extent = extents_of(state, stages[0]).get(args["axis"])
+        return isinstance(extent, int) and extent in (1, number)  # one part stays whole
+    own = args.get("axes") or ([args["axis"]] if "axis" in args else [])
+    if own and "parent" not in args:
+        return any(_runs_once(state, stages[0], axis) for axis in own)
+    return any(_runs_once(state, stage, leaf) for stage in stages for leaf in stage.leaves)
 
 
-def _is_idle(state: State, stage: StageState) -> bool:
+def _runs_once(state: State, stage: StageState, axis: Axis) -> bool:
+    """Tell whether a loop runs at most once."""
     if stage.is_placeholder or stage.is_inlined:
         return False
-    extents = extents_of(state, stage)
-    counts = (extents.get(leaf, leaf.extent) for leaf in stage.leaves)
-    return any(isinstance(count, int) and count < 2 for count in counts)
+    extent = extents_of(state, stage).get(axis, axis.extent)
+    return isinstance(extent, int) and extent < 2
 
 
 def _pending(state: State) -> list[str]:
