@@ -174,13 +174,10 @@ def test_without_advice_the_history_has_its_place(make, no_advice, contexts, wid
     schedule, args = tiled_matmul()
     explorer = make(Explorer, schedule, args, "gpu")
     shown = LivePage(contexts.open(viewport={"width": width, "height": 1000}), explorer)
-    grid, history, program = (
-        shown.locate(f".dlc-{name}").bounding_box() for name in ("grid", "history", "program")
-    )
+    grid, history = (shown.locate(f".dlc-{name}").bounding_box() for name in ("grid", "history"))
     ends = [box["y"] + box["height"] for box in (grid, history)]
     assert abs(ends[0] - ends[1]) < 2
-    right = grid["x"] + grid["width"] if width == 800 else program["x"]
-    assert abs(history["x"] + history["width"] - right) < 3
+    assert abs(history["x"] + history["width"] - grid["x"] - grid["width"]) < 3
     shown.context.close()
 
 
