@@ -6,22 +6,27 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.autotune import RecordStore, tune
+from dlcompiler.errors import MeasurementError
 from dlcompiler.ops import operator
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.target import CacheLevel
 from dlcompiler.target.presets import X86_64_AVX2
 from tests.widgets.axe import violations
+from tests.widgets.jupyter import open_panes
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
+from tests.widgets.test_measured import Watch
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer.measuring import Measured
 
 
-def open_page(contexts, schedule, args, target=X86_64_AVX2):
+def open_page(contexts, schedule, args, target=X86_64_AVX2, **options):
     context = contexts.open(viewport={"width": 1200, "height": 900})
-    return context, LivePage(context, Explorer(schedule, args, target, name="main"))
+    page = LivePage(context, Explorer(schedule, args, target, name="main", **options))
+    open_panes(page.locate(".dlc-grid"))
+    return context, page
 
 
 @pytest.fixture
@@ -81,11 +86,15 @@ def measured_at(gflops, flops=2 * 64**3):
     return Measured(timing, threads=1)
 
 
+def unknown(threads, dtype):
+    return MeasurementError("measure the machine", "it cannot be measured here")
+
+
 @pytest.fixture
 def slow(contexts):
     schedule, args = matmul()
     schedule.node.notes["measured"] = measured_at(20.0)
-    context, page = open_page(contexts, schedule, args)
+    context, page = open_page(contexts, schedule, args, stopwatch=Watch(machine=unknown))
     yield page
     assert not page.errors
     context.close()
@@ -100,6 +109,16 @@ def test_a_slow_product_hears_what_is_missing(slow):
     assert {"no register tile", "not packed", "a faster schedule is known"} <= set(rules_of(slow))
     text = slow.locate(".dlc-advice-list").inner_text()
     assert "20 GFLOP/s are 21% of the peak of 1 thread (96 GFLOP/s, estimated for 3 GHz)" in text
+
+
+def test_the_peak_is_the_measured_one_when_it_is_known():
+    schedule, args = matmul()
+    schedule.node.notes["measured"] = measured_at(20.0)
+    explorer = Explorer(schedule, args, X86_64_AVX2, name="main", stopwatch=Watch())
+    explorer._session.machine.wait(60)
+    texts = " ".join(row["text"] for row in explorer.view["advice"]["rows"])
+    assert "20% of the peak of 1 thread (100 GFLOP/s, measured on this machine)" in texts
+    explorer.close()
 
 
 def test_the_best_known_schedule_opens_as_a_branch(slow):

@@ -183,7 +183,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         """Register callbacks that show background results of a session when they are ready."""
         session.code.compiling.on_ready = partial(self._on_ready, "text")
         session.blocks.on_ready = partial(self._on_ready, "picture")
-        session.machine.on_ready = partial(self._on_ready, "picture", "ladder")
+        session.machine.on_ready = partial(self._on_ready, "picture", "ladder", "advice")
         session.caches.on_ready = partial(self._on_ready, "picture")
         session.exporting.on_change = partial(self._on_export, session)
 
