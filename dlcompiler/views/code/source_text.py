@@ -11,7 +11,7 @@ from dlcompiler.views.code.code_text import Code, CodeLine
 from dlcompiler.views.code.program import Token
 from dlcompiler.views.loops.line_keys import source_lines
 
-_NO_LINE = "no single line: it belongs to the whole function"
+_NO_LINE = "these lines belong to the whole function"
 _INDENT = 4
 _PIECES = re.compile(r"(?P<comment>//.*|/\*.*)|(?P<keyword>\b(?:for|if|else|return)\b)")
 
