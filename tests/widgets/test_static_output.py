@@ -3,11 +3,11 @@
 import re
 import threading
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
 
 from dlcompiler import te
+from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import create_schedule
 from tests import watched_runs
 from tests.static_pictures import pictures_in
@@ -16,6 +16,7 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer, LoopTree, MemoryScopes, TuningView, static_output
 from dlcompiler_widgets.explorer import pictures
+from dlcompiler_widgets.explorer.measuring import Measured
 from dlcompiler_widgets.static_output import LARGEST_BYTES, StaticOutput, static_page
 from dlcompiler_widgets.tuning.dashboard import TuningDashboard
 from IPython.core.interactiveshell import InteractiveShell
@@ -213,12 +214,29 @@ def test_a_picture_that_cannot_be_drawn_says_why():
     explorer.close()
 
 
-def test_the_ladder_stands_below_the_open_picture(made, monkeypatch):
-    ladder = replace(pictures.PICTURES["stages"], text="Ladder")
-    monkeypatch.setitem(pictures.PICTURES, "ladder", ladder)
-    assert len(pictures_in(made["e"].static_html())) == 2
+def titles(explorer):
+    return [picture.find("title").text for picture in pictures_in(explorer.static_html())]
+
+
+def test_the_ladder_stands_below_the_open_picture_once_a_state_is_measured(made):
+    explorer = made["e"]
+    assert titles(explorer) == ["Loop nest"]
+    made["s"].node.notes["measured"] = Measured(Timing((0.002,), flops=2.0 * 64**3), threads=1)
+    assert titles(explorer) == ["Loop nest", "Ladder"]
+    made["s"][made["C"]].parallel(made["i"])
+    assert titles(explorer) == ["Loop nest", "Ladder"], "the time of a state before counts, too"
+    explorer.intent = {"id": "a-1", "op": "picture", "args": {"tab": "ladder"}}
+    assert titles(explorer) == ["Ladder"]
+    explorer.intent = {"id": "a-2", "op": "picture", "args": {"tab": "off"}}
+    assert titles(explorer) == ["Ladder"], "measured times are no part of what is switched off"
+
+
+def test_a_ladder_without_a_measured_state_is_shown_only_if_its_tab_is_open(made):
     made["e"].intent = {"id": "a-1", "op": "picture", "args": {"tab": "ladder"}}
-    assert len(pictures_in(made["e"].static_html())) == 1
+    assert titles(made["e"]) == ["Ladder"]
+    assert "No state of this branch is measured." in made["e"].static_html()
+    made["e"].intent = {"id": "a-2", "op": "picture", "args": {"tab": "nest"}}
+    assert titles(made["e"]) == ["Loop nest"]
 
 
 # -- what is too large ----------------------------------------------------------------------------

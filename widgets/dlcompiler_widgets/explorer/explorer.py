@@ -17,6 +17,7 @@ from dlcompiler.views.code.export import notebook_text, python_text
 from dlcompiler.views.render.html import func_html, history_html, tree_html
 from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.explorer.exports import replay_of, saved_of
+from dlcompiler_widgets.explorer.measured import is_measured
 from dlcompiler_widgets.explorer.pictures import PICTURES, still_html
 from dlcompiler_widgets.explorer.recording import Limits
 from dlcompiler_widgets.explorer.replay import ReplayPage
@@ -178,12 +179,15 @@ class Explorer(Workbench):
         return cls(saved.schedule, saved.args, **given)
 
     def static_parts(self) -> dict[str, Markup]:
-        """Return the open picture, the ladder, the loop nest, the program and the history."""
+        """Return the open picture, the ladder, the loop nest, the program and the history.
+
+        Without a measured state, the ladder has no bars: it is left out if its tab is not open.
+        """
         session = self._session
         tab = str(self.picture.get("tab", session.tabs["picture"]))
         pictures = {
             PICTURES[name].text: still_html(self.still(name))
-            for name in dict.fromkeys((tab, "ladder"))
+            for name in dict.fromkeys((tab, "ladder") if is_measured(session) else (tab,))
             if name in PICTURES and PICTURES[name].kind != "off" and PICTURES[name].applies(session)
         }
         program = session.lowered(self.schedule.node, "loops")

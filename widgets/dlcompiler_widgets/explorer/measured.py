@@ -45,6 +45,11 @@ def branch_of(session: Session) -> list[Node]:
     return [*session.schedule.node.path(), *session.schedule.ahead()]
 
 
+def is_measured(session: Session) -> bool:
+    """Tell whether a state of the current branch has a time: then the ladder has a bar."""
+    return any(measured_of(node) for node in branch_of(session))
+
+
 def ladder_of(session: Session) -> Ladder:
     """Return the ladder of the current branch."""
     nodes = branch_of(session)
