@@ -12,6 +12,7 @@ from dlcompiler.views.memory.caches import TensorCounts, by_tensor, predicted_mi
 from dlcompiler.views.render.scene import scene_html
 from tests.simulate.cache.nests import columns
 from tests.simulate.cache.programs import level, machine
+from tests.static_pictures import pictures_in
 
 SMALL = machine(level(4096, 4), level(1 << 20, 16, name="L2"))
 
@@ -132,7 +133,7 @@ def test_an_empty_program_has_a_picture():
 def test_the_card_is_well_formed(blocked, tensors, parsed):
     found = simulate_cache(blocked, tensors, "x86-64-avx2")
     card = parsed(found._repr_html_())
-    assert card.find(".//svg") is not None
+    assert pictures_in(found._repr_html_())
     assert "simulated on x86-64-avx2" in "".join(card.itertext())
     assert parsed(str(scene_html(cache_scene(found)))).find(".//table") is not None
 

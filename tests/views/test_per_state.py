@@ -120,5 +120,5 @@ def test_targets_that_differ_only_in_a_limit_have_results_of_their_own():
 def test_no_view_writes_into_the_cache_of_a_state():
     """Only `dlcompiler.schedule` does: its analyses copy some entries from state to state."""
     folder = Path(views.__file__).parent
-    uses = re.compile(r"\.cache\b")
+    uses = re.compile(r"(?<!dlcompiler\.simulate)\.cache\b")  # that one is a module
     assert [path.name for path in folder.rglob("*.py") if uses.search(path.read_text())] == []

@@ -6,6 +6,7 @@ import pytest
 
 from dlcompiler.pipeline.cache_simulation import Cancelled
 from tests.pipeline.test_cache_simulation import gather
+from tests.static_pictures import pictures_in
 from tests.thread_programs import tiled_matmul
 from tests.widgets.test_panes import matmul
 
@@ -133,5 +134,6 @@ def test_closing_cancels(explore, slow):
 def test_the_pane_on_its_own_is_a_picture(patient):
     widget = CacheMisses(*matmul(), target="x86-64-avx2")
     assert "Simulated: of 1.05 M accesses" in widget.static_text()
-    assert "<svg" in widget.static_html()
+    (picture,) = pictures_in(widget.static_html())
+    assert picture.find("title").text.startswith("Cache")
     widget.close()

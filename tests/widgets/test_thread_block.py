@@ -7,6 +7,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
+from tests.static_pictures import pictures_in
 from tests.thread_programs import convolution, softmax, tiled_matmul
 from tests.widgets.test_panes import matmul
 
@@ -159,7 +160,8 @@ def test_a_long_recording_is_shown_when_it_is_ready(monkeypatch):
 def test_the_pane_stands_still_when_recorded():
     pane = ThreadBlock(*tiled_matmul(64), target="v100")
     assert "Simulated: 16 × 16 threads" in pane.static_text()
-    assert "<svg" in pane.static_html()
+    (picture,) = pictures_in(pane.static_html())
+    assert picture.find("title").text == "Threads of a block"
     pane.close()
 
 
