@@ -330,6 +330,6 @@ def open_notebook(server, browser, name, cells, front="lab", stored=None, **opti
 
 def open_panes(root):
     """Open the panes of a workbench that a cell of a notebook begins with as their titles."""
-    collapsed = root.locator('.dlc-pane-title [aria-expanded="false"]')
+    collapsed = root.locator('.dlc-pane-title [aria-expanded="false"]:visible')
     while collapsed.count():
         collapsed.first.click()

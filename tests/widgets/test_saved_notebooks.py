@@ -149,6 +149,7 @@ def _do_the_tasks(reader):
     explorer.scroll_into_view_if_needed()
     explorer.locator('[data-key="level"]').select_option(label="work")
     reader.settle()
+    jupyter.open_panes(explorer)
     reader.choose("C/k.inner")
     reader.click("unroll C C.k.inner")
     assert "unrolled" in explorer.locator(".dlc-tree").inner_text()
