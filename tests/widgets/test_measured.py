@@ -206,7 +206,7 @@ def test_the_program_stands_beside_the_picture_for_learners():
     send(explorer, "level", level="work")
     send(explorer, "text", tab="passes")
     assert send(explorer, "level", level="learn")["text"]["tab"] == "loops"
-    assert send(explorer, "level", level="work")["text"]["tab"] == "python"
+    assert send(explorer, "level", level="work")["text"]["tab"] == "passes"
     explorer.close()
 
 
