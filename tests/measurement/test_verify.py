@@ -37,7 +37,7 @@ def test_a_right_schedule_is_verified_by_both_oracles():
     verified = verify(schedule, args)
     assert verified.oracles == ("numpy", "interpreter")
     assert 0 <= verified.worst <= 1
-    assert repr(verified).startswith("Verified(oracle='numpy+interpreter', shape=(6, 5), worst=")
+    assert repr(verified).startswith("Verified(oracle='numpy+interpreter', shape=(6, 5), largest ")
 
 
 def test_integers_must_be_equal():

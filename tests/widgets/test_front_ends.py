@@ -110,7 +110,9 @@ CONTRASTS = """
 """
 
 
-@pytest.fixture(scope="module", params=["lab", "notebook"])
+@pytest.fixture(
+    scope="module", params=["lab", pytest.param("notebook", marks=pytest.mark.campaign)]
+)
 def notebook(request, open_notebook):
     return open_notebook(f"front-{request.param}", CELLS, front=request.param)
 

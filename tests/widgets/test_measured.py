@@ -200,12 +200,13 @@ def test_the_ladder_is_there_at_every_level(level):
 def test_the_program_stands_beside_the_picture_for_learners():
     explorer = explore(level="learn")
     assert "text" in explorer.layout_of_panes["visible"]
-    assert [tab["name"] for tab in explorer.text["tabs"]] == ["loops"]
+    assert [tab["name"] for tab in explorer.text["tabs"]] == ["notation", "loops", "python"]
+    assert explorer.text["tab"] == "loops"
     assert explorer.text["lines"]
     send(explorer, "level", level="work")
-    send(explorer, "text", tab="python")
+    send(explorer, "text", tab="passes")
     assert send(explorer, "level", level="learn")["text"]["tab"] == "loops"
-    assert send(explorer, "level", level="work")["text"]["tab"] == "python"
+    assert send(explorer, "level", level="work")["text"]["tab"] == "passes"
     explorer.close()
 
 

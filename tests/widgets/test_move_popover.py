@@ -9,11 +9,15 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
-SIZES = [(1400, 900), (760, 700), (420, 800)]
-"""Widths of three columns, two columns and one column."""
+CAMPAIGN = pytest.mark.campaign
+SIZES = [
+    pytest.param((1400, 900), marks=CAMPAIGN, id="three columns"),
+    pytest.param((760, 700), id="two columns"),
+    pytest.param((420, 800), marks=CAMPAIGN, id="one column"),
+]
 
 
-@pytest.fixture(params=SIZES, ids=[f"{width} px" for width, _ in SIZES])
+@pytest.fixture(params=SIZES)
 def page(contexts, request):
     width, height = request.param
     yield from opened(contexts, width, height)

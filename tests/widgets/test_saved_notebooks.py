@@ -275,6 +275,7 @@ def _copied(server, name):
     nbformat.write(book, server.folder / name)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", sorted(SMALLER))
 def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
     _copied(lab, name)

@@ -35,7 +35,7 @@ def product_of(tensor: Tensor) -> Workload | None:
     >>> k = te.reduce_axis((0, 48), name="k")
     >>> C = te.compute((64, 32), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
     >>> product_of(C)
-    matmul(m=64, n=32, k=48, dtype='float32')
+    Workload(op='matmul', params=(('m', 64), ('n', 32), ('k', 48), ('dtype', 'float32')))
     """
     if _factors(tensor) is None:
         return None

@@ -118,7 +118,7 @@ def text(session: Session) -> Json:
         shown |= tabs[tab].lines(session)
     if wanted not in tabs:
         why = why_no_text(wanted, session.target)
-        shown["note"] = f"{TEXTS[wanted].text}: {why.problem}, {why.because}"
+        shown["note"] = f"{TEXTS[wanted].title}: {why.problem}, {why.because}"
         if tab not in tabs:  # the only tab of a widget
             shown["error"] = status_of(why).to_json()
     return {

@@ -161,7 +161,7 @@ def why_no_text(tab: str, target: Target) -> ScheduleError:
     language = _LANGUAGES.get(target.language, target.language)
     other = next((text.text for name, text in tabs_of(target).items() if name in _GENERATED), None)
     return ScheduleError(
-        f"show {TEXTS[tab].text}", f"there is none for {target.name}",
+        f"show {TEXTS[tab].title}", f"there is none for {target.name}",
         because=f"programs for {target.name} are generated as {language}",
         hint=f"the tab {other!r} shows them" if other else None,
     )  # fmt: skip
