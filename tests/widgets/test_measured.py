@@ -74,7 +74,9 @@ def explore(watch=None, steps=True, level="learn", **options):
     if steps:
         schedule[C].parallel(C.op.axis[0])
         schedule[C].vectorize(C.op.axis[1])
-    return Explorer(schedule, args, name="matmul", stopwatch=watch or Watch(), level=level, **options)
+    return Explorer(
+        schedule, args, name="matmul", stopwatch=watch or Watch(), level=level, **options
+    )
 
 
 def written(text, watch=None):
@@ -225,7 +227,7 @@ def test_the_machine_is_measured_once_and_meanwhile_it_says_so():
     explorer = explore(watch)
     note(explorer, None, None, measured(0.002))
     for _ in range(2):
-        explorer.intent = {"id": f"level {_}", "op": "level", "args": {"level": "all"}}
+        explorer.intent = {"id": f"preset {_}", "op": "preset", "args": {"preset": "all"}}
         assert explorer.ladder["notes"][-1] == f"No peak: {MEASURING}"
     go.set()
     explorer._session.machine.wait(30)
@@ -388,7 +390,7 @@ def test_a_dtype_without_a_measured_peak_says_so():
     explorer = Explorer(create_schedule(B.op), [A, B], stopwatch=Watch())
     assert "measured for float32 and float64, not for float16" in nothing(explorer)
     note(explorer, measured(0.001))
-    notes = send(explorer, "preset", preset="all")["ladder"]["notes"]
+    notes = send(explorer, "level", level="learn")["ladder"]["notes"]
     assert notes[-1].startswith("No peak: the peak is measured for float32")
     assert explorer._stopwatch.asked == []
     explorer.close()
@@ -402,7 +404,7 @@ def test_a_state_with_a_pending_obligation_is_an_empty_step():
     s = create_schedule(C.op)
     s[B].compute_at(s[C], C.op.axis[1])
     s[C].split(C.op.axis[1], factor=4)
-    explorer = Explorer(s, [A, C], stopwatch=Watch(), predict=True)
+    explorer = Explorer(s, [A, C], stopwatch=Watch(), predict=True, level="learn")
     assert [row["status"] for row in explorer.ladder["rows"]] == ["empty"] * 3
     assert "No state is measured" in opened(explorer)["model"]["scene"]["summary"]
     explorer.close()
