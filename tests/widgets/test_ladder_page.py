@@ -73,14 +73,14 @@ def test_the_numbers_of_the_ladder_open_as_a_table(start):
 
 
 def test_a_mark_of_the_picture_goes_to_its_state(start):
-    live = start(*STORY)
+    live = start(*STORY, level="work")
     live.locate(".dlc-states-picture rect.dlc-link").first.click()
     live.settle()
     assert live.widget.schedule.node.parent is None
 
 
 def test_the_roofline_is_drawn_and_the_machine_is_measured_again_on_request(start):
-    live = start(*STORY, body=DARK)
+    live = start(*STORY, body=DARK, level="work")
     live.click("tab roofline")
     live.wait(lambda: "model" in live.widget.picture and live.widget.picture["model"])
     assert "GFLOP/s, measured" in live.locate("svg.dlc-scene").text_content()

@@ -68,19 +68,21 @@ class Watch:
         pass
 
 
-def explore(watch=None, steps=True, **options):
+def explore(watch=None, steps=True, level="learn", **options):
     schedule, args = matmul()
     C = args[2]
     if steps:
         schedule[C].parallel(C.op.axis[0])
         schedule[C].vectorize(C.op.axis[1])
-    return Explorer(schedule, args, name="matmul", stopwatch=watch or Watch(), **options)
+    return Explorer(
+        schedule, args, name="matmul", stopwatch=watch or Watch(), level=level, **options
+    )
 
 
 def written(text, watch=None):
     program = read_program(text)
     schedule = create_schedule(list(program.outputs))
-    return Explorer(schedule, program.args, stopwatch=watch or Watch())
+    return Explorer(schedule, program.args, stopwatch=watch or Watch(), level="learn")
 
 
 def send(explorer, op, **args):
@@ -132,7 +134,7 @@ def test_states_ahead_stay_after_a_click_on_an_earlier_one():
 def test_numpy_is_one_line_for_each_number_of_threads():
     explorer = explore()
     note(explorer, measured(0.004, 1, 0.002), measured(0.002, 2, 0.001), measured(0.001, 2, 0.003))
-    view = send(explorer, "level", level="all")
+    view = send(explorer, "preset", preset="all")
     texts = [line["text"] for line in view["ladder"]["lines"][:2]]
     assert texts == [
         "numpy.matmul, 1 thread, measured: 0.262", "numpy.matmul, 2 threads, measured: 0.262"
@@ -144,7 +146,7 @@ def test_numpy_is_one_line_for_each_number_of_threads():
 def test_a_program_without_a_numpy_function_says_so():
     explorer = written("B[i] = max(A[i], 0.0)\nA: [1000]")
     note(explorer, measured(0.001, flops=None))
-    notes = send(explorer, "level", level="learn")["ladder"]["notes"]
+    notes = send(explorer, "preset", preset="all")["ladder"]["notes"]
     assert notes == [
         "No NumPy function is known that computes this program.",
         "No peak: no float operations are counted in the program.",
@@ -168,7 +170,7 @@ def test_wrong_and_failed_runs_are_marked():
 def test_a_time_that_is_only_a_text_has_no_bar():
     explorer = explore()
     note(explorer, None, None, "2 ms in another session")
-    row = send(explorer, "level", level="all")["ladder"]["rows"][-1]
+    row = send(explorer, "preset", preset="all")["ladder"]["rows"][-1]
     assert (row["status"], row["share"]) == ("empty", 0)
     assert "noted as 2 ms in another session" in row["label"]
     explorer.close()
@@ -177,7 +179,7 @@ def test_a_time_that_is_only_a_text_has_no_bar():
 def test_a_time_for_another_target_says_so():
     explorer = explore()
     note(explorer, None, None, measured(0.002, target="x86-64-avx2"))
-    row = send(explorer, "level", level="all")["ladder"]["rows"][-1]
+    row = send(explorer, "preset", preset="all")["ladder"]["rows"][-1]
     assert "compiled for x86-64-avx2" in row["label"]
     explorer.close()
 
@@ -191,9 +193,11 @@ def test_what_is_not_measured_here_says_why():
 
 
 @pytest.mark.parametrize("level", ["learn", "work", "all"])
-def test_the_ladder_is_there_at_every_level(level):
+def test_the_ladder_is_a_pane_for_learners_and_a_picture_elsewhere(level):
     explorer = explore(level=level)
-    assert "ladder" in explorer.layout_of_panes["visible"]
+    is_pane = "ladder" in explorer.layout_of_panes["visible"]
+    is_tab = "ladder" in [tab["name"] for tab in explorer.picture["tabs"]]
+    assert (is_pane, is_tab) == ((True, False) if level == "learn" else (False, True))
     explorer.close()
 
 
@@ -224,7 +228,7 @@ def test_the_machine_is_measured_once_and_meanwhile_it_says_so():
     explorer = explore(watch)
     note(explorer, None, None, measured(0.002))
     for _ in range(2):
-        explorer.intent = {"id": f"level {_}", "op": "level", "args": {"level": "all"}}
+        explorer.intent = {"id": f"preset {_}", "op": "preset", "args": {"preset": "all"}}
         assert explorer.ladder["notes"][-1] == f"No peak: {MEASURING}"
     go.set()
     explorer._session.machine.wait(30)
@@ -238,7 +242,7 @@ def test_a_machine_that_cannot_be_measured_says_why():
     explorer = explore(watch)
     view = run(explorer)
     assert view["ladder"]["notes"][-1].endswith("could not be measured: no answer within 60 s")
-    send(explorer, "level", level="all")
+    send(explorer, "preset", preset="all")
     assert len(watch.asked) == 1  # not again with each click
     watch.machine = ceilings
     assert "Measuring the machine again" in send(explorer, "machine")["status"]["text"]
@@ -255,9 +259,9 @@ def test_ceilings_that_a_program_exceeds_are_measured_again():
     watch = Watch(machine=busy)
     explorer = explore(watch)
     note(explorer, None, None, measured(0.002))
-    send(explorer, "level", level="all")
+    send(explorer, "preset", preset="all")
     for _ in range(4):
-        send(explorer, "level", level="all")
+        send(explorer, "preset", preset="all")
     assert len(watch.asked) == 3
     assert explorer.ladder["lines"][-1]["text"].endswith(": 500")
     explorer.close()
@@ -268,6 +272,7 @@ def test_ceilings_are_not_doubted_for_ever():
     explorer = explore(watch)
     note(explorer, None, None, measured(0.002))
     for _ in range(6):
+        send(explorer, "level", level="work")
         send(explorer, "picture", tab="roofline")
     assert len(watch.asked) == 3
     scene = explorer.picture["model"]["scene"]
@@ -297,6 +302,7 @@ def test_a_stopwatch_that_measures_no_machine():
 
 
 def opened(explorer):
+    send(explorer, "level", level="work")
     return send(explorer, "picture", tab="roofline")["picture"]
 
 
@@ -385,7 +391,7 @@ def test_a_dtype_without_a_measured_peak_says_so():
     explorer = Explorer(create_schedule(B.op), [A, B], stopwatch=Watch())
     assert "measured for float32 and float64, not for float16" in nothing(explorer)
     note(explorer, measured(0.001))
-    notes = send(explorer, "level", level="all")["ladder"]["notes"]
+    notes = send(explorer, "level", level="learn")["ladder"]["notes"]
     assert notes[-1].startswith("No peak: the peak is measured for float32")
     assert explorer._stopwatch.asked == []
     explorer.close()
@@ -399,7 +405,7 @@ def test_a_state_with_a_pending_obligation_is_an_empty_step():
     s = create_schedule(C.op)
     s[B].compute_at(s[C], C.op.axis[1])
     s[C].split(C.op.axis[1], factor=4)
-    explorer = Explorer(s, [A, C], stopwatch=Watch(), predict=True)
+    explorer = Explorer(s, [A, C], stopwatch=Watch(), predict=True, level="learn")
     assert [row["status"] for row in explorer.ladder["rows"]] == ["empty"] * 3
     assert "No state is measured" in opened(explorer)["model"]["scene"]["summary"]
     explorer.close()

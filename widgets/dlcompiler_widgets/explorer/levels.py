@@ -24,6 +24,8 @@ class Level:
     about: str
     only: frozenset[str] | None = None
     """The panes of the grid that the level shows; None for all."""
+    without: frozenset[str] = frozenset()
+    """Panes of the grid that it leaves out although `only` has them."""
     pictures: frozenset[str] | None = None
     """The tabs of pictures; None for all."""
     texts: frozenset[str] | None = None
@@ -40,6 +42,9 @@ RARE = frozenset(
 )  # fmt: skip
 """Primitives about the storage of buffers, groups and notes at loops, for the last few per cent."""
 
+STRIPS = frozenset({"ladder"})
+"""Panes that show what a picture tab shows: where there is the tab, the picture has their room."""
+
 LEVELS: dict[str, Level] = {
     "learn": Level(
         "learn",
@@ -52,9 +57,10 @@ LEVELS: dict[str, Level] = {
     "work": Level(
         "work",
         "all panes; the rare primitives about storage are left out",
+        without=STRIPS,
         primitives=frozenset(REGISTRY) - RARE,
     ),
-    "all": Level("all", "all panes and all primitives"),
+    "all": Level("all", "all panes and all primitives", without=STRIPS),
 }
 
 
@@ -92,8 +98,9 @@ class Layout:
 
     def shows(self, pane: str) -> bool:
         """Return whether both the level and the preset show a pane of the grid."""
-        chosen = (LEVELS[self.level].only, PRESETS[self.preset].only)
-        return all(only is None or pane in only for only in chosen)
+        level = LEVELS[self.level]
+        chosen = (level.only, PRESETS[self.preset].only)
+        return pane not in level.without and all(only is None or pane in only for only in chosen)
 
     @property
     def primitives(self) -> frozenset[str]:

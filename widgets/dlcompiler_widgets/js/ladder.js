@@ -18,8 +18,8 @@ export class LadderPane {
     this.twin = h("div", { class: "dlc-ladder-twin" });
     this.plot = h("div", { class: "dlc-ladder-plot" },
       h("div", { class: "dlc-ladder-track" }, this.lines, this.bars));
+    this.headline = h("div", { class: "dlc-headline" }, this.unit, this.words, this.twin);
     this.root = h("section", { class: "dlc-pane dlc-ladder", "aria-label": "Ladder" },
-      h("div", { class: "dlc-head" }, h("h3", { text: "Ladder" }), this.unit, this.words, this.twin),
       h("div", { class: "dlc-ladder-row" }, this.plot, this.legend));
     roving(this.bars, {
       choose: (item, key) => {
