@@ -41,7 +41,7 @@ def test_a_step_waits_for_a_prediction(explorer):
     assert question["title"] in view["status"]["text"]
     assert question["speeds"] == ["faster", "about the same", "slower"]
     assert [level["name"] for level in question["levels"]][-1] == "none"
-    assert len(explorer.history["rows"]) == 1  # the history does not learn of it yet
+    assert len(explorer.schedule.history.history.nodes) == 1  # the history does not learn of it yet
 
 
 def test_the_preview_of_a_step_does_not_give_the_answer_away(explorer):

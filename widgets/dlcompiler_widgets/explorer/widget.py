@@ -144,9 +144,10 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         self._control = Control(self._measuring.cancel)
         super().__init__(control=self._control.model_id)
         with self._locked():
+            # First: what the contents ask for may be ready at once; it waits for the lock.
+            self._listen(self._session)
             self._push(None)
         schedule.listeners.append(self._on_step)
-        self._listen(self._session)
         self.observe(self._on_intent, names="intent")
         self.on_msg(self._on_message)
 
