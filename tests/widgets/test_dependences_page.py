@@ -44,6 +44,7 @@ def test_the_tab_shows_the_loop_and_its_arrows(page):
     texts = page.locate(".dlc-picture svg.dlc-scene").text_content()
     assert "(0, 0, 0, <), nearest (0, 0, 0, 1)" in texts
     page.locate(".dlc-picture .dlc-twin summary").click()
+    page.locate(".dlc-picture .dlc-twin table").wait_for()
     assert (
         "updated again at k.outer + 1, k.inner - 3"
         in page.locate(".dlc-picture .dlc-twin").inner_text()
