@@ -34,7 +34,7 @@ _SAMPLES = 7
 _READ_BYTES = 256 << 20
 """Bytes that a sample reads [byte]: 1 to 30 ms."""
 _READ_BYTES_TOGETHER = 1 << 30
-"""The same where threads are started for each sample, which takes some tenths of a millisecond."""
+"""Bytes that several threads read in a sample [byte]: more, since starting them takes time."""
 _SMALLEST_BEHIND, _LARGEST_BEHIND = 64 << 20, 1 << 30
 """Least and largest size of the arrays that are read from memory [byte]."""
 

@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def example(self) -> str:
-        """A pair of points that touch one element, the nearest: ``C[0, 0] at k=0, and at k=1``."""
+        """The nearest two iterations that access one element: ``C[0, 0] at k=0, and at k=1``."""
         found = self.vector.example if self.vector else None
         if found is None:
             return ""

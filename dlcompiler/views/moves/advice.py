@@ -50,7 +50,7 @@ class AdviceRow(TypedDict):
     """What to try, as data; it is legal in this state."""
     step_text: str
     opens: str
-    """What a button opens as a branch: ``best``, the best known schedule of the operator; or ''."""
+    """The schedule that a button opens as a branch: ``best``, the best known one; '' for none."""
     opens_text: str
 
 

@@ -15,7 +15,7 @@ from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.measurement.fma_peak import LLVM_TYPES
 from dlcompiler.ops.gemm.written import product_of, schedule_product
 from dlcompiler.schedule import create_schedule
-from dlcompiler_widgets.explorer.measuring import Measured
+from dlcompiler_widgets.explorer.measured import measured_of
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def speed_of(session: Session) -> Speed | None:
     """Return how fast the current state ran, beside the peak; None if it was not measured."""
-    measured = session.schedule.node.notes.get("measured")
+    measured = measured_of(session.schedule.node)
     dtype = session.schedule.outputs[0].dtype
-    if not isinstance(measured, Measured) or not dtypes.is_float(dtype):
+    if measured is None or not dtypes.is_float(dtype):
         return None
     gflops, threads = measured.shown.gflops, measured.threads
     if gflops is None:

@@ -171,7 +171,7 @@ def _facts(session: Session, node: Node) -> Facts:
     return Facts(
         node.name or node.title(),
         measured.seconds if measured else None,
-        measured.timing.spread_s if measured else 0.0,
+        measured.shown.spread_s if measured else 0.0,
         traffic_of(session, node)[0],
         metrics(node.state, session.args, session.target),
     )

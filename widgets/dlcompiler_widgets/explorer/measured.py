@@ -91,7 +91,7 @@ def _rung(session: Session, node: Node) -> Rung:
         return Rung(node.id, title, "wrong", note=str(notes["wrong"]), is_here=is_here)
     measured = notes.get("measured")
     if isinstance(measured, Measured):
-        timing = measured.timing
+        timing = measured.shown
         is_other = measured.target not in ("", session.target.name)
         said = [f"compiled for {measured.target}"] if is_other else []
         said += [f"a later run failed: {notes['failed']}"] if "failed" in notes else []
@@ -119,7 +119,7 @@ def _numpy(session: Session) -> Iterator[Reference]:
             found.setdefault((measured.counterpart, measured.threads), []).append(measured)
     for (name, threads), group in sorted(found.items()):
         seconds = statistics.median(m.beside.a.median_s for m in group if m.beside)
-        flops = group[0].timing.flops
+        flops = group[0].shown.flops
         rate = flops / seconds / 1e9 if flops else None
         text = f"{name}, {_threads(threads)}, measured"
         is_only = len({number for _, number in found}) == 1
@@ -140,7 +140,7 @@ def _threads(count: int) -> str:
 
 def _peak(session: Session, known: Sequence[Measured]) -> Reference | str:
     """Return the time and the rate at the FMA peak, or why there is none."""
-    flops = known[0].timing.flops
+    flops = known[0].shown.flops
     if not flops:
         return "no float operations are counted in the program."
     if why := _why_no_peak(session):
@@ -158,7 +158,7 @@ def _peak(session: Session, known: Sequence[Measured]) -> Reference | str:
 
 def _is_exceeded(ceilings: Ceilings, known: Sequence[Measured]) -> bool:
     """Tell whether a state is faster than the peak: then the peak was measured too low."""
-    rates = [each.timing.gflops or 0.0 for each in known if each.threads <= ceilings.threads]
+    rates = [each.shown.gflops or 0.0 for each in known if each.threads <= ceilings.threads]
     return max(rates, default=0.0) > 1.02 * ceilings.peak_gflops
 
 
@@ -217,7 +217,7 @@ def _why_no_roofline(session: Session) -> str:
 
 
 def _threads_shown(session: Session) -> int:
-    """Return the threads of the current state; if it is not measured, the most that were used."""
+    """Return with how many threads the current state, or else any state at most, was measured."""
     here = measured_of(session.schedule.node)
     if here is not None:
         return here.threads
@@ -231,12 +231,12 @@ def _points(session: Session, ceilings: Ceilings) -> Iterator[Point]:
     others = [n for n in session.schedule.history.history.walk() if n not in order]
     for node in [*order, *others]:
         measured = measured_of(node)
-        if measured is None or not measured.timing.gflops or not measured.timing.flops:
+        if measured is None or not measured.shown.gflops or not measured.shown.flops:
             continue
         moved, least = traffic_of(session, node)
         if least and all(moved.values()):
             yield Point(
-                node.id, node.name or node.title(), measured.timing.gflops, measured.timing.flops,
+                node.id, node.name or node.title(), measured.shown.gflops, measured.shown.flops,
                 moved, least, _resident(session, least), measured.threads,
                 _is_here(session, node),
             )  # fmt: skip
