@@ -2,7 +2,8 @@
 
 ``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=4``, the default
 of ``make test``, one case of four is run, another one for each commit; CI runs all of them
-(``tests/share.py``, also for counts inside a test).
+(``tests/share.py``, also for counts inside a test). Files marked ``campaign(whole_file=True)``, of
+which one long preparation serves all tests, are the cases of one campaign.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import shutil
 import signal
 import sys
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import hypothesis
@@ -78,13 +79,17 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=others)
     if share() > 1:
-        first, seen, kept, left_out = commit_number(), Counter(), [], []
+        first, kept, left_out = commit_number(), [], []
+        cases: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for item in items:
-            test = item.nodeid.partition("[")[0]
-            is_turn = (seen[test] + first) % share() == 0
-            is_left_out = item.get_closest_marker("campaign") is not None and not is_turn
-            (left_out if is_left_out else kept).append(item)
-            seen[test] += 1
+            mark = item.get_closest_marker("campaign")
+            if mark is not None and mark.kwargs.get("whole_file"):
+                campaign, case = "files", str(item.path)
+            else:
+                campaign, case = item.nodeid.partition("[")[0], item.nodeid
+            number = cases[campaign].setdefault(case, len(cases[campaign]))
+            is_turn = (number + first) % share() == 0
+            (kept if mark is None or is_turn else left_out).append(item)
         items[:] = kept
         config.hook.pytest_deselected(items=left_out)
 

@@ -8,6 +8,7 @@ import pytest
 from tests.widgets.jupyter import open_panes
 
 pytest.importorskip("dlcompiler_widgets")
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 CELLS = [
     "%load_ext dlcompiler_widgets",

@@ -9,6 +9,7 @@ import pytest
 from tests.widgets.jupyter import THEMES
 
 pytest.importorskip("dlcompiler_widgets")
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 START = """\
 import threading, time
@@ -110,9 +111,7 @@ CONTRASTS = """
 """
 
 
-@pytest.fixture(
-    scope="module", params=["lab", pytest.param("notebook", marks=pytest.mark.campaign)]
-)
+@pytest.fixture(scope="module", params=["lab", "notebook"])
 def notebook(request, open_notebook):
     return open_notebook(f"front-{request.param}", CELLS, front=request.param)
 

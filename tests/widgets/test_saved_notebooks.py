@@ -13,6 +13,7 @@ from tests.widgets import jupyter
 pytest.importorskip("dlcompiler_widgets")
 nbclient = pytest.importorskip("nbclient")
 nbconvert = pytest.importorskip("nbconvert")
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CLASS_HOUR = "02_explorer.ipynb"
@@ -275,7 +276,6 @@ def _copied(server, name):
     nbformat.write(book, server.folder / name)
 
 
-@pytest.mark.campaign
 @pytest.mark.parametrize("name", sorted(SMALLER))
 def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
     _copied(lab, name)

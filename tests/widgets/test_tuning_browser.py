@@ -3,6 +3,7 @@
 import pytest
 
 pytest.importorskip("dlcompiler_widgets")
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 START = """\
 import time
