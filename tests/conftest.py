@@ -9,6 +9,7 @@ which one long preparation serves all tests, are the cases of one campaign.
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import shutil
 import signal
@@ -148,9 +149,16 @@ def golden(request, golden_owners):
 
 @pytest.fixture
 def ctrl_c():
-    """Make SIGINT raise KeyboardInterrupt here: a shell makes jobs in the background ignore it."""
+    """Make SIGINT raise KeyboardInterrupt here: a shell makes jobs in the background ignore it.
+
+    Nothing calls back from the garbage collector meanwhile: Python drops what is raised there, and
+    Hypothesis measures the collector's time that way.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, before)
 
 
