@@ -105,6 +105,7 @@ CRASH = "  store volatile i32 1, ptr inttoptr (i64 16 to ptr)\n  ret void"
 HANG = "  br label %again\nagain:\n  store volatile float 0.0, ptr %C\n  br label %again"
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("body", "outcome", "message"),
     [

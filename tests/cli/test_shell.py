@@ -66,6 +66,7 @@ def finished(words, places, **options):
 # -- signals ------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["xgb", "compat", "module"])
 @pytest.mark.parametrize("delay_s", [0.0, 0.05])
 def test_ctrl_c_during_imports_is_one_line(name, delay_s, places):
@@ -79,6 +80,7 @@ def test_signals_at_random_moments(seed, places):
     assert not problem, case
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
@@ -199,6 +201,7 @@ def test_a_closed_output_is_one_line(places):
     assert (status, err) == (2, "UserError: write standard output: Bad file descriptor\n")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("words", [["--version"], ["db", "list", "nowhere"], ["tun"]])
 def test_errors_that_nobody_can_read_change_nothing(words, places):
     expected = 0 if words == ["--version"] else 2

@@ -35,6 +35,7 @@ def server():
         process.stdin.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.stem for path in SCRIPTS])
 def test_script(script, server, tmp_path):
     output = tmp_path / "output"

@@ -82,6 +82,7 @@ def bench():
 STATUS = GOOD.replace("ptr %C)", "ptr %C, ptr %status)")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("fault", WANTED)
 def test_the_next_candidates_are_measured(bench, fault):
     before = memory_mb()

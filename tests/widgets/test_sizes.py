@@ -26,6 +26,7 @@ def sizes(explorer):
     }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_no_trait_is_over_a_megabyte(program):
     schedule, args = PROGRAMS[program]()
