@@ -150,8 +150,10 @@ class _Program:
             indices = subscript.slice
             count = len(indices.elts) if isinstance(indices, ast.Tuple) else 1
             if count != tensor.ndim:
+                plural = "" if tensor.ndim == 1 else "s"
                 self.source.fail(
-                    subscript, f"{name} has {tensor.ndim} dimension{'' if tensor.ndim == 1 else 's'}", got=f"{count} indices",
+                    subscript, f"{name} has {tensor.ndim} dimension{plural}",
+                    got=f"{count} indices",
                     expected=f"one for each dimension of {tensor.shape}",
                 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Fragments of HTML for schedules, programs, histories, tensors and operations.
 
 A fragment needs no script and no style sheet, has no ``id``, and inherits its text colour, so that
-it is readable on light and dark backgrounds. Its classes are none of the widgets', whose style sheet
-holds for the whole page of a notebook.
+it is readable on light and dark backgrounds. Its classes are none of the widgets', whose style
+sheet holds for the whole page of a notebook.
 """
 
 from __future__ import annotations
