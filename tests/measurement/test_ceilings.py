@@ -135,7 +135,9 @@ def test_a_changed_digit_is_noticed():
     assert read_ceilings(text.replace("120.5", "920.5"), 2, "float32", 1001.0) is None
 
 
-@pytest.mark.parametrize("provenance", [Provenance("simulated", "here"), Provenance("measured", "another processor")])
+@pytest.mark.parametrize(
+    "provenance", [Provenance("simulated", "here"), Provenance("measured", "another processor")]
+)
 def test_what_was_not_measured_here_is_not_used(provenance):
     text = ceilings_text(replace(made(), provenance=provenance), 1000.0)
     assert read_ceilings(text, 2, "float32", 1001.0) is None

@@ -249,7 +249,7 @@ class Session:
         self.refresh()
 
     def arrive(self, text: str) -> None:
-        """Show the state that a step led to; the chosen loop stays chosen if the state was known."""
+        """Show the state that a step led to; the chosen loop stays chosen in a known state, too."""
         self._chosen_in.pop(self.schedule.node.id, None)
         self.follow(text)
 

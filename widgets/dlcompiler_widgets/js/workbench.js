@@ -73,6 +73,7 @@ class Workbench {
     this.keys = new HelpDialog(KEYS);
     this.root.append(this.keys.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.root.addEventListener("fullscreenchange", () => this.panes.bar?.nameScreen());
     if (isSingle) {
       const [name] = inGrid;
       this.grid.append(this.panes[name].root);
