@@ -47,6 +47,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.libraries import load_library, save_library, save_object
 from dlcompiler.runtime.object_cache import CompiledObject, ObjectCache
 from dlcompiler.runtime.object_files import read_facts
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.schedule import Trace, create_schedule
 from dlcompiler.schedule.saved.document import (
     FRAGMENT,
@@ -162,7 +163,7 @@ def _cache_entry(folder: Path) -> Sample:
 
 def _ceilings(folder: Path) -> Sample:
     del folder
-    made = Ceilings(2, "float32", 120.5, _reads())
+    made = Ceilings(2, "float32", 120.5, _reads(), measured_here())
 
     def check(changed: bytes, path: Path) -> None:
         del path

@@ -1,8 +1,8 @@
 """Keep the measured ceilings of this machine in the user's cache folder.
 
 They are stored beside the cached objects (`dlcompiler.runtime.object_cache`), in one file for each
-number of threads and each dtype. A file that is damaged, was taken on another processor, or is
-older than `KEPT_S` is not used: the ceilings are measured again.
+number of threads and each dtype. A file that is damaged, was taken on another processor, does not
+hold a measurement, or is older than `KEPT_S` is not used: the ceilings are measured again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from dlcompiler.json_text import JsonError, parse
 from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.runtime import object_cache
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import cpu_model
 
@@ -71,6 +72,7 @@ def read_ceilings(text: str, threads: int, dtype: str, now_s: float) -> Ceilings
         ceilings = Ceilings.from_json(data["ceilings"])
         age_s = now_s - data["taken_s"]
         is_ours = data["version"] == _VERSION and data["machine"] == _machine()
+        is_ours &= ceilings.provenance == measured_here()
     except (JsonError, ValueError, KeyError, TypeError):
         return None
     levels = [level.name for level in resolve("cpu").caches]

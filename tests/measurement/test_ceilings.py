@@ -1,6 +1,7 @@
 """The ceilings of this machine: what is measured, and what is kept of it."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,13 +24,14 @@ from dlcompiler.measurement.streams import granularity, stream
 from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.object_cache import ObjectCache
 from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.target import CacheLevel, resolve
 
 
 def made(threads=2, dtype="float32", peak=120.5):
     names = [*(level.name for level in resolve("cpu").caches), "memory"]
     reads = tuple((name, 400.0 / (n + 1)) for n, name in enumerate(names))
-    return Ceilings(threads, dtype, peak, reads, Provenance("measured", "here"))
+    return Ceilings(threads, dtype, peak, reads, measured_here())
 
 
 @pytest.fixture
@@ -131,6 +133,14 @@ def test_a_changed_digit_is_noticed():
     text = ceilings_text(made(), 1000.0)
     assert read_ceilings(text, 2, "float32", 1001.0) == made()
     assert read_ceilings(text.replace("120.5", "920.5"), 2, "float32", 1001.0) is None
+
+
+@pytest.mark.parametrize(
+    "provenance", [Provenance("simulated", "here"), Provenance("measured", "another processor")]
+)
+def test_what_was_not_measured_here_is_not_used(provenance):
+    text = ceilings_text(replace(made(), provenance=provenance), 1000.0)
+    assert read_ceilings(text, 2, "float32", 1001.0) is None
 
 
 @pytest.mark.parametrize(

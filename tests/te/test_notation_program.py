@@ -53,7 +53,7 @@ def test_what_keywords_say_beside_the_text():
         ("C[i] = A[i]\nA: [-4]", (2, 1), ""),
         ("C[i] = A[i]\n A: [8, y", (2, 5), "not an extent: [8, y"),
         ("C[i] = A[i]", (1, 8), "A is not declared"),
-        ("C[i] = A[i, i]\nA: [4]", (1, 8), "A has 1 dimensions"),
+        ("C[i] = A[i, i]\nA: [4]", (1, 8), "A has 1 dimension"),
         ("(C[i] =\n   ]", (2, 4), ""),
     ],
 )

@@ -39,7 +39,7 @@ def shown(answer, before, after, **options):
         ("slower", 0.001, 0.004, "right", "4.0× slower: 1 ms → 4 ms"),
         ("about the same", 0.00104, 0.001, "right", "about the same: 1.04 ms → 1 ms"),
         ("faster", 0.00104, 0.001, "wrong", "about the same: 1.04 ms → 1 ms"),
-        ("", 0.004, 0.001, "open", "4.0× faster: 4 ms → 1 ms"),
+        ("", 0.004, 0.001, "unsaid", "4.0× faster: 4 ms → 1 ms"),
         ("faster", None, 0.001, "open", OPEN),
         ("faster", 0.004, None, "open", OPEN),
     ],
@@ -66,6 +66,24 @@ def test_the_factor(ratio, place):
         assert (line["was"], line["verdict"] == "right") == (FACTORS[place], n == place)
 
 
+@pytest.mark.parametrize(
+    ("speed", "after", "verdict"),
+    [
+        ("faster", 0.001, "right"), ("", 0.001, "right"), ("slower", 0.001, "wrong"),
+        ("slower", 0.016, "right"), ("about the same", 0.001, "wrong"),
+    ],
+)  # fmt: skip
+def test_a_factor_of_the_other_direction_is_wrong(speed, after, verdict):
+    found = shown(Answer(speed, "3× to 10×"), facts("a", 0.004), facts("b", after))
+    assert found["lines"][1]["verdict"] == verdict
+
+
+def test_what_was_not_said_is_not_judged():
+    found = shown(Answer("faster"), facts("a", 0.004), facts("b", 0.001))
+    assert [line["verdict"] for line in found["lines"]] == ["right", "unsaid"]
+    assert found["summary"] == "1 of 1 right."
+
+
 def test_a_factor_that_was_not_asked_for_is_left_out():
     found = shown(Answer("faster"), facts("a", 0.004), facts("b", 0.001))
     assert [line["question"] for line in found["lines"]] == ["The program is", "Traffic changes"]
@@ -80,7 +98,7 @@ def test_a_factor_that_was_not_asked_for_is_left_out():
         ("none", {"L1d": 4000, "L2": 2050}, "right", "none"),
         ("none", {"L1d": 8000, "L2": 2000}, "wrong", "between L1d and L2 2.0×"),
         ("L2", MOVED, "wrong", "none"),
-        ("", {"L1d": 4000, "L2": 500}, "open", "between L2 and memory 0.25×"),
+        ("", {"L1d": 4000, "L2": 500}, "unsaid", "between L2 and memory 0.25×"),
     ],
 )
 def test_the_traffic(said, after, verdict, was):
@@ -98,9 +116,9 @@ def test_without_times_only_the_traffic_is_revealed():
 @pytest.mark.parametrize(
     ("before", "after", "hint"),
     [
-        (None, None, "Measure both states to see: Run here, and at a."),
-        (0.1, None, "Run measures this state; then the time before and after the step is known."),
-        (None, 0.1, "The state before, a, is not measured: go there, and Run."),
+        (None, None, "Neither state is measured yet."),
+        (0.1, None, "This state is not measured yet: Run measures it."),
+        (None, 0.1, "The state before, a, is not measured yet."),
         (0.1, 0.1, ""),
     ],
 )

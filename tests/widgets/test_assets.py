@@ -3,8 +3,11 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
+
+import dlcompiler.views
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import assets
@@ -56,3 +59,14 @@ def test_the_module_is_javascript(tmp_path):
         path = tmp_path / f"{name}.mjs"
         path.write_text(assets.module(name))
         subprocess.run(["node", "--check", path], check=True)
+
+
+def test_no_rule_of_a_style_sheet_selects_a_fragment():
+    """A widget's style sheet holds for the whole page, where a table beside it is a fragment's."""
+    sheets = "".join(path.read_text() for path in assets._JS.glob("*.css"))
+    styled = set(re.findall(r"\.(dlc-[\w-]+)", sheets))
+    views = Path(dlcompiler.views.__file__).parent
+    texts = (path.read_text() for path in views.rglob("*.py"))
+    named = {name for text in texts for name in re.findall(r'"class": "(dlc-[\w-]+)"', text)}
+    assert "dlc-fragment-table" in named
+    assert not named & styled

@@ -116,6 +116,18 @@ def test_the_choice_follows_what_becomes_of_a_loop(program):
     assert program.send("undo")["chosen"] == "C/j"
 
 
+def test_a_step_to_a_known_state_keeps_the_chosen_loop(program):
+    program.send("choose", key="C/j")
+    program.apply("parallel", axis="i")
+    program.send("choose", key="C/k")
+    assert program.send("undo")["chosen"] == "C/j"
+    program.send("choose", key="C/i")
+    assert program.apply("parallel", axis="i")["chosen"] == "C/i"
+    program.send("choose", key="C/k")
+    program.send("undo")
+    assert program.send("redo")["chosen"] == "C/k"
+
+
 def test_a_new_loop_is_chosen_when_the_old_one_is_gone(program):
     program.send("choose", key="C/j")
     assert program.apply("fuse", axes=["i", "j"])["chosen"] == "C/i.j.fused"

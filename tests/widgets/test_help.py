@@ -14,6 +14,13 @@ import dlcompiler_widgets
 from dlcompiler_widgets import Explorer
 
 OPEN = ".dlc-help[open]"
+OF_JUPYTERLAB = """
+.jp-OutputArea-output dl, .jp-OutputArea-output dt, .jp-OutputArea-output dd { display: block; }
+.jp-OutputArea-output dl { width: 100%; overflow: hidden; padding: 0; margin: 0; }
+.jp-OutputArea-output dt { font-weight: bold; float: left; width: 20%; padding: 0; margin: 0; }
+.jp-OutputArea-output dd { float: left; width: 80%; padding: 0; margin: 0; }
+"""
+"""What JupyterLab 4.6 says of lists in the outputs of a cell."""
 
 
 @pytest.fixture
@@ -73,6 +80,19 @@ def test_it_scrolls_by_key_and_lists_all_keys(page):
     named = ("Ctrl+Z", "Ctrl+Shift+Z", "Alt+↑ ↓", "Enter", "Esc", "Tab", "n, a, b", ", .")
     for key in (*named, *letters):
         assert key in text, key
+
+
+def test_a_key_stands_beside_what_it_does_in_jupyterlab(page):
+    page.page.add_style_tag(content=OF_JUPYTERLAB)
+    page.page.evaluate("document.body.classList.add('jp-OutputArea-output')")
+    page.key("help").click()
+    keys, texts = (page.locate(f".dlc-help-keys {name}").all() for name in ("dt", "dd"))
+    assert len(keys) == len(texts) > 10
+    for key, text in zip(keys, texts, strict=True):
+        a, b = key.bounding_box(), text.bounding_box()
+        assert abs(a["y"] - b["y"]) < 1
+        assert a["x"] + a["width"] < b["x"]
+    page.page.evaluate("document.body.classList.remove('jp-OutputArea-output')")
 
 
 def test_axe_finds_nothing_serious(page):

@@ -99,6 +99,18 @@ def row(page, number):
 
 
 class TestInBrowser:
+    def test_the_line_to_a_second_child_does_not_pass_its_sibling(self, page):
+        rows = page.locate(".dlc-state .dlc-lanes").all()
+        assert len(rows) == 3
+        dots = [row.locator("circle").get_attribute("cx") for row in rows]
+        passing = (
+            rows[1]
+            .locator("line[y2='100%']")
+            .evaluate_all("all => all.map(e => e.getAttribute('x1'))")
+        )
+        assert dots[1] == dots[0]
+        assert passing == [dots[2]]
+
     def test_naming_by_keyboard(self, page):
         row(page, 2).focus()
         page.page.keyboard.press("n")

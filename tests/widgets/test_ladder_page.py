@@ -104,6 +104,10 @@ def test_a_prediction_by_keyboard(start):
     saved = live.page.evaluate("JSON.stringify({ ...window.model.traits, _esm: null })")
     assert "more than 10×" not in saved  # a host may save all traits with the notebook
     assert not violations(live.page, ".dlc-predict")
+    live.click("measure before and after")
+    live.locate(".dlc-verdict", has_text="not so").first.wait_for()
+    assert not live.key("measure before and after").count()
+    live.locate('[data-key="withdraw"]').focus()
     live.page.keyboard.press("Escape")
     live.settle()
     assert live.locate(".dlc-predict").is_hidden()

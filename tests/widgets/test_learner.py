@@ -63,7 +63,7 @@ def test_an_answer_applies_it_and_reveals(explorer):
     assert [line["said"] for line in lines] == ["faster", "3× to 10×", "none"]
     assert [line["verdict"] for line in lines][:2] == ["open", "open"]
     assert revealed(explorer)["why"]
-    assert "Run" in revealed(explorer)["hint"]
+    assert revealed(explorer)["hint"] == "Neither state is measured yet."
 
 
 def test_when_both_states_are_measured_the_time_is_revealed(explorer):
@@ -100,11 +100,24 @@ def test_it_can_be_skipped_or_cancelled(explorer):
     assert revealed(explorer) is None
 
 
-def test_an_empty_answer_is_a_skip(explorer):
+def test_an_empty_answer_is_no_prediction(explorer):
     send(explorer, "apply", step=step(explorer))
-    send(explorer, "answer")
-    assert explorer.schedule.node.parent is not None
-    assert revealed(explorer) is None
+    view = send(explorer, "answer")
+    assert view["status"]["text"] == "Choose an answer first, or press Skip."
+    assert asked(explorer) is not None
+    assert explorer.schedule.node.parent is None
+
+
+def test_the_states_before_and_after_are_measured_together(explorer):
+    before = explorer.schedule.node
+    send(explorer, "apply", step=step(explorer))
+    send(explorer, "answer", speed="about the same")
+    states = revealed(explorer)["states"]
+    assert states == [before.id, explorer.schedule.node.id]
+    send(explorer, "measure", states=states)
+    explorer._measuring.wait(30)
+    assert revealed(explorer)["states"] == []
+    assert revealed(explorer)["lines"][0]["verdict"] == "right"  # the stopwatch says 2 ms of each
 
 
 def test_a_refused_step_says_why_at_once(explorer):

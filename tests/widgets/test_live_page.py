@@ -89,6 +89,7 @@ def test_zooming_asks_nothing_of_python_and_stays(explorer):
 def test_the_whole_screen(explorer):
     explorer.key("maximise").click()
     explorer.page.wait_for_function("document.fullscreenElement !== null")
+    explorer.locate('[data-key="maximise"]', has_text="Leave full screen").wait_for()
     explorer.key("maximise").click()
     explorer.page.wait_for_function("document.fullscreenElement === null")
 

@@ -250,15 +250,20 @@ def test_a_machine_that_cannot_be_measured_says_why():
     explorer.close()
 
 
-def test_ceilings_that_a_program_exceeds_are_measured_again():
-    rates = iter([0.1, 0.2, 500.0])
+@pytest.mark.parametrize(
+    ("result", "rates"),
+    [(measured(0.002), [0.1, 0.2, 500.0]), (measured(0.002, numpy_s=0.00002), [3.0, 20.0, 500.0])],
+    ids=["state", "numpy"],
+)
+def test_ceilings_that_a_program_exceeds_are_measured_again(result, rates):
+    rates = iter(rates)
 
     def busy(threads, dtype):
         return replace(ceilings(threads, dtype), peak_gflops=next(rates))
 
     watch = Watch(machine=busy)
     explorer = explore(watch)
-    note(explorer, None, None, measured(0.002))
+    note(explorer, None, None, result)
     send(explorer, "preset", preset="all")
     for _ in range(4):
         send(explorer, "preset", preset="all")

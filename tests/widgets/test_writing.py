@@ -16,6 +16,12 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 ROWS = "S[i] += A[i, k]\nA: float64[8, 16]"
 
 
+FORBID_NEW_LINES = """() => document.addEventListener("keydown", ({ target }) =>
+  target.addEventListener("beforeinput",
+    (event) => event.inputType === "insertLineBreak" && event.preventDefault(),
+    { once: true }), true)"""
+
+
 @pytest.fixture
 def explorer():
     schedule, args = matmul()
@@ -141,6 +147,18 @@ class TestInBrowser:
         page.settle()
         assert page.loop("S/k").count() == 1
         assert page.page.evaluate("document.activeElement.dataset.key") == "write"
+
+    def test_a_line_can_be_added_where_the_host_forbids_new_lines(self, page):
+        """JupyterLab 4.6 does so in outputs, with a listener that each key adds to its target."""
+        page.page.evaluate(FORBID_NEW_LINES)
+        page.click("write")
+        area = page.locate(".dlc-write textarea")
+        area.fill("S[i] = A[i]")
+        area.focus()
+        page.page.keyboard.press("End")
+        page.page.keyboard.press("Enter")
+        page.page.keyboard.type("A: float32[8]")
+        assert area.input_value() == "S[i] = A[i]\nA: float32[8]"
 
     def test_axe_finds_nothing_serious_in_the_editor_and_the_export(self, page):
         page.click("export")

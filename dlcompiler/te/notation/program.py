@@ -63,11 +63,11 @@ def read_program(text: str, /, **declarations: Any) -> Program:
     >>> program = read_program("C[i] += A[i, k]\nA: float64[4, n]")
     >>> program.outputs, program.args
     ((Tensor(C: float64[4]),), (Tensor(A: float64[4, n]), Tensor(C: float64[4])))
-    >>> read_program("C[i] = A[i] * \nA: [3]")
+    >>> read_program("C[i] = (A[i] * 2\nA: [3]")
     Traceback (most recent call last):
-    dlcompiler.errors.ExpressionError: te.notation: not readable: invalid syntax
-      excerpt   C[i] = A[i] *
-                             ^
+    dlcompiler.errors.ExpressionError: te.notation: not readable: '(' was never closed
+      excerpt   C[i] = (A[i] * 2
+                       ^
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError(

@@ -95,7 +95,7 @@ def notation(text: str, /, **declarations: Any) -> Any:
     >>> R = te.notation("R[i] = max(C[i, j], 0) if i < 3 else 0.0", C=C, j=1)
     Traceback (most recent call last):
     dlcompiler.errors.ExpressionError: te.notation: the axis j is not on the left
-      hint      add up over it with '+=', or reduce: max(…, axis=j)
+      hint      add up over it with '+=', or reduce: max(…, axis=j);
                 if j is a tensor, index it: j[…]
       excerpt   R[i] = max(C[i, j], 0) if i < 3 else 0.0
                                 ^
@@ -150,8 +150,10 @@ class _Program:
             indices = subscript.slice
             count = len(indices.elts) if isinstance(indices, ast.Tuple) else 1
             if count != tensor.ndim:
+                plural = "" if tensor.ndim == 1 else "s"
                 self.source.fail(
-                    subscript, f"{name} has {tensor.ndim} dimensions", got=f"{count} indices",
+                    subscript, f"{name} has {tensor.ndim} dimension{plural}",
+                    got=f"{count} indices",
                     expected=f"one for each dimension of {tensor.shape}",
                 )  # fmt: skip
 

@@ -189,7 +189,7 @@ def _check_axes(statement: Statement) -> None:
         if name not in known:
             source.fail(
                 node, f"the axis {name} is not on the left",
-                hint=f"add up over it with '+=', or reduce: max(…, axis={name})\n"
+                hint=f"add up over it with '+=', or reduce: max(…, axis={name});\n"
                 f"if {name} is a tensor, index it: {name}[…]",
             )  # fmt: skip
     for start in statement.init:

@@ -17,6 +17,17 @@ WHERE = "te.notation"
 MAX_LENGTH = 10_000
 MAX_DEPTH = 140
 SHOWN = 88  # characters of a line that an excerpt shows
+_SAID = {
+    r"'.' was never closed|unmatched '.'|too many nested parentheses": r"\g<0>",
+    r"closing parenthesis '(.)' does not match .* '(.)'.*": r"'\2' is closed by '\1'",
+    r"invalid \w+ literal|invalid digit .*|leading zeros .*": "this is not a number",
+    r"unterminated .*": "the closing quote is missing",
+    r".*null (?:bytes|characters).*": "there is a null character in the text",
+    r".*surrogates not allowed": "there is half of a character in the text",
+    r"Exceeds the limit .*": "a number has too many digits",
+}
+"""What Python says of a text that it cannot parse, as a pattern, and the same in plain words."""
+_UNKNOWN = "something is missing before this place, or does not belong here"
 
 
 class Source:
@@ -44,12 +55,12 @@ class Source:
         except SyntaxError as error:
             line, column = error.lineno or 1, (error.offset or 1) - 1
             refused = ExpressionError(
-                WHERE, f"not readable: {error.msg}", excerpt=self._quote(line, column)
+                WHERE, f"not readable: {_in_words(error.msg)}", excerpt=self._quote(line, column)
             )
             refused.place = min(line, len(self.lines)), column + 1
             raise refused from None
         except ValueError as error:  # a null character
-            raise ExpressionError(WHERE, f"not readable: {error}") from None
+            raise ExpressionError(WHERE, f"not readable: {_in_words(str(error))}") from None
         if not statements:
             raise ExpressionError(
                 WHERE, "no statement", got=self.text or "nothing",
@@ -131,6 +142,14 @@ class Source:
         text = self.lines[min(line, len(self.lines)) - 1].replace("\t", " ")
         first = max(0, column - SHOWN // 2) if len(text) > SHOWN else 0
         return f"{text[first : first + SHOWN]}\n{' ' * (column - first)}^"
+
+
+def _in_words(said: str) -> str:
+    """Return what is wrong with a text, from what Python says of it."""
+    for pattern, words in _SAID.items():
+        if found := re.fullmatch(pattern, said):
+            return found.expand(words)
+    return _UNKNOWN
 
 
 def _is_deep(node: ast.AST) -> bool:

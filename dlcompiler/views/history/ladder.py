@@ -17,7 +17,7 @@ from dlcompiler.views.tuning.chart import DASHES, Scale, clipped, line, log_scal
 
 Status = Literal["measured", "wrong", "failed", "empty"]
 
-EMPTY = "Run measures the current state: its time becomes the first step of the ladder."
+EMPTY = "Run measures the first step of the ladder."
 _SHORTEST = 0.06
 """Height of the lowest bar, as a share: it must be seen and clicked."""
 _WORDS = 0.32

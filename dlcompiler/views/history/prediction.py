@@ -27,6 +27,10 @@ NOTHING_COUNTED = (
 )
 
 
+Verdict = Literal["right", "wrong", "open", "unsaid"]
+"""Whether an answer was right; ``open``: it is not known yet; ``unsaid``: there was no answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a learner said before a step was applied; '' where nothing was said."""
@@ -58,8 +62,7 @@ class Line(TypedDict):
     question: str
     said: str
     was: str
-    verdict: Literal["right", "wrong", "open"]
-    """``open``: it is not known yet, or nothing was said."""
+    verdict: Verdict
     kind: str
     """Where the outcome comes from: ``measured``, ``predicted``."""
 
@@ -97,17 +100,19 @@ def reveal(title: str, answer: Answer, before: Facts, after: Facts, *, has_times
     ('4.0× faster: 4 ms → 1 ms', 'right')
     """
     ratio = _ratio(before, after)
-    lines = [_speed(answer, before, after, ratio), _factor(answer, ratio)] if has_times else []
+    direction = _direction(before, after, ratio)
+    lines = [_speed(answer, before, after, ratio), _factor(answer, ratio, direction)]
+    lines = lines if has_times else []
     lines = [line for line in lines if line["was"] != ""]
     if after.moved_bytes:
         lines.append(_level(answer, before, after))
     right = sum(line["verdict"] == "right" for line in lines)
-    judged = sum(line["verdict"] != "open" for line in lines)
+    judged = sum(line["verdict"] in ("right", "wrong") for line in lines)
     return {
         "title": title,
         "summary": f"{right} of {judged} right." if judged else "Nothing is decided yet.",
         "lines": lines,
-        "why": _why(before, after, _direction(before, after, ratio)),
+        "why": _why(before, after, direction),
         "hint": _hint(before, after) if has_times else "",
     }
 
@@ -148,12 +153,14 @@ def _speed(answer: Answer, before: Facts, after: Facts, ratio: float | None) -> 
     return _line("The program is", answer.speed, was, direction and answer.speed == direction)
 
 
-def _factor(answer: Answer, ratio: float | None) -> Line:
+def _factor(answer: Answer, ratio: float | None, direction: str) -> Line:
+    """Judge the factor: it is wrong if it was said of the other direction."""
     if ratio is None or not answer.factor:
         return _line("by", answer.factor, "" if not answer.factor else OPEN, None)
     size = max(ratio, 1 / ratio)
     bucket = FACTORS[sum(size >= bound for bound in _BOUNDS)]
-    return _line("by", answer.factor, bucket, answer.factor == bucket)
+    is_right = answer.factor == bucket and answer.speed in ("", direction)
+    return _line("by", answer.factor, bucket, is_right)
 
 
 def _level(answer: Answer, before: Facts, after: Facts) -> Line:
@@ -173,10 +180,13 @@ def _level(answer: Answer, before: Facts, after: Facts) -> Line:
 
 
 def _line(question: str, said: str, was: str, is_right: bool | str | None) -> Line:
-    is_open = not said or was == OPEN or is_right is None
-    verdict: Literal["right", "wrong", "open"] = (
-        "open" if is_open else "right" if is_right else "wrong"
-    )
+    verdict: Verdict
+    if not said:
+        verdict = "unsaid"
+    elif was == OPEN or is_right is None:
+        verdict = "open"
+    else:
+        verdict = "right" if is_right else "wrong"
     return {
         "question": question, "said": said or "no answer", "was": was, "verdict": verdict,
         "kind": "" if was == OPEN else "measured",
@@ -188,10 +198,10 @@ def _hint(before: Facts, after: Facts) -> str:
     if not missing:
         return ""
     if len(missing) == 2:
-        return f"Measure both states to see: Run here, and at {before.title}."
+        return "Neither state is measured yet."
     if missing[0] is after:
-        return "Run measures this state; then the time before and after the step is known."
-    return f"The state before, {before.title}, is not measured: go there, and Run."
+        return "This state is not measured yet: Run measures it."
+    return f"The state before, {before.title}, is not measured yet."
 
 
 # -- why ------------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ from dlcompiler.views.render.page import Section, page
 MODEL_VERSION = 1
 _NUMBER = {"style": "text-align:right"}
 _TEXT = {"style": "text-align:left"}
+HOW_TO_READ = "How to read: medians of repeated calls; ± is half of the quartile range."
+HOW_TO_READ_RATIO = (
+    " A ratio above 1 is faster than the baseline. It is the median of the ratios of rounds where "
+    "both were measured in alternation, so the quotient of both rates may differ a little."
+)
 
 
 class StepModel(TypedDict):
@@ -67,23 +72,25 @@ def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
         {"class": "dlc-fragment"},
         tag(
             "table",
-            {"class": "dlc-table"},
+            {"class": "dlc-fragment-table", "style": "border-spacing:8px 2px"},
             tag(
                 "caption",
                 {"style": "text-align:left"},
                 "Measured on this machine, after verification",
             ),
-            tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, h) for h in heads))),
+            tag("thead", None, tag("tr", None, *map(_head, heads))),
             tag("tbody", None, *body),
         ),
         tag(
             "p",
             {"style": "font-size:12px;opacity:.8;margin:4px 0"},
-            "How to read: medians of repeated calls; ± is half of the quartile range. A ratio "
-            "above 1 is faster than the baseline. It is the median of the ratios of rounds where "
-            "both were measured in alternation, so the quotient of both rates may differ a little.",
+            HOW_TO_READ + (HOW_TO_READ_RATIO if baseline else ""),
         ),
     )
+
+
+def _head(text: str) -> Markup:
+    return tag("th", {"scope": "col", **(_TEXT if text == "step" else _NUMBER)}, text)
 
 
 def _row(row: dict[str, Any], has_baseline: bool) -> Markup:

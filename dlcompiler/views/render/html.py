@@ -1,7 +1,8 @@
 """Fragments of HTML for schedules, programs, histories, tensors and operations.
 
 A fragment needs no script and no style sheet, has no ``id``, and inherits its text colour, so that
-it is readable on light and dark backgrounds.
+it is readable on light and dark backgrounds. Its classes are none of the widgets', whose style
+sheet holds for the whole page of a notebook.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def program_html(view: Program, changed: str = "Lines changed by the last step")
 def lines_html(lines: Iterable[Line]) -> Markup:
     """Return lines of a program with their numbers and change marks."""
     style = f"{_CODE};overflow-x:auto"
-    return tag("pre", {"class": "dlc-program", "style": style}, *map(_program_line, lines))
+    return tag("pre", {"class": "dlc-fragment-program", "style": style}, *map(_program_line, lines))
 
 
 def _program_line(line: Line) -> Markup:
@@ -182,7 +183,7 @@ def history_html(view: HistoryView) -> Markup:
         {"class": "dlc-fragment"},
         tag(
             "table",
-            {"class": "dlc-table"},
+            {"class": "dlc-fragment-table", "style": "border-spacing:8px 2px"},
             tag("thead", None, tag("tr", None, *heads)),
             tag("tbody", None, *rows),
         ),

@@ -114,7 +114,7 @@ def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
     small = {"style": "font-size:12px;opacity:.85;margin:4px 0"}
     return tag(
         "figure",
-        {"class": "dlc-figure", "style": "margin:4px 0"},
+        {"class": "dlc-fragment-figure", "style": "margin:4px 0"},
         tag("p", {"style": "margin:4px 0"}, scene["summary"]),
         scene_image(scene),
         tag("figcaption", small, f"How to read: {scene['how_to_read']}"),
@@ -261,7 +261,7 @@ def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Mark
     ]
     return tag(
         "table",
-        {"class": "dlc-table", "style": "border-spacing:8px 2px"},
+        {"class": "dlc-fragment-table", "style": "border-spacing:8px 2px"},
         tag("thead", None, tag("tr", None, *heads)),
         tag("tbody", None, *(tag("tr", None, *map(_cell, row)) for row in body)),
     )

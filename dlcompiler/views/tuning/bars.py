@@ -33,13 +33,13 @@ def factor(part: float) -> str:
 
     Examples
     --------
-    >>> factor(1.0), factor(-0.5), factor(0.0)
-    ('2.0× faster', '1.4× slower', 'as fast')
+    >>> factor(1.0), factor(-0.5), factor(0.05), factor(0.0)
+    ('2.0× faster', '1.4× slower', '4% faster', 'as fast')
     """
     ratio = 2.0 ** abs(part)
-    if format_ratio(ratio) == "1.0×":
-        return "as fast"
-    return f"{format_ratio(ratio)} {'faster' if part > 0 else 'slower'}"
+    # Factors near 1 differ in the percents, which a ratio of two digits does not have.
+    size = f"{ratio - 1:.0%}" if format_ratio(ratio) == "1.0×" else format_ratio(ratio)
+    return "as fast" if size == "0%" else f"{size} {'faster' if part > 0 else 'slower'}"
 
 
 def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:

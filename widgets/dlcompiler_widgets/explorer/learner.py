@@ -20,7 +20,6 @@ from dlcompiler.views.history.prediction import (
     SPEEDS,
     Answer,
     Facts,
-    Reveal,
     between,
     reveal,
 )
@@ -108,13 +107,15 @@ class Learner:
             self.question = None
         return self.question
 
-    def _revealed(self, session: Session) -> Reveal | None:
+    def _revealed(self, session: Session) -> Json | None:
         node = session.schedule.node
         if not self.is_on or node.id not in self._answers:
             return None
         before, title, answer = self._answers[node.id]
         facts = (_facts(session, each) for each in (before, node))
-        return reveal(title, answer, *facts, has_times=not why_not_measured(session))
+        found = reveal(title, answer, *facts, has_times=not why_not_measured(session))
+        # What is still to be measured is measured together: the machine is the same for both then.
+        return {**found, "states": [before.id, node.id] if found["hint"] else []}
 
     @contextmanager
     def _applying(self) -> Iterator[None]:
@@ -206,7 +207,10 @@ def answer(session: Session, args: Mapping[str, Any]) -> None:
                 "predict a step", f"there is no such {kind}", got=repr(value),
                 expected=", ".join(known[kind]),
             )  # fmt: skip
-    session.learner.settle(session, Answer(**said) if any(said.values()) else None)
+    if session.learner.question is not None and not any(said.values()):
+        session.status = Status("Choose an answer first, or press Skip.")
+        return
+    session.learner.settle(session, Answer(**said))
 
 
 def skip(session: Session, args: Mapping[str, Any]) -> None:

@@ -73,6 +73,20 @@ def known_level(name: str) -> str:
     )
 
 
+def more_at(name: str) -> str:
+    """Return how many primitives other levels offer besides those of this one; '' if none does.
+
+    Examples
+    --------
+    >>> more_at("learn"), more_at("all")
+    ('More kinds of move: 13 at level “work”, 24 at level “all”', '')
+    """
+    own = LEVELS[name].primitives
+    more = {each: len(level.primitives - own) for each, level in LEVELS.items()}
+    texts = [f"{count} at level “{each}”" for each, count in more.items() if count]
+    return f"More kinds of move: {', '.join(texts)}" if texts else ""
+
+
 @dataclass(frozen=True)
 class Preset:
     """A named selection of panes."""

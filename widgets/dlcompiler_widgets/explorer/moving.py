@@ -61,7 +61,7 @@ def move(session: Session, args: Mapping[str, Any]) -> None:
     """Move the loop or stage of a ``key`` ``onto`` another, or move a loop ``by`` some places."""
     step = wanted_step(session, args)
     session.schedule.apply(step.primitive, step.stage, decode(session.schedule.state, step))
-    session.follow(f"{session.schedule.node.title()}: done.")
+    session.arrive(f"{session.schedule.node.title()}: done.")
 
 
 def wanted_step(session: Session, args: Mapping[str, Any]) -> Step:
@@ -92,7 +92,7 @@ def take(session: Session, args: Mapping[str, Any]) -> None:
     for step in wanted:
         way.apply(step.primitive, step.stage, decode(way.state, step))
     schedule.jump(way.node.id)
-    session.follow(f"{', then '.join(map(str, wanted))}: done.")
+    session.arrive(f"{', then '.join(map(str, wanted))}: done.")
 
 
 def reset(session: Session, args: Mapping[str, Any]) -> None:

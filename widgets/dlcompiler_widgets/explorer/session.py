@@ -192,7 +192,7 @@ class Session:
         """Apply a ``step``, given as data: primitive, stage, args."""
         step = _step(args.get("step"))
         self.schedule.apply(step.primitive, step.stage, decode(self.schedule.state, step))
-        self.follow(f"{self.schedule.node.title()}: done.")
+        self.arrive(f"{self.schedule.node.title()}: done.")
 
     def undo(self, args: Mapping[str, Any]) -> None:
         """Go back one step."""
@@ -247,6 +247,11 @@ class Session:
         details = tuple(("pending", str(item)) for item in self.schedule.obligations)
         self.status = Status(text, "info", details)
         self.refresh()
+
+    def arrive(self, text: str) -> None:
+        """Show the state that a step led to; the chosen loop stays chosen in a known state, too."""
+        self._chosen_in.pop(self.schedule.node.id, None)
+        self.follow(text)
 
     def refresh(self) -> None:
         """Compute the loop tree again; keep the chosen loop if it still exists."""

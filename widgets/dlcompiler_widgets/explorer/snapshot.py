@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.target import Target
 from dlcompiler.views import branch_name, history_tree, palette
 from dlcompiler.views.moves.advice import advice as advice_on
 from dlcompiler_widgets.explorer.best_known import speed_of
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.learner import why_nothing
+from dlcompiler_widgets.explorer.levels import more_at
 from dlcompiler_widgets.explorer.measured import ladder_of
 from dlcompiler_widgets.explorer.noting import known
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
@@ -85,7 +85,7 @@ def moves(session: Session) -> Json:
         if len(session.palettes) >= MOST_PALETTES:
             session.palettes.clear()
         session.palettes[key] = palette(session.schedule, session.chosen, offered, session.target)
-    return {**session.palettes[key], "left_out": len(REGISTRY) - len(offered)}
+    return {**session.palettes[key], "more": more_at(session.layout.level)}
 
 
 def picture(session: Session) -> Json:

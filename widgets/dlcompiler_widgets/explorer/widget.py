@@ -320,7 +320,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         shown = snapshot(self._session, layout["visible"] if panes is None else panes)
         shown["layout_of_panes"] = layout
         measuring = {"state": self._measuring.state, "doing": self._measuring.doing}
-        for pane in ("bar", "compare"):
+        for pane in ("bar", "compare", "predict"):
             if shown.get(pane):
                 shown[pane]["measuring"] = measuring
         return shown

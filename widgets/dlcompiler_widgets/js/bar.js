@@ -5,12 +5,20 @@
 import { button, focusable, h } from "./dom.js";
 import { choice, levelControls } from "./levels.js";
 
+const screenText = () => (document.fullscreenElement ? "Leave full screen" : "Full screen");
+
 export class BarPane {
   constructor(app) {
     this.app = app;
     this.tools = h("div", { class: "dlc-bar", role: "toolbar", "aria-label": "Schedule" });
     this.code = h("div", { class: "dlc-code", hidden: true });
     this.root = h("div", {}, this.tools, this.code);
+  }
+
+  /** Say what the button does now: the user may also leave the full screen by a key. */
+  nameScreen() {
+    const found = this.tools.querySelector('[data-key="maximise"]');
+    if (found) found.textContent = screenText();
   }
 
   draw(bar) {
@@ -36,7 +44,7 @@ export class BarPane {
       button("export", "Export ▾", "Take this schedule away: Python, notebook, JSON, link",
         () => this.app.send("export", { kind: "python" })),
       ...(bar.layout ? levelControls(bar.layout, (op, args) => this.app.send(op, args)) : []),
-      document.fullscreenEnabled ? button("maximise", "Full screen", "Fill the screen, or come back",
+      document.fullscreenEnabled ? button("maximise", screenText(), "Fill the screen, or come back",
         () => this.app.maximise()) : null,
       button("help", "?", "Show the keys", () => this.app.help()),
       h("span", { class: "dlc-known", text: bar.known.join(" · ") })].filter((node) => node));

@@ -7,6 +7,17 @@ import { programLine } from "./lines.js";
 
 const STEP = { same: "", "only in A": "dlc-only-a", "only in B": "dlc-only-b" };
 
+/** A button that verifies and measures states, one after the other; the same button cancels it. */
+export function measureBoth(app, key, states, { measuring, not_measured: whyNot }) {
+  if (measuring?.state === "running") {
+    return button(key, "◌ Cancel", `Cancel: ${measuring.doing}`, () => app.cancel());
+  }
+  const isWaiting = measuring?.state === "cancelling";
+  return button(key, isWaiting ? "Cancelling…" : "▶ Measure both",
+    whyNot || "Verify and measure both states, one after the other, in a worker process",
+    () => app.send("measure", { states: [...new Set(states)] }), isWaiting || Boolean(whyNot));
+}
+
 export class ComparePane {
   constructor(app) {
     this.app = app;
@@ -34,7 +45,7 @@ export class ComparePane {
           () => this.app.send("compare", { a: view.b.id, b: view.a.id })),
         button("go a", "Go to A", `Go to A: ${view.a.title}`, () => this.go(view.a.id)),
         button("go b", "Go to B", `Go to B: ${view.b.title}`, () => this.go(view.b.id)),
-        this.measureButton(view),
+        measureBoth(this.app, "measure both", [view.a.id, view.b.id], view),
         button("close comparison", "✕ Close", "Close the comparison", () => this.close())),
       h("p", { text: view.summary }),
       h("div", { class: "dlc-compare-body" },
@@ -43,18 +54,6 @@ export class ComparePane {
         program(view)),
       h("p", { class: "dlc-soft", text: `How to read: ${view.how_to_read}` }));
     if (!wasOpen) this.home().focus();
-  }
-
-  /** Verify and measure both states, one after the other; the same button cancels it. */
-  measureButton({ a, b, measuring, not_measured: whyNot }) {
-    const states = a.id === b.id ? [a.id] : [a.id, b.id];
-    if (measuring?.state === "running") {
-      return button("measure both", "◌ Cancel", `Cancel: ${measuring.doing}`, () => this.app.cancel());
-    }
-    const isWaiting = measuring?.state === "cancelling";
-    return button("measure both", isWaiting ? "Cancelling…" : "▶ Measure both",
-      whyNot || "Verify and measure A, then B, in a worker process",
-      () => this.app.send("measure", { states }), isWaiting || Boolean(whyNot));
   }
 
   home() {

@@ -72,16 +72,20 @@ export class HistoryPane {
     return this.states.querySelector(".dlc-current");
   }
 
-  /** The lanes beside a row: lines that pass it, the line that comes to it, and those that leave. */
+  /**
+   * The lanes beside a row: lines that pass it, the line that comes to it, and those that leave. A
+   * line goes down in its child's lane: in the parent's, it would seem to come from the first child.
+   */
   lanes({ rows, lanes }, edges, n) {
     const x = (row) => row.lane * LANE + 8;
     const own = x(rows[n]);
-    const lines = edges.filter(({ from, to }) => from <= n && n <= to).map(({ from, to }) => {
-      const at = x(rows[from]), isOn = rows[to].is_on_path ? "dlc-on-path" : "";
-      if (from === n) return svg("line", { class: isOn, x1: own, x2: own, y1: HALF, y2: "100%" });
-      if (to !== n) return svg("line", { class: isOn, x1: at, x2: at, y1: 0, y2: "100%" });
-      return svg("path", { class: isOn, d: at === own ? `M${at} 0V${HALF}`
-        : `M${at} 0V${HALF - BEND}Q${at} ${HALF} ${at + BEND} ${HALF}H${own}` });
+    const lines = edges.filter(({ from, to }) => from <= n && n <= to).flatMap(({ from, to }) => {
+      const at = x(rows[to]), isOn = rows[to].is_on_path ? "dlc-on-path" : "";
+      const down = (y1, y2) => svg("line", { class: isOn, x1: at, x2: at, y1, y2 });
+      if (from !== n) return [down(0, to === n ? HALF : "100%")];
+      if (at === own) return [down(HALF, "100%")];
+      return [svg("path", { class: isOn, d: `M${own} ${HALF}H${at - BEND}Q${at} ${HALF} ${at} ${HALF + BEND}` }),
+        down(HALF + BEND, "100%")];
     });
     const { is_here: isHere, is_on_path: isOnPath } = rows[n];
     return h("span", { class: "dlc-lanes", "aria-hidden": "true", style: { width: `${lanes * LANE + 6}px` } },

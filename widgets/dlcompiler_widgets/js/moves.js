@@ -49,14 +49,13 @@ export class MovesPane {
     const isOther = palette.chosen !== this.palette?.chosen;
     this.palette = palette;
     const groups = (items) => items.map((group) => this.group(group));
-    const more = palette.left_out;
     this.moves.replaceChildren(
       h("h3", { text: palette.title }),
       ...groups(palette.loop),
       palette.loop.length && palette.stage.length ? h("h4", { text: "its stage" }) : "",
       ...groups(palette.stage),
       this.legend(),
-      more ? h("p", { class: "dlc-soft", text: `${more} more kinds of move at level “all”` }) : "");
+      palette.more ? h("p", { class: "dlc-soft", text: palette.more }) : "");
     if (isOther) this.moves.scrollTop = 0;
     this.clear();
   }

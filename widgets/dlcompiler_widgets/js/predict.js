@@ -2,9 +2,10 @@
  * Predict first: what will a step do? The questions before it, and what came of the answers.
  */
 
+import { measureBoth } from "./compare.js";
 import { button, focusable, h } from "./dom.js";
 
-const SIGNS = { right: "✓ right", wrong: "✕ not so", open: "… open" };
+const SIGNS = { right: "✓ right", wrong: "✕ not so", open: "… open", unsaid: "" };
 
 export class PredictPane {
   constructor(app) {
@@ -17,12 +18,12 @@ export class PredictPane {
     });
   }
 
-  draw({ question, reveal }) {
-    const text = JSON.stringify(question ?? reveal ?? null);
+  draw({ question, reveal, measuring }) {
+    const text = JSON.stringify(question ?? [reveal ?? null, measuring]);
     if (text === this.text) return; // what is half answered stays
     this.text = text;
     this.root.hidden = !question && !reveal;
-    this.root.replaceChildren(...(question ? this.ask(question) : reveal ? this.reveal(reveal) : []));
+    this.root.replaceChildren(...(question ? this.ask(question) : reveal ? this.reveal(reveal, measuring) : []));
     if (question) this.root.querySelector("input, button").focus();
   }
 
@@ -49,7 +50,7 @@ export class PredictPane {
         "data-key": `${name} ${item.name}` }), h("span", { text: item.text }))));
   }
 
-  reveal({ title, summary, lines, why, hint }) {
+  reveal({ title, summary, lines, why, hint, states }, measuring) {
     const row = ({ question, said, was, verdict, kind }) => h("tr", {},
       h("th", { scope: "row", text: question }), h("td", { text: said }), h("td", { text: was }),
       h("td", { class: "dlc-soft", text: kind }), h("td", { class: "dlc-verdict", text: SIGNS[verdict] }));
@@ -61,7 +62,8 @@ export class PredictPane {
           h(text ? "th" : "td", text ? { scope: "col", text } : {})))),
         h("tbody", {}, ...lines.map(row))),
       h("p", {}, h("b", { text: "Why: " }), h("span", { text: why })),
-      hint ? h("p", { class: "dlc-soft", text: hint }) : null,
+      hint ? h("div", { class: "dlc-controls" }, h("span", { class: "dlc-soft", text: hint }),
+        measureBoth(this.app, "measure before and after", states, { measuring })) : null,
     ].filter((node) => node);
   }
 

@@ -7,6 +7,7 @@ import { button, count, focusable, h, paint } from "./dom.js";
 
 const HEADS = { illegal: "not possible", done: "changes nothing",
   pending: "possible, but a later step must follow" };
+const KINDS = { semantic: ", it would change the result", limit: ", a limit of the target or this version" };
 const SIGNS = { same: "", added: "+", removed: "−", changed: "~", moved: "↕" };
 const SPOKEN = { same: "", added: "added: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 const INDENT = 10;
@@ -15,7 +16,7 @@ const INDENT = 10;
 export function reasons(item, { name, about = "" }) {
   const lines = { because: item.because, got: item.got, hint: item.hint };
   const text = item.reason
-    ? ` ${HEADS[item.status] ?? ""}${item.kind ? ` (${item.kind})` : ""}: ${item.reason}` : ` ${about}`;
+    ? ` ${HEADS[item.status] ?? ""}${KINDS[item.kind] ?? ""}: ${item.reason}` : ` ${about}`;
   return [
     h("p", {}, h("strong", { text: name }), h("span", { text })),
     ...Object.entries(lines).filter(([, value]) => value).map(([label, value]) =>
@@ -26,7 +27,7 @@ export function reasons(item, { name, about = "" }) {
 /** The button that takes the nearest change that is legal, or has no tail; null without one. */
 export function nearestButton({ nearest, status }, take) {
   if (!nearest) return null;
-  const head = status === "illegal" ? "instead" : "or";
+  const head = status === "illegal" ? "try" : "or";
   return h("p", { class: "dlc-nearest" }, h("b", { text: `${head} ` }),
     button("nearest", nearest.text, `${head}: ${nearest.text}`,
       () => take({ steps: nearest.steps, start: nearest.start })));

@@ -10,7 +10,8 @@ import { DetailPane, TrialsPane } from "./tuning-trials.js";
 
 const HELLO_AFTER_MS = 1200, SPEAK_EVERY_MS = 5000, SIZE_AFTER_MS = 150, SIZE_STEP_PX = 20;
 const NO_KERNEL = { tone: "error",
-  text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
+  text: "The kernel that made this is gone. Run the cells again, from the first, to go on.",
+  details: [] };
 
 class Dashboard {
   constructor(model, host, signal) {

@@ -30,21 +30,24 @@ const PANES = {
   editor: WritePane, ladder: LadderPane, predict: PredictPane,
 };
 const KEYS = [
-  ["↑ ↓ ← → Home End, letters", "move in the loop nest and in the history"],
-  ["Enter", "from a loop to its moves; from a state: go there"],
+  ["↑ ↓ ← → Home End, letters", "move in the loop nest, in the history and in the ladder"],
+  ["Enter", "from a loop to its moves; from a state, or its bar in the ladder: go there"],
   ["n, a, b", "on a state: name and note; compare it, as A or as B"],
   ["Alt+↑ ↓", "on a loop: move it outward, inward"],
   ["Enter, n", "on a line of a text: choose its loop; go to the next line of the chosen loop"],
   ["Alt+↓, Esc", "on a move: into the box beside it; close the box, then back to the loop"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
   ["Tab", "to the next part"],
+  ["← →", "on a tab: to the next one"],
+  ["Ctrl+Enter, Esc", "in the expression that you write: apply it; close"],
   ["arrows, Home, End, Enter", "on a line between panes: move it; Enter brings it back"],
   ["+ − 0, arrows, Ctrl+wheel", "on a picture: larger, smaller, fit; move it"],
   [", .", "on a replay page: to the state that was visited before, after"],
   ["?", "this list; Esc closes it"],
 ];
 const NO_KERNEL = { tone: "error",
-  text: "The kernel that made this is gone. Run the cell again to go on.", details: [] };
+  text: "The kernel that made this is gone. Run the cells again, from the first, to go on.",
+  details: [] };
 const isTyping = (event) => ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
 
 class Workbench {
@@ -70,6 +73,7 @@ class Workbench {
     this.keys = new HelpDialog(KEYS);
     this.root.append(this.keys.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
+    this.root.addEventListener("fullscreenchange", () => this.panes.bar?.nameScreen());
     if (isSingle) {
       const [name] = inGrid;
       this.grid.append(this.panes[name].root);

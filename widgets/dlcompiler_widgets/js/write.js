@@ -16,6 +16,9 @@ export class WritePane {
       event.preventDefault();
       event.stopPropagation();
     });
+    // JupyterLab 4.6 forbids new lines in the outputs of a cell: on each key, it adds a listener to
+    // the element that has the focus. This one comes first.
+    this.root.addEventListener("beforeinput", (event) => event.stopPropagation(), true);
   }
 
   draw(shown) {
