@@ -70,7 +70,8 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from tests.widgets.live_page import DARK, Contexts, LivePage
-    from tests.widgets.screenshots import SHOTS, THEMES, gemm
+    from tests.widgets.screenshots import THEMES
+    from tests.widgets.shots import SHOTS, gemm
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
