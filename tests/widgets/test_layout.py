@@ -9,7 +9,7 @@ from tests.thread_programs import tiled_matmul
 from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
 from tests.widgets.looks import looks_of
-from tests.widgets.screenshots import gemm
+from tests.widgets.shots import gemm
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
@@ -411,6 +411,9 @@ def test_the_whole_screen_is_filled(show):
 RAW = {
     "a colour": re.compile(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)|\brgba?\(|\bhsla?\("),
     "a size of text": re.compile(r"font(?:-size)?:[^;]*\b\d+(?:\.\d+)?(?:px|pt|rem|em)\b"),
+    "a space": re.compile(
+        r"\b(?:gap|padding|margin|border|border-radius)(?:-[a-z]+)*:[^;}]*\b(?!0px)\d+(?:\.\d+)?px"
+    ),
     "a font": re.compile(r"font-family:(?![^;]*(?:var\(--dlc-|inherit))"),
 }
 
@@ -424,7 +427,10 @@ def test_sheets_use_the_tokens(name):
 
 def test_every_token_that_is_used_is_there():
     everything = styles(*dict.fromkeys((*WORKBENCH_SHEETS, *TUNING_SHEETS)))
-    local = {"w", "h", "size", "left", "right", "row", "rows", "depth", "fill"}
+    local = {
+        "across", "deepest", "depth", "fill", "h", "least", "left", "most", "rest", "right", "row",
+        "rows", "share", "size", "w",
+    }  # fmt: skip
     # set by scripts
     declared = set(re.findall(r"--dlc-([\w-]+):", everything)) | local
     assert set(re.findall(r"var\(--dlc-([\w-]+)", everything)) - declared == set()

@@ -12,8 +12,12 @@ export function h(tag, attributes = {}, ...children) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
     } else if (name === "text") node.textContent = value;
-    else if (name === "style") Object.assign(node.style, value);
-    else node.setAttribute(name, value === true ? "" : value);
+    else if (name === "style") {
+      for (const [property, of] of Object.entries(value)) {
+        if (property.startsWith("--")) node.style.setProperty(property, of);
+        else node.style[property] = of;
+      }
+    } else node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
