@@ -10,7 +10,6 @@ from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
 from tests.widgets.looks import looks_of
 from tests.widgets.shots import gemm
-from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
@@ -32,11 +31,6 @@ STORAGE = """
 def device():
     schedule, args = tiled_matmul(64)
     return Explorer(schedule, args, target="v100", name="matmul")
-
-
-def learner():
-    schedule, args = matmul(512)
-    return Explorer(schedule, args, name="matmul", level="learn")
 
 
 @pytest.fixture
@@ -66,35 +60,7 @@ def box(page, css):
     return page.locate(css).first.bounding_box()
 
 
-# -- what is measured of every page ---------------------------------------------------------------
-
-STATES = {
-    "picture": (gemm, ("tab memory", "tab loops")),
-    "space": (gemm, ("tab space", "tab notation")),
-    "axes": (gemm, ("tab axes", "tab python")),
-    "passes": (gemm, ("tab stages", "tab passes")),
-    "device": (device, ("tab memory", "tab final")),
-    "learn": (learner, ()),
-    "all panes open": (gemm, ("pane text", "pane history", "pane advice")),
-}
-
-
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("width", [720, 1400])
-def test_nothing_is_cut_empty_or_covered(show, state, width):
-    make, keys = STATES[state]
-    page = show(make, width)
-    for key in keys:
-        if key.startswith("pane "):
-            if page.key(key).get_attribute("aria-expanded") == "false":
-                page.click(key)
-        elif page.key(key).is_visible():
-            page.click(key)
-    assert looks_of(page).problems == []
-
-
-def test_the_same_in_the_dark(show):
-    assert looks_of(show(theme="dark")).problems == []
+# -- what is measured of a page (all states: `test_looks`) ----------------------------------------
 
 
 def test_at_1400_pixels_the_picture_has_half_of_the_area_and_the_text_25_lines(show):

@@ -34,7 +34,7 @@ from dlcompiler.views.tuning.chart import (
 )
 
 PEAK = "FMA peak"
-_WIDTH, _HEIGHT, _LEGEND, _MARGIN = 420.0, 250.0, 215.0, 22.0
+_WIDTH, _HEIGHT, _LEGEND, _MARGIN = 420.0, 250.0, 240.0, 22.0
 """Size of the plot, width of the list of ceilings, and room right of the plot [px]."""
 _ENTRY = 18.0
 """Height of an entry of the list [px]."""
