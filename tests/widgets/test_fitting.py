@@ -75,16 +75,18 @@ def test_grids_of_tensors_stand_in_a_line_on_one_scale(page):
         assert max(widths) == pytest.approx(min(widths), rel=0.02), width
 
 
-def test_the_history_begins_with_a_whole_row(page):
+def test_the_history_shows_whole_rows_the_current_state_and_the_one_that_made_the_loop(page):
     page.resize(1416)
     page.click("tab loops")
     page.loop("C/k.outer").click()
     page.settle()
     page.locate(".dlc-made-mark").first.wait_for()
     page.page.wait_for_function("""() => {
-      const list = document.querySelector(".dlc-states"), top = list.getBoundingClientRect().top;
+      const list = document.querySelector(".dlc-states");
+      const { top, bottom } = list.getBoundingClientRect();
       return [...list.children].some((row) => Math.abs(row.getBoundingClientRect().top - top) < 1)
-        && list.querySelector(".dlc-made-mark").getBoundingClientRect().top >= top;
+        && list.querySelector(".dlc-made-mark").getBoundingClientRect().top >= top
+        && list.querySelector(".dlc-current").getBoundingClientRect().bottom <= bottom + 1;
     }""")
 
 

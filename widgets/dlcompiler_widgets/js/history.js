@@ -25,7 +25,9 @@ export class HistoryPane {
         n: (item) => this.edit(item.dataset.key),
       },
     });
-    new ResizeObserver(() => this.scrollTo(this.seen)).observe(this.states);
+    new ResizeObserver(() => {
+      for (const row of [this.here, this.seen]) this.scrollTo(row);
+    }).observe(this.states);
     this.states.addEventListener("focusin", (event) => this.reach(event.target.closest(".dlc-state")));
     this.editor.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -45,9 +47,9 @@ export class HistoryPane {
     const edges = edgesOf(history.rows);
     const rows = history.rows.map((row, n) => this.row(row, this.lanes(history, edges, n), longest));
     this.states.replaceChildren(...rows);
-    const here = rows.find((row) => row.classList.contains("dlc-current"));
-    this.reach(here);
-    requestAnimationFrame(() => this.scrollTo(here));
+    this.here = rows.find((row) => row.classList.contains("dlc-current"));
+    this.reach(this.here);
+    requestAnimationFrame(() => this.scrollTo(this.here));
   }
 
   /** Mark the state whose step made the chosen loop. */
