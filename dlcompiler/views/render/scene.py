@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
-from dlcompiler.views.render.markup import Attributes, Markup, tag
+from dlcompiler.views.render.markup import Attributes, Markup, heading, tag
 
 Cell = str | int | float | None
 Role = Literal[
@@ -313,10 +313,7 @@ def _number(value: float) -> str:
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     """Return an HTML table; numbers and their headings are right-aligned."""
     body = [list(row) for row in rows]
-    heads = [
-        tag("th", {"scope": "col", "style": f"text-align:{_side(n, body)}"}, text)
-        for n, text in enumerate(columns)
-    ]
+    heads = [heading(text, f"text-align:{_side(n, body)}") for n, text in enumerate(columns)]
     return tag(
         "table",
         {"class": "dlc-table", "style": "border-spacing:8px 2px"},
