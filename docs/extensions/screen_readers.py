@@ -21,9 +21,9 @@ EMPTY_HEADING = re.compile(r"<th\b([^>]*)>(\s*(?:<p>\s*</p>)?\s*)</th>")
 def named(toctree: Callable[..., object]) -> Callable[..., object]:
     """Return a function that writes a tree of pages, and names the buttons that open its parts."""
 
-    def write(*args: object, **options: object) -> object:
-        written = toctree(*args, **options)
-        return written.replace(TRIANGLE, NAMED) if isinstance(written, str) else written
+    def write(kind: str, *args: object, **options: object) -> object:
+        written = toctree(kind, *args, **options)
+        return written if kind == "raw" else str(written).replace(TRIANGLE, NAMED)
 
     return write
 

@@ -4,10 +4,12 @@ import pytest
 
 from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import LivePage
+from tests.widgets.looks import looks_of
 from tests.widgets.shots import compared, gemm
+from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
-from dlcompiler_widgets import Explorer
+from dlcompiler_widgets import Dependences, Explorer, MemoryScopes
 
 OVERFLOW = "(e) => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
 
@@ -97,6 +99,20 @@ def test_long_lines_of_a_comparison_go_on_in_the_next_line(page):
     assert wide <= 0
     page.page.keyboard.press("Escape")
     page.settle()
+
+
+@pytest.mark.parametrize("pane", [Dependences, MemoryScopes])
+def test_a_picture_on_its_own_has_no_empty_line_and_shows_all(contexts, pane):
+    context = contexts.open(viewport={"width": 776, "height": 900}, reduced_motion="reduce")
+    schedule, args = matmul()
+    page = LivePage(context, pane(schedule, args=args))
+    page.settle()
+    assert page.locate(".dlc-pane-head").is_hidden()
+    assert page.locate(".dlc-scroll").evaluate(OVERFLOW)[1] <= 0
+    assert looks_of(page).problems == []
+    assert not page.errors
+    context.close()
+    page.widget.close()
 
 
 def test_what_a_deep_loop_is_can_be_read(contexts):

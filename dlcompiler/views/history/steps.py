@@ -9,7 +9,7 @@ from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.views.code.program import Program, program
 from dlcompiler.views.loops.loop_tree import LoopTree, loop_tree
 from dlcompiler.views.render.html import program_html, tree_html
-from dlcompiler.views.render.markup import Markup, heading, tag
+from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler.views.render.page import Section, page
 
 MODEL_VERSION = 1
@@ -73,7 +73,7 @@ def rows_html(rows: list[dict[str, Any]], baseline: str | None) -> Markup:
                 {"style": "text-align:left"},
                 "Measured on this machine, after verification",
             ),
-            tag("thead", None, tag("tr", None, *map(heading, heads))),
+            tag("thead", None, tag("tr", None, *(tag("th", {"scope": "col"}, h) for h in heads))),
             tag("tbody", None, *body),
         ),
         tag(

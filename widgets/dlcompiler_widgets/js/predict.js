@@ -2,7 +2,7 @@
  * Predict first: what will a step do? The questions before it, and what came of the answers.
  */
 
-import { button, focusable, h, heading } from "./dom.js";
+import { button, focusable, h } from "./dom.js";
 
 const SIGNS = { right: "✓ right", wrong: "✕ not so", open: "… open" };
 
@@ -57,7 +57,8 @@ export class PredictPane {
       h("div", { class: "dlc-head" }, h("strong", { text: `${title}: ${summary}` }),
         button("withdraw", "Close", "Hide what was revealed", () => this.app.send("withdraw"))),
       h("table", { class: "dlc-table" },
-        h("thead", {}, h("tr", {}, ...["", "you said", "it was", "", ""].map((text) => heading(text)))),
+        h("thead", {}, h("tr", {}, ...["", "you said", "it was", "", ""].map((text) =>
+          h(text ? "th" : "td", text ? { scope: "col", text } : {})))),
         h("tbody", {}, ...lines.map(row))),
       h("p", {}, h("b", { text: "Why: " }), h("span", { text: why })),
       hint ? h("p", { class: "dlc-soft", text: hint }) : null,
