@@ -29,6 +29,7 @@ extensions = [
     "sphinx_design",
     "listed_names",
     "start_page",
+    "screen_readers",
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

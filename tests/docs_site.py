@@ -1,8 +1,9 @@
 """Look at the built documentation in a browser: ``make docs`` runs this after the build.
 
 The site is opened from its files, as somebody would who has downloaded it: no page may request
-anything from outside, scroll sideways or cut text. The Explorer on the start page must answer a
-click, in the colours of the page. The search must find the primitives by their names in TVM.
+anything from outside, scroll sideways or cut text, and axe-core finds nothing serious. The Explorer
+on the start page must answer a click, in the colours of the page. The search must find the
+primitives by their names in TVM.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from urllib.parse import unquote
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.architecture.test_documentation import described
+from tests.widgets.axe import violations
 
 WIDTHS = (400, 900, 1400)
 THEMES = ("light", "dark")
@@ -86,6 +88,13 @@ def look(page: Page, site: Path, name: str, where: str, say: Say) -> None:
     page.goto((site / name).as_uri())
     for problem in page.evaluate(PROBLEMS):
         say(f"{name}, {where}: {problem}")
+
+
+def use_axe(page: Page, name: str, theme: str, say: Say) -> None:
+    """Report what keeps people from using the page that is open; in the dark only its colours."""
+    rules = () if theme == THEMES[0] else ("color-contrast",)
+    for problem in violations(page, "body", rules):
+        say(f"{name}, {theme}: {problem}")
 
 
 def try_replay(page: Page, theme: str, say: Say) -> None:
@@ -162,6 +171,8 @@ def check(site: Path, say: Say) -> None:
                 is_first = (width, theme) == (WIDTHS[0], THEMES[0])
                 for name in names_of(site) if is_first else LOOKED_AT:
                     look(page, site, name, f"{width} px, {theme}", say)
+                    if width == WIDTHS[-1]:
+                        use_axe(page, name, theme, say)
                 if width == WIDTHS[-1]:
                     look(page, site, START, f"{width} px, {theme}", say)
                     try_replay(page, theme, say)

@@ -6,7 +6,7 @@ import pytest
 
 from dlcompiler.views import loop_tree
 from dlcompiler.views.loops.nest_scene import nest_scene
-from dlcompiler.views.render.scene import scene_html, scene_image, scene_svg
+from dlcompiler.views.render.scene import beside, scene_html, scene_image, scene_svg
 from tests.static_pictures import pictures_in
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -74,3 +74,20 @@ def test_words_of_the_nest_end_inside_their_box(blocked):
     for mark in scene["marks"]:
         if mark["shape"] == "text" and mark["role"] == "soft":
             assert mark["x"] + 6.6 * len(mark["text"]) <= scene["width"]
+
+
+def test_parts_stand_beside_each_other():
+    line = {"shape": "line", "role": "axis", "x": 0, "y": 0, "x2": 5, "y2": 5}
+    word = {"shape": "text", "role": "name", "x": 1, "y": 9, "text": "a"}
+    found = beside((100, 30, MARKS[2:4]), (50, 40, [line, word]))
+    assert (found["width"], found["height"]) == (170, 40)
+    assert [mark.get("x") for mark in found["marks"]] == [3, None, 120, 121]
+    assert found["marks"][2]["x2"] == 125
+    assert [(part["count"], part["x"]) for part in found["parts"]] == [(2, 0), (2, 120)]
+    assert line["x"] == 0
+
+
+@pytest.mark.parametrize("shape", ["path", "circle", "dots"])
+def test_a_part_that_cannot_be_moved_is_refused(shape):
+    with pytest.raises(ValueError, match=f"a part with the shape {shape} cannot be moved"):
+        beside((10, 10, []), (10, 10, [{"shape": shape, "role": "edge"}]))

@@ -56,6 +56,8 @@ async ([module, traits, model]) => {
   widget.render({ model: window.model, el, signal: window.stop.signal });
 }
 """
+MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference", "forced_colors": "none"}
+"""What a page may be told of its user, and what it is told first."""
 DARK = "background: #111; color: #eee"
 WAIT_S = 120
 """How long an answer may take [s]; hundredths of a second are usual."""
@@ -97,8 +99,15 @@ class Context:
         for page in self.used:
             page.goto("about:blank")
             page.mouse.move(0, 0)
+            self._restore(page)
         self.free += self.used
         self.used = []
+
+    def _restore(self, page):
+        """Give a page the size and the media of its context again."""
+        if "viewport" in self.options and page.viewport_size != self.options["viewport"]:
+            page.set_viewport_size(self.options["viewport"])
+        page.emulate_media(**{name: self.options.get(name, usual) for name, usual in MEDIA.items()})
 
 
 _shown = {}
@@ -178,6 +187,20 @@ class LivePage:
     def settle(self):
         """Wait until the answer to the last request is drawn."""
         self.page.locator(".dlc-explorer:not([aria-busy])").wait_for()
+        self._next_frame()
+
+    def resize(self, width, height=None):
+        """Give the window another size."""
+        size = self.page.viewport_size
+        self.page.set_viewport_size({"width": width, "height": height or size["height"]})
+        self._next_frame()
+        self._next_frame()  # panes are arranged after the first
+
+    def use_media(self, **media):
+        """Change what the page is told of its user (`MEDIA`), the ground of its body included."""
+        self.page.emulate_media(**media)
+        is_dark = media.get("color_scheme") == "dark"
+        self.page.evaluate("(style) => { document.body.style = style; }", DARK if is_dark else "")
         self._next_frame()
 
     def _next_frame(self):

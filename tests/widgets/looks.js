@@ -24,8 +24,8 @@
 
   /* What stands out of the box of its pane, of all that takes part in scrolling. */
   const outside = all.filter((e) => {
-    const pane = e.closest(".dlc-pane");
-    if (!pane || e === pane) return false;
+    const pane = e.closest(".dlc-pane, .dlc-popover");
+    if (!pane || e === pane || ["auto", "scroll"].includes(getComputedStyle(pane).overflowY)) return false;
     for (let at = e.parentElement; at !== pane.parentElement; at = at.parentElement) {
       if (getComputedStyle(at).overflowX !== "visible" && at !== pane) return false;
     }
@@ -52,8 +52,9 @@
     return (bottom - box(pane).top) / box(pane).height;
   };
   const holder = (pane) => pane.closest(".dlc-column") ?? pane.parentElement;
-  const empty = panes.filter((pane) => filled(pane) < 0.5
-    && panes.some((other) => other !== pane && holder(other) === holder(pane) && scrolls(other)))
+  const isInColumnOf = (pane) => (other) => other !== pane && holder(other) === holder(pane)
+    && box(other).left < box(pane).right && box(pane).left < box(other).right;
+  const empty = panes.filter((pane) => filled(pane) < 0.5 && panes.filter(isInColumnOf(pane)).some(scrolls))
     .map((pane) => `${name(pane)}: ${Math.round(100 * filled(pane))} % filled`);
 
   /* Siblings that lie over each other, unless they are placed there. */
@@ -68,6 +69,22 @@
       const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
       if (x > SLACK && y > SLACK) overlapping.push(`${name(flow[n - 1])} and ${name(flow[n])}`);
     }
+  }
+
+  /* Words of pictures: cut by the edge of the picture, or over other words. */
+  for (const picture of [...root.querySelectorAll("svg.dlc-scene")].filter(seen)) {
+    const words = [...picture.querySelectorAll("text")].filter((e) => e.textContent.trim());
+    const slack = SLACK * Math.max(1, picture.getScreenCTM().a), edge = box(picture);
+    words.forEach((e, n) => {
+      const a = box(e);
+      if (a.right > edge.right + slack || a.left < edge.left - slack || a.bottom > edge.bottom + slack) cut.push(name(e));
+      for (const other of words.slice(n + 1)) {
+        const b = box(other);
+        const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (x > slack && y > 0.3 * Math.min(a.height, b.height)) overlapping.push(`${name(e)} and ${name(other)}`);
+      }
+    });
   }
 
   const area = (e) => (e && seen(e) ? box(e).width * box(e).height : 0);

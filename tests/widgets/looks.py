@@ -2,8 +2,8 @@
 
 Four questions about a workbench as a browser has laid it out: what is cut, which panes scroll
 beside ones that are half empty, what lies over what, and how much of the whole is the picture's.
-The command prints the answers at two widths in several states, in light and dark;
-`test_layout` asserts them.
+The command prints the answers for the gallery, at two widths, in light and dark; `test_looks` and
+`test_layout` assert them.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ def main() -> None:
     """Print what is wrong with each picture of the gallery."""
     from playwright.sync_api import sync_playwright
 
-    from tests.widgets.live_page import DARK, Contexts, LivePage
-    from tests.widgets.screenshots import SHOTS, THEMES, gemm
+    from tests.widgets.live_page import Contexts, LivePage
+    from tests.widgets.screenshots import THEMES
+    from tests.widgets.shots import SHOTS, gemm
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -79,14 +80,14 @@ def main() -> None:
         contexts = Contexts(browser)
         for shot in SHOTS:
             for width in (720, 1400):
+                context = contexts.open(
+                    viewport={"width": width + 16, "height": 900}, reduced_motion="reduce"
+                )
+                widget = (shot.make or gemm)()
+                page = LivePage(context, widget)
+                shot.drive(page)
                 for theme in THEMES:
-                    context = contexts.open(
-                        viewport={"width": width + 16, "height": 900},
-                        color_scheme=theme, reduced_motion="reduce",
-                    )  # fmt: skip
-                    widget = (shot.make or gemm)()
-                    page = LivePage(context, widget, DARK if theme == "dark" else "")
-                    shot.drive(page)
+                    page.use_media(color_scheme=theme)
                     looks = looks_of(page)
                     print(
                         f"{shot.name} {width} {theme}: picture {looks.picture:.0%}, "
@@ -94,8 +95,8 @@ def main() -> None:
                     )
                     for problem in looks.problems:
                         print("   ", problem)
-                    context.close()
-                    widget.close()
+                context.close()
+                widget.close()
         browser.close()
 
 

@@ -2,17 +2,19 @@
 
 import pytest
 
-from tests.docs_site import look, open_context
+from tests.docs_site import look, open_context, use_axe
 
-PAGE = """<!DOCTYPE html><html><body style="margin: 0"><div class="bd-article-container"
-  style="overflow-x: auto"><article class="bd-article">{}</article></div></body></html>"""
+PAGE = """<!DOCTYPE html><html lang="en"><title>a page</title><body style="margin: 0">
+  <div class="bd-article-container" style="overflow-x: auto">
+  <article class="bd-article">{}</article></div></body></html>"""
 LONG = "a_name_that_is_much_longer_than_its_box " * 4
 CASES = {
-    "good": ("<p>text</p><pre style='overflow-x: auto'>" + "x" * 300 + "</pre>", ""),
+    "good": ("<p>text</p><pre style='overflow-x: auto' tabindex='0'>" + "x" * 300 + "</pre>", ""),
     "wide column": ("<div style='width: 900px'>text</div>", "wider than its column"),
     "wide page": ("<div style='position: absolute; width: 900px'>text</div>", "900 px wide"),
     "cut": (f"<p style='overflow: hidden; white-space: nowrap'>{LONG}</p>", "cut: <p style="),
     "no picture": ("<img src='absent.png'>", "no picture: file://"),
+    "no name": ("<details><summary><span>&nbsp;</span></summary>text</details>", "summary-name"),
     "outside": ("<img src='https://example.org/a.png'>", "requests https://example.org/a.png"),
 }
 
@@ -24,7 +26,10 @@ def problems(browser, tmp_path_factory):
     for name, (body, _) in CASES.items():
         (site / f"{name}.html").write_text(PAGE.format(body), encoding="utf-8")
         context = open_context(browser, 400, "light", found[name].append)
-        look(context.new_page(), site, f"{name}.html", "here", found[name].append)
+        page = context.new_page()
+        look(page, site, f"{name}.html", "here", found[name].append)
+        if name in {"good", "no name"}:
+            use_axe(page, f"{name}.html", "light", found[name].append)
         context.close()
     return found
 

@@ -9,8 +9,7 @@ from tests.thread_programs import tiled_matmul
 from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
 from tests.widgets.looks import looks_of
-from tests.widgets.screenshots import gemm
-from tests.widgets.test_live_page import matmul
+from tests.widgets.shots import gemm
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
@@ -32,11 +31,6 @@ STORAGE = """
 def device():
     schedule, args = tiled_matmul(64)
     return Explorer(schedule, args, target="v100", name="matmul")
-
-
-def learner():
-    schedule, args = matmul(512)
-    return Explorer(schedule, args, name="matmul", level="learn")
 
 
 @pytest.fixture
@@ -66,35 +60,7 @@ def box(page, css):
     return page.locate(css).first.bounding_box()
 
 
-# -- what is measured of every page ---------------------------------------------------------------
-
-STATES = {
-    "picture": (gemm, ("tab memory", "tab loops")),
-    "space": (gemm, ("tab space", "tab notation")),
-    "axes": (gemm, ("tab axes", "tab python")),
-    "passes": (gemm, ("tab stages", "tab passes")),
-    "device": (device, ("tab memory", "tab final")),
-    "learn": (learner, ()),
-    "all panes open": (gemm, ("pane text", "pane history", "pane advice")),
-}
-
-
-@pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("width", [720, 1400])
-def test_nothing_is_cut_empty_or_covered(show, state, width):
-    make, keys = STATES[state]
-    page = show(make, width)
-    for key in keys:
-        if key.startswith("pane "):
-            if page.key(key).get_attribute("aria-expanded") == "false":
-                page.click(key)
-        elif page.key(key).is_visible():
-            page.click(key)
-    assert looks_of(page).problems == []
-
-
-def test_the_same_in_the_dark(show):
-    assert looks_of(show(theme="dark")).problems == []
+# -- what is measured of a page (all states: `test_looks`) ----------------------------------------
 
 
 def test_at_1400_pixels_the_picture_has_half_of_the_area_and_the_text_25_lines(show):
@@ -411,6 +377,9 @@ def test_the_whole_screen_is_filled(show):
 RAW = {
     "a colour": re.compile(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)|\brgba?\(|\bhsla?\("),
     "a size of text": re.compile(r"font(?:-size)?:[^;]*\b\d+(?:\.\d+)?(?:px|pt|rem|em)\b"),
+    "a space": re.compile(
+        r"\b(?:gap|padding|margin|border|border-radius)(?:-[a-z]+)*:[^;}]*\b(?!0px)\d+(?:\.\d+)?px"
+    ),
     "a font": re.compile(r"font-family:(?![^;]*(?:var\(--dlc-|inherit))"),
 }
 
@@ -424,7 +393,10 @@ def test_sheets_use_the_tokens(name):
 
 def test_every_token_that_is_used_is_there():
     everything = styles(*dict.fromkeys((*WORKBENCH_SHEETS, *TUNING_SHEETS)))
-    local = {"w", "h", "size", "left", "right", "row", "rows", "depth", "fill"}
+    local = {
+        "across", "deepest", "depth", "fill", "h", "least", "left", "most", "rest", "right", "row",
+        "rows", "share", "size", "w",
+    }  # fmt: skip
     # set by scripts
     declared = set(re.findall(r"--dlc-([\w-]+):", everything)) | local
     assert set(re.findall(r"var\(--dlc-([\w-]+)", everything)) - declared == set()

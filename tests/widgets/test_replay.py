@@ -10,6 +10,8 @@ import pytest
 from dlcompiler import te
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.saved.document import from_link
+from tests.widgets.axe import violations
+from tests.widgets.looks import measured
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
@@ -153,7 +155,7 @@ def opened(browser, file):
     page.goto(file.as_uri())
     page.locator(".dlc-explorer").wait_for()
     yield Replay(page), errors
-    assert requests == [file.as_uri()]
+    assert set(requests) == {file.as_uri()}
     context.close()
 
 
@@ -285,6 +287,31 @@ class TestInBrowser:
         replay.click("export link")
         link = replay.page.locator(".dlc-export textarea").input_value()
         assert from_link(link).schedule.node.title() == "vectorize C j"
+
+    def test_sizes_of_panes_are_remembered(self, replay):
+        line, left = replay.button("splitter left"), replay.page.locator(".dlc-left")
+        before = left.bounding_box()["width"]
+        for _ in range(5):
+            line.press("ArrowRight")
+        replay.click("pane history")
+        wider = left.bounding_box()["width"]
+        assert wider > before + 50
+        replay.page.reload()
+        replay.settle()
+        assert left.bounding_box()["width"] == pytest.approx(wider, abs=1)
+        assert replay.button("pane history").get_attribute("aria-expanded") == "false"
+        line.press("Enter")
+        replay.click("pane history")
+        assert left.bounding_box()["width"] == pytest.approx(before, abs=1)
+
+    def test_nothing_is_cut_empty_or_covered(self, replay):
+        for width in (1400, 720):
+            replay.page.set_viewport_size({"width": width, "height": 900})
+            replay.settle()
+            looks = measured(replay.page.locator(".dlc-explorer"))
+            assert looks.problems == [], width
+        assert violations(replay.page, "body") == []
+        replay.page.set_viewport_size({"width": 1200, "height": 900})
 
     def test_panes_beyond_the_limit_say_so(self, browser, tmp_path):
         explorer = explored()

@@ -22,7 +22,7 @@ _SHORTEST = 0.06
 """Height of the lowest bar, as a share: it must be seen and clicked."""
 _WORDS = 0.32
 """Height of a line of words in the strip, as a share."""
-_NAMES, _PLOT, _ROW, _RIGHT = 200.0, 340.0, 24.0, 110.0
+_NAMES, _PLOT, _ROW, _RIGHT = 200.0, 240.0, 24.0, 110.0
 """Widths of the names, of the bars and of the values, and height of a row [px]."""
 _SIGNS: dict[str, str] = {"measured": "", "wrong": "✕ wrong", "failed": "✕ failed", "empty": "–"}
 

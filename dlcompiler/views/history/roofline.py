@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from dlcompiler.measurement.ceilings import MEMORY, Ceilings
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.views.render.colors import HUES
-from dlcompiler.views.render.scene import Cell, Glyph, Mark, Role, Scene
+from dlcompiler.views.render.scene import Cell, Glyph, Mark, Role, Scene, beside
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     DASHES,
@@ -34,8 +34,10 @@ from dlcompiler.views.tuning.chart import (
 )
 
 PEAK = "FMA peak"
-_WIDTH, _HEIGHT, _LEGEND = 420.0, 250.0, 255.0
-"""Size of the plot, and width of the list of ceilings beside it [px]."""
+_WIDTH, _HEIGHT, _LEGEND, _MARGIN = 420.0, 250.0, 240.0, 22.0
+"""Size of the plot, width of the list of ceilings, and room right of the plot [px]."""
+_ENTRY = 18.0
+"""Height of an entry of the list [px]."""
 _LABEL_PX = 14.0
 """Least distance of two labels [px]."""
 _GLYPHS: tuple[Glyph, ...] = ("diamond", "cross", "tick", "ring")
@@ -123,13 +125,16 @@ def roofline_scene(points: Sequence[Point], ceilings: Ceilings) -> Scene:
     marks += _roofs(ceilings, x, y)
     marks += _levels_of_current(points, ceilings, x, y)
     marks += _points(points, ceilings, x, y)
+    names = _names(ceilings)
+    rows = len(ceilings.reads) + 2
     return {
         "title": "Roofline",
         "summary": _summary(points, ceilings),
         "how_to_read": _how_to_read(points, ceilings),
-        "width": LEFT + _WIDTH + _LEGEND,
-        "height": TOP + _HEIGHT + BOTTOM,
-        "marks": marks,
+        **beside(
+            (LEFT + _WIDTH + _MARGIN, TOP + _HEIGHT + BOTTOM, marks),
+            (_LEGEND, TOP + rows * _ENTRY, names),
+        ),
         "table": {"columns": _COLUMNS, "rows": _rows(points, ceilings)},
     }
 
@@ -149,30 +154,46 @@ def _scales(points: Sequence[Point], ceilings: Ceilings) -> tuple[Scale, Scale]:
 
 
 def _roofs(ceilings: Ceilings, x: Scale, y: Scale) -> list[Mark]:
-    """Return the ceilings, and the list that names them, highest first."""
+    """Return the ceilings as lines."""
     peak = ceilings.peak_gflops
     left = max(x.low, peak / max(rate for _, rate in ceilings.reads))
     flat = line(x.at(left), y.at(peak), x.end, y.at(peak), "curve")
     marks: list[Mark] = [{**flat, "stroke": HUES[1], "title": _named("FMA peak", ceilings)}]
-    entries = [(f"FMA peak, {ceilings.dtype}: {number(peak)} GFLOP/s", HUES[1], "")]
-    ranked = sorted(ceilings.reads, key=lambda item: -item[1])
-    for place, (name, rate) in enumerate(ranked):
-        color, dash = HUES[(0, 2, 3, 4, 5)[place % 5]], DASHES[1 + place % 5]
+    for name, rate, color, dash in _ranked(ceilings):
         low = max(x.low, y.low / rate)
         ridge = min(peak / rate, x.high)
         if low < ridge:
             slope = line(x.at(low), y.at(low * rate), x.at(ridge), y.at(ridge * rate), "curve")
             marks.append({**slope, "stroke": color, "dash": dash,
                           "title": _named(f"reads from {name}", ceilings)})  # fmt: skip
-        entries.append((f"{name}: {number(rate)} GB/s", color, dash))
+    return marks
+
+
+def _ranked(ceilings: Ceilings) -> list[tuple[str, float, str, str]]:
+    """Return the levels, fastest first: name, rate [GB/s], colour and dashes of each."""
+    ranked = sorted(ceilings.reads, key=lambda item: -item[1])
+    hues = (0, 2, 3, 4, 5)
+    return [
+        (name, rate, HUES[hues[place % 5]], DASHES[1 + place % 5])
+        for place, (name, rate) in enumerate(ranked)
+    ]
+
+
+def _names(ceilings: Ceilings) -> list[Mark]:
+    """Return the list that names the ceilings, highest first."""
+    peak = number(ceilings.peak_gflops)
+    entries = [(f"FMA peak, {ceilings.dtype}: {peak} GFLOP/s", HUES[1], "")]
+    entries += [(f"{name}: {number(rate)} GB/s", color, dash)
+                for name, rate, color, dash in _ranked(ceilings)]  # fmt: skip
+    marks: list[Mark] = []
     for place, (words, color, dash) in enumerate(entries):
-        at, row = x.end + 12, TOP + 10 + 18 * place
-        sample = line(at, row - 4, at + 20, row - 4, "curve")
+        row = TOP + 10 + _ENTRY * place
+        sample = line(4, row - 4, 24, row - 4, "curve")
         marks.append({**sample, "stroke": color, **({"dash": dash} if dash else {})})
-        marks.append(text(at + 26, row, words, "start", "label"))
+        marks.append(text(30, row, words, "start", "label"))
     threads = "1 thread" if ceilings.threads == 1 else f"{ceilings.threads} threads"
-    after = TOP + 10 + 18 * len(entries)
-    marks.append(text(x.end + 12, after, f"{ceilings.provenance.kind}, {threads}"))
+    after = TOP + 10 + _ENTRY * len(entries)
+    marks.append(text(4, after, f"{ceilings.provenance.kind}, {threads}"))
     return marks
 
 

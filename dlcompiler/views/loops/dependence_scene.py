@@ -20,7 +20,7 @@ from dlcompiler.views.loops.dependence_list import Entry, dependence_list, key_o
 from dlcompiler.views.loops.iteration_space import nest_of
 from dlcompiler.views.loops.loop_tree import LoopTree
 from dlcompiler.views.render.colors import HUES
-from dlcompiler.views.render.scene import Anchor, Cell, Mark, Role, Scene
+from dlcompiler.views.render.scene import Anchor, Cell, Mark, Role, Scene, beside
 
 HOW_TO_READ = (
     "each dot is one iteration of the two loops; all other loops stand at 0. An arrow leads to the "
@@ -96,16 +96,16 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     nest = tuple(known.get(loop.statement, loop) for loop in nest)
     window = window_of(_pair(nest, key, entries))
     drawn = [_Drawn(n, e, arrows_of(e, window)) for n, e in enumerate(entries, 1)]
-    marks: list[Mark] = []
-    width, bottom = _draw_grid(window, drawn, marks)
-    wide, bottom = _draw_list(drawn, window, bottom + 26, marks)
+    grid: list[Mark] = []
+    vectors: list[Mark] = []
+    width, bottom = _draw_grid(window, drawn, grid)
+    wide, low = _draw_list(drawn, window, 14.0, vectors)
+    parts = [(width, bottom + 6, grid), *([(wide, low + 6, vectors)] if vectors else [])]
     return {
         "title": "Dependences",
         "summary": _summary(stage, nest, entries),
         "how_to_read": HOW_TO_READ,
-        "width": max(width, wide),
-        "height": bottom + 6,
-        "marks": marks,
+        **beside(*parts),
         "table": {"columns": COLUMNS, "rows": [_row(each) for each in drawn]},
     }
 
@@ -184,8 +184,8 @@ def _draw_axes(window: Window, right: float, bottom: float, marks: list[Mark]) -
         for n in range(window.counts[0]):
             marks.append(_text("soft", (_LEFT - 22, _place((n, 0))[1] + 4), str(n), "end"))
         if _has_more(outer[0], window.counts[0]):
-            marks.append(_text("soft", (4, bottom + 12), _more(outer[0]), "start"))
-            return 12.0
+            marks.append(_text("soft", (4, bottom + 18), _more(outer[0]), "start"))
+            return 18.0
     return 0.0
 
 
@@ -242,7 +242,7 @@ def _draw_list(
 ) -> tuple[float, float]:
     """Write the vectors in words; return the width and the lower edge [px]."""
     if not drawn:
-        return 0.0, y - 26
+        return 0.0, y
     names = ", ".join(loop.var.name for loop in max((e.entry.loops for e in drawn), key=len))
     for line in textwrap.wrap(f"Distances of ({names}):", _CHARACTERS):
         marks.append(_text("soft", (4, y), line, "start"))

@@ -7,7 +7,7 @@ from dlcompiler.simulate.cache import CacheSimulation
 from dlcompiler.views.memory.cache_maps import draw_tensor_maps, draw_time_maps
 from dlcompiler.views.memory.caches import DIFFERENCE, TensorCounts, by_loop, by_tensor
 from dlcompiler.views.memory.scene import VIRIDIS, Flow, loop_text
-from dlcompiler.views.render.scene import Cell, Mark, Scene
+from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
 from dlcompiler.views.render.units import format_bytes, format_count
 
 WIDTH, LEFT = 364.0, 4.0
@@ -26,14 +26,15 @@ def cache_scene(found: CacheSimulation) -> Scene:
     """Return the picture of a cache simulation."""
     levels = by_tensor(found)
     drawn = _drawn(levels)
-    marks: list[Mark] = []
-    y = 2.0
+    bars: list[Mark] = []
+    maps: list[Mark] = []
+    low = 2.0
     for number, tensors in enumerate(levels):
-        y = _draw_level(found, number, tensors, drawn, y, marks)
-    y = _draw_memory(found, drawn, y, marks)
+        low = _draw_level(found, number, tensors, drawn, low, bars)
+    low = _draw_memory(found, drawn, low, bars)
     shown = [[each for each in tensors if each.tensor in drawn] for tensors in levels]
-    y = draw_time_maps(found, shown, y, marks)
-    y = draw_tensor_maps(found, shown, y, marks)
+    y = draw_time_maps(found, shown, 2.0, maps)
+    y = draw_tensor_maps(found, shown, y, maps)
     return {
         "title": "Caches, simulated",
         "summary": _summary(found, levels),
@@ -42,9 +43,7 @@ def cache_scene(found: CacheSimulation) -> Scene:
         "element is an access, on one core, with empty caches at the start and without prefetcher. "
         f"≠ marks a prediction that is more than {DIFFERENCE} × off: the model knows no sets and "
         "no order of lines. A click chooses the loop with most of these misses.",
-        "width": WIDTH,
-        "height": y + 4,
-        "marks": marks,
+        **beside((WIDTH, low + 4, bars), (WIDTH, y + 4, maps)),
         "table": {"columns": list(_COLUMNS), "rows": _rows(found, levels)},
     }
 

@@ -16,7 +16,7 @@ from dlcompiler.views.code.program import Line, Program, program
 from dlcompiler.views.history.tree import HistoryRow, history_tree
 from dlcompiler.views.loops.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.loops.nest_picture import HOW_TO_READ, MONO, nest_picture
-from dlcompiler.views.render.markup import Markup, join, tag
+from dlcompiler.views.render.markup import Markup, heading, join, tag
 from dlcompiler.views.render.scene import table_html
 from dlcompiler.views.render.text import LOOP_COLUMNS, loop_rows
 
@@ -174,10 +174,7 @@ def history_html(view: HistoryView) -> Markup:
         )
         for row in tree["rows"]
     ]
-    heads = [
-        tag("th", {"scope": "col", "style": "text-align:left"}, column)
-        for column in ("", "step", "notes", "state")
-    ]
+    heads = [heading(column, "text-align:left") for column in ("", "step", "notes", "state")]
     return tag(
         "div",
         {"class": "dlc-fragment"},

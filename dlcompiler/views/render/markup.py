@@ -60,6 +60,17 @@ def tag(name: str, attributes: Attributes | None = None, *children: str) -> Mark
     return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 
+def heading(text: str, style: str | None = None) -> Markup:
+    """Return the heading of a column; one without text is no heading for screen readers.
+
+    Examples
+    --------
+    >>> heading("step"), heading("")
+    ('<th scope="col">step</th>', '<td></td>')
+    """
+    return tag("th", {"scope": "col", "style": style}, text) if text else tag("td")
+
+
 _VOID = {"br", "circle", "hr", "img", "line", "meta", "path", "rect"}
 
 

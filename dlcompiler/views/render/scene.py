@@ -8,10 +8,10 @@ the chosen loop is highlighted in the picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
-from dlcompiler.views.render.markup import Attributes, Markup, tag
+from dlcompiler.views.render.markup import Attributes, Markup, heading, tag
 
 Cell = str | int | float | None
 Role = Literal[
@@ -41,6 +41,8 @@ _STYLES: dict[str, str] = {
     "band": "fill-opacity:.22;stroke:none",
     "dots": "stroke-width:1",
 }
+_GAP = 20.0
+"""Between parts of a picture; [px]."""
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
 # An image does not inherit colours. It has a ground of its own, so that its words can be read
 # whatever stands around it; these are the colours of the workbench outside a notebook's theme.
@@ -83,6 +85,26 @@ class Table(TypedDict):
     rows: list[list[Cell]]
 
 
+class Part(TypedDict):
+    """A part of a picture: a page puts the parts below each other where it is narrow."""
+
+    count: int
+    """Number of its marks, which follow those of the part before."""
+    x: float
+    """Its left edge while the parts are beside each other; [px]."""
+    width: float
+    height: float
+
+
+class Parts(TypedDict):
+    """The size, the marks and the parts of a picture: what `beside` returns."""
+
+    width: float
+    height: float
+    marks: list[Mark]
+    parts: list[Part]
+
+
 class Scene(TypedDict):
     """A picture: its marks, a description, and a table."""
 
@@ -93,7 +115,43 @@ class Scene(TypedDict):
     width: float
     height: float
     marks: list[Mark]
+    parts: NotRequired[list[Part]]
+    """Parts that a narrow page puts below each other; a picture without them stays as it is."""
     table: Table
+
+
+def beside(*parts: tuple[float, float, Sequence[Mark]]) -> Parts:
+    """Put parts of a picture beside each other, from left to right.
+
+    Parameters
+    ----------
+    *parts
+        Width, height and marks of each, with positions from its own corner. All parts but the
+        first consist of rectangles, lines and texts.
+
+    Raises
+    ------
+    ValueError
+        For another shape in a part that is moved.
+    """
+    marks: list[Mark] = []
+    found: list[Part] = []
+    x = 0.0
+    for width, height, own in parts:
+        marks += [_moved(mark, x) for mark in own] if found else own
+        found.append({"count": len(own), "x": x, "width": width, "height": height})
+        x += width + _GAP
+    height = max(part["height"] for part in found)
+    return {"width": x - _GAP, "height": height, "marks": marks, "parts": found}
+
+
+def _moved(mark: Mark, by: float) -> Mark:
+    if mark["shape"] not in {"rect", "line", "text"}:
+        raise ValueError(f"a part with the shape {mark['shape']} cannot be moved")
+    moved: Mark = {**mark, "x": mark["x"] + by}
+    if "x2" in mark:
+        moved["x2"] = mark["x2"] + by
+    return moved
 
 
 def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:
@@ -255,10 +313,7 @@ def _number(value: float) -> str:
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     """Return an HTML table; numbers and their headings are right-aligned."""
     body = [list(row) for row in rows]
-    heads = [
-        tag("th", {"scope": "col", "style": f"text-align:{_side(n, body)}"}, text)
-        for n, text in enumerate(columns)
-    ]
+    heads = [heading(text, f"text-align:{_side(n, body)}") for n, text in enumerate(columns)]
     return tag(
         "table",
         {"class": "dlc-fragment-table", "style": "border-spacing:8px 2px"},

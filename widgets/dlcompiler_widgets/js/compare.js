@@ -102,7 +102,7 @@ function notes(pairs) {
 }
 
 function program(view) {
-  const lines = focusable("div", { class: "dlc-lines", tabindex: 0, role: "region",
+  const lines = focusable("div", { class: "dlc-lines dlc-wrap", tabindex: 0, role: "region",
     "aria-label": "Program of B against that of A" },
   ...view.problems.map((text) => h("p", { text: `✕ ${text}` })),
   ...(view.program?.lines ?? []).map((line) => programLine(line)));

@@ -12,8 +12,12 @@ export function h(tag, attributes = {}, ...children) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
     } else if (name === "text") node.textContent = value;
-    else if (name === "style") Object.assign(node.style, value);
-    else node.setAttribute(name, value === true ? "" : value);
+    else if (name === "style") {
+      for (const [property, of] of Object.entries(value)) {
+        if (property.startsWith("--")) node.style.setProperty(property, of);
+        else node.style[property] = of;
+      }
+    } else node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
@@ -82,12 +86,17 @@ export function paint(colors) {
   return `linear-gradient(to bottom, ${stops.join(", ")})`;
 }
 
+/** The heading of a column; one without text is no heading for screen readers. */
+export function heading(text, more = {}) {
+  return text ? h("th", { scope: "col", text, ...more }) : h("td", more);
+}
+
 /** A table under its columns; numbers stand right. */
 export function table({ columns, rows }) {
   const cell = (value) => h("td", { class: typeof value === "number" ? "dlc-number" : null,
     text: typeof value === "number" ? count(value) : value ?? "" });
   return h("table", { class: "dlc-table" },
-    h("thead", {}, h("tr", {}, ...columns.map((text) => h("th", { scope: "col", text })))),
+    h("thead", {}, h("tr", {}, ...columns.map((text) => heading(text)))),
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map(cell)))));
 }
 

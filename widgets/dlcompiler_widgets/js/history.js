@@ -25,6 +25,9 @@ export class HistoryPane {
         n: (item) => this.edit(item.dataset.key),
       },
     });
+    new ResizeObserver(() => {
+      for (const row of [this.here, this.seen]) this.scrollTo(row);
+    }).observe(this.states);
     this.states.addEventListener("focusin", (event) => this.reach(event.target.closest(".dlc-state")));
     this.editor.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -44,11 +47,9 @@ export class HistoryPane {
     const edges = edgesOf(history.rows);
     const rows = history.rows.map((row, n) => this.row(row, this.lanes(history, edges, n), longest));
     this.states.replaceChildren(...rows);
-    const here = rows.find((row) => row.classList.contains("dlc-current"));
-    this.reach(here);
-    requestAnimationFrame(() => {
-      this.states.scrollTop = placeOf(here) - this.states.clientHeight / 2;
-    });
+    this.here = rows.find((row) => row.classList.contains("dlc-current"));
+    this.reach(this.here);
+    requestAnimationFrame(() => this.scrollTo(this.here));
   }
 
   /** Mark the state whose step made the chosen loop. */
@@ -60,12 +61,21 @@ export class HistoryPane {
     row.querySelector(".dlc-state-line").append(h("span", { class: "dlc-made-mark", role: "gridcell",
       text: `● ${key.slice(key.lastIndexOf("/") + 1)}`, "aria-label": `made ${key}`, title: `This step made ${key}` }));
     if (key !== this.marked) {
-      requestAnimationFrame(() => {
-        const { scrollTop, clientHeight } = this.states, top = placeOf(row);
-        this.states.scrollTop = Math.min(Math.max(scrollTop, top + row.offsetHeight - clientHeight), top);
-      });
+      requestAnimationFrame(() => this.scrollTo(row));
     }
     this.marked = key;
+  }
+
+  /** Let a row be seen, below whole rows: the list is made so long that any row can be the first. */
+  scrollTo(row) {
+    this.seen = row;
+    if (!row?.isConnected || !this.states.clientHeight) return;
+    const { states } = this, { clientHeight } = states, rows = [...states.children];
+    const low = placeOf(row) + row.offsetHeight - clientHeight;
+    const wanted = Math.min(Math.max(states.scrollTop, low), placeOf(row));
+    const first = rows.find((each) => placeOf(each) >= wanted);
+    states.style.setProperty("--dlc-rest", `${Math.max(0, placeOf(first) + clientHeight - heightOf(rows))}px`);
+    states.scrollTop = placeOf(first);
   }
 
   home() {
@@ -186,3 +196,5 @@ function edgesOf(rows) {
 
 /** How far below the first row a row is. */
 const placeOf = (row) => row.offsetTop - row.parentNode.firstChild.offsetTop;
+
+const heightOf = (rows) => placeOf(rows.at(-1)) + rows.at(-1).offsetHeight;

@@ -3,7 +3,7 @@
  * the loop nest that it leads to. All of it is words and rows that Python made.
  */
 
-import { button, count, focusable, h, paint } from "./dom.js";
+import { button, count, focusable, h, heading, paint } from "./dom.js";
 
 const HEADS = { illegal: "not possible", done: "changes nothing",
   pending: "possible, but a later step must follow" };
@@ -37,7 +37,7 @@ export function nearestButton({ nearest, status }, take) {
 export function metricTable({ metrics = [], models = [], unknown = "" }) {
   const why = unknown ? h("p", { class: "dlc-soft", text: `Some figures are not known: ${unknown}.` }) : null;
   if (!metrics.length) return [why];
-  const heads = ["", "now", "after", "change"].map((text) => h("th", { scope: "col", text }));
+  const heads = ["", "now", "after", "change"].map((text) => heading(text));
   const table = h("table", { class: "dlc-table dlc-metrics" },
     h("caption", { class: "dlc-unseen", text: "What changes" }),
     h("thead", {}, h("tr", {}, ...heads)),

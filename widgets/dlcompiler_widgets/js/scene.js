@@ -75,6 +75,8 @@ export function drawScene(scene, choose, before = null) {
   };
   for (const [name, value] of Object.entries(attributes)) picture.setAttribute(name, value);
   refill(picture, scene.marks, (mark) => drawMark(mark, choose));
+  picture.whole = { width: scene.width, height: scene.height };
+  picture.parts = scene.parts ?? null; // `fit` puts them below each other
   const frame = focusable("div", { class: "dlc-scroll", tabindex: 0, role: "group",
     "aria-label": `${scene.title}, the picture` }, picture);
   frame.style.setProperty("--dlc-w", `${scene.width}px`); // what a pane fits it by

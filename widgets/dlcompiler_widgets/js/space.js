@@ -11,7 +11,8 @@ import { loopValues, touched } from "./visits.js";
 import { cellsOf, firstZoom, partOf, regionCells, windowOf, zoomsOf } from "./space-zoom.js";
 
 const SPEEDS = [1, 4, 16, 64];
-const DENSITY = 2; // dots of a canvas for a pixel of its grid: style sheets show it up to twice as large
+const DENSITY = 2; // dots of a canvas for a pixel of its grid: style sheets show it up to 2.5 times as large
+const MOST_ACROSS = 3; // tensors in a line
 const WRITTEN = "#D55E00", READ = "#0072B2";
 const HOW_TO_READ = "How to read: each grid is a tensor, rows down and columns across. Filled: what "
   + "this iteration of the chosen loop touches; pale: what all earlier ones did. Zoom in to see the "
@@ -34,11 +35,13 @@ export class SpaceDrawer {
     this.numbers = h("div");
     this.root = h("figure", { class: "dlc-figure" },
       this.where, this.controls(),
-      h("div", { class: "dlc-grids" }, ...this.grids.map(({ root }) => root)),
+      this.all = h("div", { class: "dlc-grids" }, ...this.grids.map(({ root }) => root)),
       h("figcaption", { class: "dlc-soft", text: HOW_TO_READ }),
-      ...space.notes.map((text) => h("p", { class: "dlc-soft", text: `Note: ${text}.` })),
+      ...space.notes.map((text) => h("p", { class: "dlc-soft dlc-summary", text: `Note: ${text}.` })),
       h("details", { class: "dlc-twin" },
         h("summary", { text: "Show as table", "data-lm-suppress-shortcuts": "true" }), this.numbers));
+    const grids = this.grids.length;
+    this.all.style.setProperty("--dlc-across", grids > MOST_ACROSS ? Math.min(Math.ceil(grids / 2), MOST_ACROSS) : grids);
     this.go(0);
   }
 
@@ -84,6 +87,8 @@ export class SpaceDrawer {
       : `${stage} is one statement without loops.`;
     this.scrub.value = this.step;
     const rows = this.grids.map((grid) => this.show(grid));
+    const widest = Math.max(...this.grids.map(({ canvas }) => canvas.width));
+    for (const { canvas } of this.grids) canvas.style.setProperty("--dlc-share", canvas.width / widest);
     this.numbers.replaceChildren(table({
       columns: ["tensor", "accessed as", "elements in this step", "first of them", "shown"], rows }));
   }
@@ -114,7 +119,6 @@ export class SpaceDrawer {
     const side = size * DENSITY;
     [canvas.width, canvas.height] = [columns * side + 1, rows * side + 1]; // it is empty then
     canvas.style.setProperty("--dlc-w", `${columns * size + 1}px`);
-    canvas.style.setProperty("--dlc-h", `${rows * size + 1}px`);
     const context = canvas.getContext("2d");
     const ink = getComputedStyle(this.app.root).color || "#888";
     const fill = (cell, alpha) => {

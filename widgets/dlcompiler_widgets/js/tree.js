@@ -5,7 +5,7 @@
 import { count, focusable, h, paint, refill, roving } from "./dom.js";
 import { Rearranging } from "./rearrange.js";
 
-const INDENT = 12;
+const LEAST_NAME = 5; // characters that are always seen
 
 export class TreePane {
   constructor(app) {
@@ -27,6 +27,7 @@ export class TreePane {
   draw(tree) {
     this.rows = new Map(tree.rows.map((row) => [row.key, row]));
     this.root.style.setProperty("--dlc-rows", tree.rows.length);
+    this.items.style.setProperty("--dlc-deepest", Math.max(1, ...tree.rows.map(({ depth }) => depth)));
     const withBars = tree.rows.map((row) => [row, this.barsOf(row)]);
     refill(this.items, withBars, ([row, bars]) => this.row(row, bars));
     const notes = tree.inputs.map((text) => `input ${text}`);
@@ -52,11 +53,10 @@ export class TreePane {
 
   row(row, barsOf) {
     const bars = barsOf.map((bar) =>
-      h("i", { class: "dlc-bar-mark", style: {
-        left: `${bar.depth * INDENT + 4}px`, background: paint(bar.colors) } }));
-    const indent = { paddingLeft: `${row.depth * INDENT + 12}px` };
+      h("i", { class: "dlc-bar-mark", style: { "--dlc-depth": bar.depth, background: paint(bar.colors) } }));
+    const style = { "--dlc-depth": row.depth };
     if (row.type === "statement" || row.type === "barrier") {
-      return h("div", { class: `dlc-row dlc-statement dlc-${row.type}`, style: indent, title: row.name,
+      return h("div", { class: `dlc-row dlc-statement dlc-${row.type}`, style, title: row.name,
         "data-key": row.key,
         "aria-hidden": "true" }, ...bars, h("span", { class: "dlc-clip", text: row.name }));
     }
@@ -65,7 +65,8 @@ export class TreePane {
         h("span", { class: "dlc-soft dlc-clip", text: row.detail }),
         row.pending.length ? h("span", { class: "dlc-pill dlc-pending", text: "◦ pending",
           title: row.pending.join("; ") }) : null]
-      : [h("span", { class: "dlc-loop-name", text: row.name }),
+      : [h("span", { class: "dlc-loop-name", text: row.name,
+        style: { minWidth: `${Math.min(row.name.length, LEAST_NAME)}ch` } }),
         row.axis === "data" ? null : h("span", { class: "dlc-soft",
           text: row.axis === "scan" ? "time" : "reduction" }),
         row.kind === "serial" ? null : h("span", { class: "dlc-pill", "data-sign": row.sign || null,
@@ -73,7 +74,7 @@ export class TreePane {
         h("span", { class: "dlc-extent",
           text: typeof row.extent === "number" ? count(row.extent) : row.extent })];
     return focusable("div", {
-      class: `dlc-row dlc-${row.type}`, role: "treeitem", tabindex: -1, style: indent,
+      class: `dlc-row dlc-${row.type}`, role: "treeitem", tabindex: -1, style,
       "data-item": true, "data-key": row.key, "data-parent": row.parent, "data-name": row.name,
       "aria-label": row.label, "aria-level": row.depth + 1, "aria-selected": "false",
       title: row.made_by ? `${row.label}; made by: ${row.made_by}` : row.label,

@@ -1,9 +1,10 @@
 /*
  * How large a scene is shown: fitted to its pane, or at a scale that the user chose. Asks nothing of
- * Python, and when fitted nothing of the page: style sheets do it.
+ * Python.
  */
 
 import { button, h } from "./dom.js";
+import { fit } from "./fit.js";
 
 const STEP = 1.25, WHEEL_STEP = 1.1, LEAST = 0.4, MOST = 6;
 const DRAG_PX = 4;
@@ -20,6 +21,7 @@ export class Zoom {
     body.addEventListener("keydown", (event) => this.key(event));
     body.addEventListener("pointerdown", (event) => this.drag(event));
     this.to(null);
+    new ResizeObserver(() => this.apply()).observe(body);
   }
 
   get scene() {
@@ -44,6 +46,7 @@ export class Zoom {
     this.fitButton.setAttribute("aria-pressed", String(scale === null));
     this.root.hidden = !scene;
     if (!scene) return;
+    fit(this.body, scene);
     const { width, height } = scene.viewBox.baseVal;
     scene.setAttribute("width", width * (scale ?? 1));
     scene.setAttribute("height", height * (scale ?? 1));
