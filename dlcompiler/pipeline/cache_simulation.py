@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -194,7 +195,8 @@ def simulate_program(
         )  # fmt: skip
     if caches.is_cancelled(state):
         raise Cancelled(where, "it was cancelled")
-    return _result(program, state, cut, target, samples)
+    found = _result(program, state, cut, target, samples)
+    return replace(found, inputs=tuple(given.arrays)) if given.arrays else found
 
 
 def _run(program: Traced, state: caches.Words, given: Inputs) -> None:

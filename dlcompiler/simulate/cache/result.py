@@ -74,6 +74,8 @@ class CacheSimulation:
     written: Words
     """Lines written back, those included that are still newer than memory at the end:
     ``(levels, tensors)``; [1]."""
+    inputs: tuple[Buffer, ...] = ()
+    """The inputs that were given, because indices or conditions depend on their values."""
 
     @property
     def provenance(self) -> Provenance:

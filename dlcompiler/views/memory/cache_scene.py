@@ -76,6 +76,9 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     text += f"; {moved} to and from memory."
     if found.sampled:
         text += f" Sampled: {', '.join(map(str, found.sampled))}."
+    if found.inputs:
+        names = ", ".join(each.name for each in found.inputs)
+        text += f" What is accessed depends on {names}: simulated for one choice of values."
     known = [each for tensors in levels for each in tensors if each.predicted is not None]
     wrong = sum(each.differs for each in known)
     if known:
