@@ -107,12 +107,27 @@ def _union(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
+def float_dtypes(outputs: Iterable[Tensor]) -> set[str]:
+    """Return the dtypes of the float operations in the definitions of `outputs`."""
+    return {
+        dtypes.element(node.dtype)
+        for op in post_order(outputs)
+        if isinstance(op, ComputeOp)
+        for body in op.bodies
+        for node in walk(body)
+        if is_float_operation(node)
+    }
+
+
 def expr_flops(expr: Expr) -> int:
     """Count the float operations of one evaluation; a reduction adds one to combine.
 
     A part that an expression uses twice (``x * x``) is computed once.
     """
-    return sum(
-        isinstance(node, Binary | Call | Reduce) and dtypes.is_float(dtypes.element(node.dtype))
-        for node in walk(expr)
-    )
+    return sum(map(is_float_operation, walk(expr)))
+
+
+def is_float_operation(node: object) -> bool:
+    """Tell whether a node is an arithmetic operation on floats."""
+    is_operation = isinstance(node, Binary | Call | Reduce)
+    return is_operation and dtypes.is_float(dtypes.element(node.dtype))

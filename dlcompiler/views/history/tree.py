@@ -45,13 +45,16 @@ class HistoryTree(TypedDict):
     lanes: int
 
 
-def history_tree(view: HistoryView) -> HistoryTree:
+def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     """Return the states of a history.
 
     Parameters
     ----------
     view
         The history and the cursor: ``s.history``.
+    target
+        Name of the target that the session shows. The times of code for other targets name theirs;
+        if there are times for several targets, all do.
 
     Returns
     -------
@@ -59,12 +62,15 @@ def history_tree(view: HistoryView) -> HistoryTree:
         JSON-able.
     """
     path = {node.id for node in view.history.node(view.cursor).path()}
+    targets = {target, *map(_target, view.history.walk())} - {""}
+    names_target = len(targets) > 1
     rows: list[HistoryRow] = []
     lanes = 1
     stack: list[tuple[Node, int]] = [(view.history.root, 0)]
     while stack:
         node, lane = stack.pop()
-        rows.append(_row(node, lane, view.cursor, path))
+        row = _row(node, lane, view.cursor, path)
+        rows.append(_with_target(row, _target(node)) if names_target else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
         lanes += len(branches) - 1
@@ -98,6 +104,25 @@ def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
         "is_here": node.id == cursor,
         "is_on_path": node.id in path,
         "label": f"{label}, current state" if node.id == cursor else label,
+    }
+
+
+def _target(node: Node) -> str:
+    """Return the name of the target that a measured time is of; '' if it is not known."""
+    return str(getattr(node.notes.get("measured"), "target", ""))
+
+
+def _with_target(row: HistoryRow, target: str) -> HistoryRow:
+    """Say at a measured time for which target the code was made."""
+    if not (target and row["time"]):
+        return row
+    note = row["notes"]["measured"]
+    named = f"{note}, code for {target}"
+    return {
+        **row,
+        "time": f"{row['time']}, {target}",
+        "notes": {**row["notes"], "measured": named},
+        "label": row["label"].replace(note, named, 1),
     }
 
 

@@ -12,10 +12,9 @@ from dlcompiler.autotune.features.cycles import FLOPS_PER_LANE
 from dlcompiler.autotune.models.roofline import CYCLE_S
 from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement.ceilings import Ceilings
-from dlcompiler.measurement.fma_peak import LLVM_TYPES
 from dlcompiler.ops.gemm.written import product_of, schedule_product
 from dlcompiler.schedule import create_schedule
-from dlcompiler_widgets.explorer.measured import measured_of
+from dlcompiler_widgets.explorer.measured import measured_of, peak_ceilings
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -30,10 +29,9 @@ def speed_of(session: Session) -> Speed | None:
     gflops, threads = measured.shown.gflops, measured.threads
     if gflops is None:
         return None
-    if dtype in LLVM_TYPES:
-        found = session.machine.ceilings(threads, dtype)
-        if isinstance(found, Ceilings):
-            return Speed(gflops, found.peak_gflops, threads, "measured on this machine")
+    found = peak_ceilings(session, threads)
+    if isinstance(found, Ceilings):
+        return Speed(gflops, found.peak_gflops, threads, "measured on this machine")
     peak = session.target.lanes(dtype) * FLOPS_PER_LANE * threads / CYCLE_S / 1e9
     return Speed(gflops, peak, threads, f"estimated for {1e-9 / CYCLE_S:.0f} GHz")
 
