@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, walk
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.te import ComputeOp, ExternOp, ScanOp, Tensor, post_order
 
 Region: TypeAlias = list[tuple[int, int]]
@@ -109,14 +110,10 @@ def _union(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 def float_dtypes(outputs: Iterable[Tensor]) -> set[str]:
     """Return the dtypes of the float operations in the definitions of `outputs`."""
-    return {
-        dtypes.element(node.dtype)
-        for op in post_order(outputs)
-        if isinstance(op, ComputeOp)
-        for body in op.bodies
-        for node in walk(body)
-        if is_float_operation(node)
-    }
+    bodies = [
+        body for op in post_order(outputs) if isinstance(op, ComputeOp) for body in op.bodies
+    ]
+    return {dtype for body in bodies for node in walk(body) if (dtype := _float_dtype(node))}
 
 
 def expr_flops(expr: Expr) -> int:
@@ -124,10 +121,12 @@ def expr_flops(expr: Expr) -> int:
 
     A part that an expression uses twice (``x * x``) is computed once.
     """
-    return sum(map(is_float_operation, walk(expr)))
+    return sum(bool(_float_dtype(node)) for node in walk(expr))
 
 
-def is_float_operation(node: object) -> bool:
-    """Tell whether a node is an arithmetic operation on floats."""
-    is_operation = isinstance(node, Binary | Call | Reduce)
-    return is_operation and dtypes.is_float(dtypes.element(node.dtype))
+def _float_dtype(node: Node) -> str:
+    """Return the dtype of an arithmetic operation on floats; '' for other nodes."""
+    if not isinstance(node, Binary | Call | Reduce):
+        return ""
+    dtype = dtypes.element(node.dtype)
+    return dtype if dtypes.is_float(dtype) else ""
