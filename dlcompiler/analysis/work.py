@@ -110,9 +110,7 @@ def _union(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 def float_dtypes(outputs: Iterable[Tensor]) -> set[str]:
     """Return the dtypes of the float operations in the definitions of `outputs`."""
-    bodies = [
-        body for op in post_order(outputs) if isinstance(op, ComputeOp) for body in op.bodies
-    ]
+    bodies = [body for op in post_order(outputs) if isinstance(op, ComputeOp) for body in op.bodies]
     return {dtype for body in bodies for node in walk(body) if (dtype := _float_dtype(node))}
 
 

@@ -99,7 +99,7 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The caches of a simulation: where each number stands in the array of the state.
+    """The caches of a simulation, and the layout of the array that holds their state.
 
     The array begins with ``left``, the accesses until the interval of time ends; ``bin``, the
     place of its counters; their length, size and last place; whether the run is cancelled; and

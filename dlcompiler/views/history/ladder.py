@@ -155,7 +155,7 @@ class _Axis:
 
     is_rate: bool
     factor: float
-    """A value in the unit is the one in GFLOP/s, or in seconds, times this."""
+    """Multiplies a rate in GFLOP/s, or a time in seconds, to give a value in `unit`."""
     unit: str
     scale: Scale
 
@@ -213,7 +213,7 @@ def _lines(references: Sequence[Reference], axis: _Axis) -> list[LadderLine]:
 
 
 def spread(places: Sequence[float], distance: float) -> list[float]:
-    """Return places between 0 and 1 near the given ones, at least a distance apart if all fit.
+    """Move places between 0 and 1 apart, so that neighbours keep a least distance if all fit.
 
     Examples
     --------

@@ -97,7 +97,10 @@ class Point:
         return name, self.gflops / bounds[name]
 
     def unread(self, ceilings: Ceilings) -> list[str]:
-        """Return the levels behind the cache that holds all arrays: repeated calls read no more."""
+        """Return the levels behind the cache that holds all arrays.
+
+        A call that is repeated reads nothing from them: the arrays are in this cache already.
+        """
         names = [name for name, _ in ceilings.reads]
         return names[names.index(self.resident) + 1 :] if self.resident in names else []
 
@@ -214,7 +217,7 @@ def _free(point: tuple[float, float], taken: Sequence[tuple[float, float]]) -> t
 def _levels_of_current(
     points: Sequence[Point], ceilings: Ceilings, x: Scale, y: Scale
 ) -> list[Mark]:
-    """Return a sign for each level at the current state's intensity of that level."""
+    """Return a sign for each memory level, at the intensity of the current state there."""
     here = next((point for point in points if point.is_here and point.is_predicted), None)
     if here is None:
         return []

@@ -127,7 +127,7 @@ def _with_target(row: HistoryRow, target: str) -> HistoryRow:
 
 
 def _short(node: Node) -> str:
-    """Return the step without its stage, if there is only one to act on, and with short loops."""
+    """Return the step with short loop names, and without the stage if the schedule has only one."""
     text, step = node.title(), node.step
     if step is None:
         return text
@@ -137,7 +137,7 @@ def _short(node: Node) -> str:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return the time that a note holds: of a measurement, or of a timing that a user put there."""
+    """Return the time in a note: a measurement of this package, or a timing that a user noted."""
     for name in ("seconds", "median_s"):
         seconds = getattr(value, name, None)
         if isinstance(seconds, int | float) and seconds > 0:

@@ -1,4 +1,4 @@
-"""The dependences of a stage as a list: one entry for each order that its accesses must keep."""
+"""List the dependences of a stage: one entry for each pair of accesses that must keep its order."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def dependence_list(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:
 
 
 def _group(each: Dependence) -> Hashable:
-    """Return a key that dependences share which are one entry."""
+    """Return a key that is equal for the dependences of one entry."""
     vector = each.vector and (each.vector.distances, each.vector.nearest)
     texts = access_text(each.source), access_text(each.sink)
     if each.loop is None:

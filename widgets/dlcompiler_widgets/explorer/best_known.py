@@ -1,4 +1,4 @@
-"""Open the best known schedule of a product as a branch, and say how fast the current state is."""
+"""Open the best known schedule of a product as a branch; compare the current rate with the peak."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def speed_of(session: Session) -> Speed | None:
-    """Return how fast the current state ran, beside the peak; None if it was not measured."""
+    """Return the rate of the current state and the peak; None if the state is not measured."""
     measured = measured_of(session.schedule.node)
     dtype = session.schedule.outputs[0].dtype
     if measured is None or not dtypes.is_float(dtype):

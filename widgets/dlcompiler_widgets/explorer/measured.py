@@ -1,4 +1,4 @@
-"""What is measured of the states of a session: the ladder of its branch, and its roofline."""
+"""Draw the measured times of a session: the ladder of its current branch, and the roofline."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ BUSY = "a state is faster than the peak, so the machine was busy then: measuring
 
 
 def measured_of(node: Node) -> Measured | None:
-    """Return the time of a state; None if it is not measured, or is known to be wrong.
+    """Return the measurement of a state; None if there is none, or its result is known to be wrong.
 
-    A note that is only a text has no numbers to compare.
+    A note that is only a text is no measurement.
     """
     found = node.notes.get("measured")
     return found if isinstance(found, Measured) and "wrong" not in node.notes else None
@@ -186,7 +186,7 @@ def _why_no_peak(session: Session) -> str:
 
 
 def roofline_picture(session: Session) -> Json:
-    """Return the roofline of all measured states, or in its place why there is none."""
+    """Return the roofline of all measured states, or a text that says why there is none."""
     if why := _why_no_roofline(session):
         return {"scene": _nothing(f"No roofline: {why}"), "actions": []}
     again = {"op": "machine", "text": "Measure the machine again"}
@@ -203,7 +203,7 @@ def roofline_picture(session: Session) -> Json:
 
 
 def _nothing(why: str) -> Scene:
-    """Return what stands in place of a roofline."""
+    """Return a picture with the reason why there is no roofline."""
     return {
         "title": "Roofline", "summary": why[0].upper() + why[1:],
         "how_to_read": "a roofline compares the rate of each measured state with the highest rates "
@@ -229,7 +229,10 @@ def _why_no_roofline(session: Session) -> str:
 
 
 def _threads_shown(session: Session) -> int:
-    """Return with how many threads the current state, or else any state at most, was measured."""
+    """Return the number of threads of the ceilings: that of the current state's measurement.
+
+    Without one, it is the largest number of threads of any measured state.
+    """
     here = measured_of(session.schedule.node)
     if here is not None:
         return here.threads

@@ -52,7 +52,7 @@ class Measured:
 
     @property
     def shown(self) -> Timing:
-        """The timing that all numbers shown come from: beside NumPy if there was a comparison."""
+        """The timing from which all shown numbers come: the one beside NumPy, if there is one."""
         return self.timing if self.beside is None else self.beside.b
 
     @property
@@ -255,7 +255,7 @@ class Measuring:
 
 
 def _is_verified(node: Node, target: Target) -> bool:
-    """Tell whether a state is verified for a target: other code may be wrong where this is not."""
+    """Tell whether a state is verified for a target; code for another target proves nothing."""
     note = node.notes.get("verified")
     return isinstance(note, Certificate) and note.target == target.name
 
