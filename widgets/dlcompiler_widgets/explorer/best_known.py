@@ -48,7 +48,8 @@ def open_best(session: Session, args: Mapping[str, Any]) -> None:
         raise ScheduleError(
             "open the best known schedule", "no output is a matrix product",
             got=", ".join(each.name for each in outputs),
-            expected="sum(A[i, k] * B[k, j]) of float32 or float64",
+            expected="sum(A[i, k] * B[k, j]) of float32 or float64; A and B may be transposed, or "
+            "stacks of matrices",
         )  # fmt: skip
     choice = best_choice(workload, session.target, session.db)
     made = create_schedule([each.op for each in outputs])
