@@ -95,5 +95,8 @@ def test_times_of_code_for_several_targets_name_them(plain, tensors):
     assert named["notes"]["measured"] == "0.5 s, code for cpu"
     assert "measured 0.5 s, code for cpu" in named["label"]
     plain.node.notes["measured"] = ForTarget(0.25, "x86-64-avx2")
-    times = [row["time"] for row in history_tree(plain.history)["rows"]]
-    assert times == ["500 ms, cpu", "250 ms, x86-64-avx2"]
+    for target, want in {
+        "": ["500 ms, cpu", "250 ms, x86-64-avx2"], "cpu": ["500 ms", "250 ms, x86-64-avx2"],
+    }.items():  # fmt: skip
+        times = [row["time"] for row in history_tree(plain.history, target)["rows"]]
+        assert times == want

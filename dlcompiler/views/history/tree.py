@@ -53,8 +53,8 @@ def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     view
         The history and the cursor: ``s.history``.
     target
-        Name of the target that the session shows. The times of code for other targets name theirs;
-        if there are times for several targets, all do.
+        Name of the target that the session shows: times of code for others name their target.
+        Without it, each time does if there are times for several targets.
 
     Returns
     -------
@@ -62,15 +62,15 @@ def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
         JSON-able.
     """
     path = {node.id for node in view.history.node(view.cursor).path()}
-    targets = {target, *map(_target, view.history.walk())} - {""}
-    names_target = len(targets) > 1
+    targets = {*map(_target, view.history.walk())} - {""}
+    named = targets - {target} if target or len(targets) > 1 else set()
     rows: list[HistoryRow] = []
     lanes = 1
     stack: list[tuple[Node, int]] = [(view.history.root, 0)]
     while stack:
         node, lane = stack.pop()
         row = _row(node, lane, view.cursor, path)
-        rows.append(_with_target(row, _target(node)) if names_target else row)
+        rows.append(_with_target(row, _target(node)) if _target(node) in named else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
         lanes += len(branches) - 1
@@ -114,7 +114,7 @@ def _target(node: Node) -> str:
 
 def _with_target(row: HistoryRow, target: str) -> HistoryRow:
     """Say at a measured time for which target the code was made."""
-    if not (target and row["time"]):
+    if not row["time"]:
         return row
     note = row["notes"]["measured"]
     named = f"{note}, code for {target}"
