@@ -20,6 +20,7 @@ from dlcompiler.measurement.ceilings import MEMORY, Ceilings
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Cell, Glyph, Mark, Role, Scene
+from dlcompiler.views.render.units import percent
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     DASHES,
@@ -257,7 +258,7 @@ def _summary(points: Sequence[Point], ceilings: Ceilings) -> str:
         busy = "the machine was busy when its ceilings were measured: measure it again"
         why = busy if name == PEAK else f"it moves less than predicted, or {busy}"
         return f"{where} reaches {format_ratio(share)} its lowest ceiling, {name}: {why}."
-    return f"{where} reaches {100 * share:.0f} % of its lowest ceiling, {name}."
+    return f"{where} reaches {percent(share)} of its lowest ceiling, {name}."
 
 
 def _how_to_read(points: Sequence[Point], ceilings: Ceilings) -> str:
@@ -317,6 +318,6 @@ def _rows(points: Sequence[Point], ceilings: Ceilings) -> list[list[Cell]]:
             rows.append(
                 [place, point.title, number(point.gflops), point.threads, level,
                  number(intensity), origin, f"{number(bound)} GFLOP/s" if bound else "",
-                 f"{100 * point.gflops / bound:.0f} %" if is_fair and bound else ""]
+                 percent(point.gflops / bound) if is_fair and bound else ""]
             )  # fmt: skip
     return rows
