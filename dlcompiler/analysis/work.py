@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Binary, Call, Expr, Reduce, TensorLoad, walk
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.te import ComputeOp, ExternOp, ScanOp, Tensor, post_order
 
 Region: TypeAlias = list[tuple[int, int]]
@@ -107,12 +108,23 @@ def _union(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
     return min(a[0], b[0]), max(a[1], b[1])
 
 
+def float_dtypes(outputs: Iterable[Tensor]) -> set[str]:
+    """Return the dtypes of the float operations in the definitions of `outputs`."""
+    bodies = [body for op in post_order(outputs) if isinstance(op, ComputeOp) for body in op.bodies]
+    return {dtype for body in bodies for node in walk(body) if (dtype := _float_dtype(node))}
+
+
 def expr_flops(expr: Expr) -> int:
     """Count the float operations of one evaluation; a reduction adds one to combine.
 
     A part that an expression uses twice (``x * x``) is computed once.
     """
-    return sum(
-        isinstance(node, Binary | Call | Reduce) and dtypes.is_float(dtypes.element(node.dtype))
-        for node in walk(expr)
-    )
+    return sum(bool(_float_dtype(node)) for node in walk(expr))
+
+
+def _float_dtype(node: Node) -> str:
+    """Return the dtype of an arithmetic operation on floats; '' for other nodes."""
+    if not isinstance(node, Binary | Call | Reduce):
+        return ""
+    dtype = dtypes.element(node.dtype)
+    return dtype if dtypes.is_float(dtype) else ""

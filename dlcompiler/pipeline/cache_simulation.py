@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
 from dlcompiler.schedule import Schedule
 from dlcompiler.simulate.cache import model as caches
+from dlcompiler.simulate.cache.inputs import Inputs, inputs_of
 from dlcompiler.simulate.cache.result import CacheSimulation, non_empty
 from dlcompiler.simulate.cache.sampling import Sample, count_accesses, sampled
 from dlcompiler.simulate.cache.tracing import KERNEL, Traced, check_traceable, traced
@@ -65,6 +67,7 @@ def simulate_cache(
     *,
     name: str = "main",
     most_accesses: int = MOST_ACCESSES,
+    inputs: Mapping[str, object] | None = None,
 ) -> CacheSimulation:
     """Simulate the caches of a target for a schedule: hits and misses by loop, tensor and level.
 
@@ -81,6 +84,8 @@ def simulate_cache(
     most_accesses : int
         Largest number of simulated accesses; of a longer program, only the first iterations of its
         outer loops are simulated, and the result says which (``sampled``). [1]
+    inputs : mapping of str to array, optional
+        Arrays for inputs on which indices or conditions depend, by the names of the inputs.
 
     Returns
     -------
@@ -90,8 +95,9 @@ def simulate_cache(
     Raises
     ------
     CallError
-        If the trace of accesses depends on data or on code from outside, loops are bound to
-        threads, or sizes are symbolic.
+        If the accesses depend on data that is not given, or on code from outside, an index that
+        depends on given data is outside its tensor, loops are bound to threads, or sizes are
+        symbolic.
     ScheduleError
         If the state cannot be lowered.
     TargetError
@@ -102,7 +108,8 @@ def simulate_cache(
     - **Program.** The loops as scheduled, before vectorizing and unrolling. Each load and each
       store of an element is an access, in the order of the text; a compiler keeps some in
       registers, which would be hits. Parallel loops run one iteration after the other on one core,
-      which has each shared cache for itself. Prefetches are left out.
+      which has each shared cache for itself. Prefetches are left out. A vector statement, such as
+      one that the program itself contains, accesses each of its lanes, in order.
     - **Caches.** Set-associative, the least recently used line leaves, a store fetches its line;
       all levels are empty at the start. There is no prefetcher and no TLB, so that counters of a
       processor differ.
@@ -128,7 +135,7 @@ def simulate_cache(
     """
     machine = resolve(target)
     func = lower(schedule, args, name=name, target=machine, simple_mode=True)
-    return simulate_program(func, machine, most_accesses)
+    return simulate_program(func, machine, most_accesses, inputs=inputs)
 
 
 def simulate_program(
@@ -136,19 +143,23 @@ def simulate_program(
     target: Target,
     most_accesses: int = MOST_ACCESSES,
     cancellation: Cancellation | None = None,
+    inputs: Mapping[str, object] | None = None,
 ) -> CacheSimulation:
-    """Simulate the caches of a target for a program as scheduled.
+    """Simulate the caches of a target for a program.
 
     Parameters
     ----------
     func
-        What ``lower(s, args, simple_mode=True)`` returns.
+        What ``lower(s, args, simple_mode=True)`` returns, or a program in which passes have made
+        vectors.
     target
         The machine whose caches are simulated.
     most_accesses
         Largest number of simulated accesses; [1].
     cancellation
         Ends the simulation early.
+    inputs
+        As of `simulate_cache`.
 
     Raises
     ------
@@ -166,24 +177,35 @@ def simulate_program(
             because="the simulated caches are those of one core, and its threads run at once",
         )  # fmt: skip
     check_traceable(func)
-    cut, samples = sampled(func, most_accesses)
-    accesses = count_accesses(cut)
-    program = traced(cut, target.caches, accesses)
+    given = inputs_of(func, inputs or {})
+    cut, samples = sampled(func, most_accesses, given)
+    accesses = count_accesses(cut, given)
+    program = traced(cut, target.caches, accesses, given)
     state = program.model.fresh_state()
     if cancellation is not None:
         cancellation.watch(state)
     if accesses:  # else the code has no call of the model
-        _run(program, state)
+        _run(program, state, given)
+    if (number := caches.outside(state)) is not None:
+        buffer = next(each for each, place in program.placements.items() if place.number == number)
+        raise CallError(
+            where, f"an index of {buffer.name} is outside",
+            expected=f"indices inside the shape {list(buffer.static_shape)}",
+            because="it depends on the given inputs",
+        )  # fmt: skip
     if caches.is_cancelled(state):
         raise Cancelled(where, "it was cancelled")
-    return _result(program, state, cut, target, samples)
+    found = _result(program, state, cut, target, samples)
+    return replace(found, inputs=tuple(given.arrays)) if given.arrays else found
 
 
-def _run(program: Traced, state: caches.Words) -> None:
+def _run(program: Traced, state: caches.Words, given: Inputs) -> None:
     here = host_target()
     source = emit(program.func, here)
     module = compile_ir(caches.linked(source.text, program.model), Options.for_target(here))
-    module.entry(KERNEL, [ctypes.c_void_p])(state.ctypes.data)
+    arrays = [state, *given.arrays.values()]
+    entry = module.entry(KERNEL, [ctypes.c_void_p] * len(arrays))
+    entry(*(array.ctypes.data for array in arrays))
 
 
 def _result(

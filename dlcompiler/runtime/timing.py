@@ -79,7 +79,7 @@ class Timing:
         return None if self.flops is None else self.flops / self.median_s / 1e9
 
     def __repr__(self) -> str:
-        rate = "" if self.gflops is None else f", {self.gflops:.3g} GFLOP/s"
+        rate = "" if self.gflops is None else f", {format_rate(self.gflops)} GFLOP/s"
         median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
         return f"Timing(median={median}, spread={spread}, n={self.n}{rate}, {self.label})"
 
@@ -323,6 +323,18 @@ def format_seconds(seconds: float) -> str:
         if float(f"{seconds * factor:.3g}") >= 1 or seconds == 0:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
+
+
+def format_rate(rate: float) -> str:
+    """Write a rate with three digits, or as a whole number if it has more; without its unit.
+
+    Examples
+    --------
+    >>> format_rate(0.524), format_rate(12.34), format_rate(999.6), format_rate(1234.5)
+    ('0.524', '12.3', '1,000', '1,234')
+    """
+    # 999.6 would be written as 1e+03: compare what is written.
+    return f"{rate:,.0f}" if abs(float(f"{rate:.3g}")) >= 1000 else f"{rate:.3g}"
 
 
 def format_ratio(ratio: float) -> str:

@@ -41,8 +41,8 @@ def others():
     yield "a placeholder", A
     yield "no reduction", te.compute((8, 8), lambda i, j: A[i, j] * B[i, j], name="C")
     for name, element in {
-        "B transposed": lambda i, j: te.sum(A[i, k] * B[j, k], axis=k),
-        "A transposed": lambda i, j: te.sum(A[k, i] * B[k, j], axis=k),
+        "a diagonal": lambda i, j: te.sum(A[k, k] * B[k, j], axis=k),
+        "no operand with i": lambda i, j: te.sum(A[j, k] * B[k, j], axis=k),
         "its own square": lambda i, j: te.sum(A[i, k] * A[k, j], axis=k),
         "a sum of sums": lambda i, j: te.sum(A[i, k] + B[k, j], axis=k),
         "a maximum": lambda i, j: te.max(A[i, k] * B[k, j], axis=k),
@@ -80,3 +80,38 @@ def test_other_machines_have_theirs():
     config = MATMUL.default_config(product_of(args[-1]), AARCH64)
     schedule_product(s, args[-1], config, AARCH64)
     assert "numpy" in verify(s, args).oracles
+
+
+def stored(m, n, k, layout, batch=None, dtype="float32"):
+    """A product whose operands are stored as a layout says, in stacks if there is a batch."""
+    lead = () if batch is None else (batch,)
+    shapes = {"A": {"N": (m, k), "T": (k, m)}, "B": {"N": (k, n), "T": (n, k)}}
+    A, B = (
+        te.placeholder((*lead, *shapes[name][letter]), dtype, name=name)
+        for name, letter in zip("AB", layout, strict=True)
+    )
+    r = te.reduce_axis((0, k), name="k")
+
+    def element(*indices):
+        *stack, i, j = indices
+        places = {"A": {"N": (i, r), "T": (r, i)}, "B": {"N": (r, j), "T": (j, r)}}
+        return te.sum(
+            A[(*stack, *places["A"][layout[0]])] * B[(*stack, *places["B"][layout[1]])], axis=r
+        )
+
+    body = (lambda i, j: element(i, j)) if batch is None else (lambda b, i, j: element(b, i, j))
+    return A, B, te.compute((*lead, m, n), body, name="C")
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+def test_transposed_operands_and_stacks(layout, batch):
+    item = MATMUL if batch is None else operator("batch_matmul")
+    for m, n, k in ((20, 37, 24), (5, 1, 3), (2, 40, 16)):
+        args = stored(m, n, k, layout, batch)
+        more = {} if batch is None else {"batch": batch}
+        workload = product_of(args[-1])
+        assert workload == item.workload(m=m, n=n, k=k, layout=layout, **more)
+        s = create_schedule(args[-1].op)
+        schedule_product(s, args[-1], item.default_config(workload, X86_64_AVX2), X86_64_AVX2)
+        assert "numpy" in verify(s, args).oracles

@@ -9,7 +9,22 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.errors import CallError, TargetError
-from dlcompiler.ir import Builder, PrimFunc, call_packed, decl_buffer
+from dlcompiler.ir import (
+    Broadcast,
+    Builder,
+    For,
+    Let,
+    Load,
+    PrimFunc,
+    Ramp,
+    Store,
+    Var,
+    call_packed,
+    compare,
+    decl_buffer,
+    index_const,
+)
+from dlcompiler.ir.numeric import storage
 from dlcompiler.pipeline import cache_simulation
 from dlcompiler.pipeline.cache_simulation import Cancellation, Cancelled, simulate_program
 from dlcompiler.schedule import create_schedule
@@ -165,8 +180,8 @@ def symbolic():
 @pytest.mark.parametrize(
     ("make", "problem", "because"),
     [
-        (gather, "an index of A depends on data", "made from loops and indices"),
-        (choice, "a condition depends on data", "made from loops and indices"),
+        (gather, "an index of A depends on data", "given inputs"),
+        (choice, "a condition depends on data", "given inputs"),
         (symbolic, "its sizes are known only when the program runs", None),
         (tiled_matmul, "its loops are bound to the threads of a device", "one core of a CPU"),
     ],
@@ -257,19 +272,120 @@ def test_code_from_outside_is_refused():
     )
 
 
-def test_vector_statements_are_refused():
+def vectorized():
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
     s = create_schedule(B.op)
     s[B].vectorize(s[B].split(B.op.axis[0], 8)[1])
+    return s, [A, B]
+
+
+def test_a_vector_statement_accesses_its_lanes():
+    s, args = vectorized()
+    found = simulate_program(dlc.lower(s, args, target="x86-64-avx2"), SMALL)
+    plain = dlc.simulate_cache(s, args, SMALL)
+    assert found.accesses == plain.accesses == 128
+    assert [each.misses for each in found.counts()] == [each.misses for each in plain.counts()]
+    cut = simulate_program(dlc.lower(s, args, target="x86-64-avx2"), SMALL, 40)
+    assert (cut.accesses, [str(each) for each in cut.sampled]) == (
+        32, ["first 2 of 8 iterations of i.outer"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_let", [False, True])
+def test_lanes_under_a_predicate(is_let):
+    A, i = decl_buffer((64,), "float32", name="A"), Var("i", "index")
+    place = Ramp(i * 8, index_const(2), 4)
+    indices = Var("places", "indexx4") if is_let else place
+    mask = compare("lt", indices, Broadcast(index_const(27), 4))
+    value = Load(A, (indices,), mask)
+    body = Store(A, (indices,), value, predicate=mask)
+    body = Let(indices, place, body) if is_let else body
+    func = PrimFunc("main", (A,), (A,), For(i, index_const(5), "serial", body))
+    found = simulate_program(func, machine(level(4096, 4, line=16)))
+    assert found.accesses == 2 * 14, "elements 0, 2, … 26"
+    assert found.counts()[0].misses == 7
+
+
+def test_indices_and_conditions_that_depend_on_inputs():
+    s, args = gather()
+    places = np.arange(32, dtype="int32") // 8 * 16
+    found = dlc.simulate_cache(s, args, SMALL, inputs={"N": places})
+    assert (found.counts(tensor="A")[0].accesses, found.counts(tensor="A")[0].misses) == (32, 4)
+    assert found.counts(tensor="N")[0].accesses == 64, "each is checked before it is used"
+    s, args = choice()
+    values = np.where(np.arange(64) % 4, 1.0, -1.0).astype("float32")
+    found = dlc.simulate_cache(s, args, SMALL, inputs={"A": values})
+    assert found.counts(tensor="A")[0].accesses == 32 + 24
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float16", "bfloat16"])
+def test_a_mask_of_every_dtype(dtype):
+    M, A = te.placeholder((4, 9), dtype, name="M"), te.placeholder((4, 9), name="A")
+    yes = (lambda x: x) if dtype == "bool" else (lambda x: x > te.const(0, dtype))
+    B = te.compute((4, 9), lambda i, j: te.if_then_else(yes(M[i, j]), A[i, j], 0.0), name="B")
+    values = (np.arange(36) % 3 == 0).reshape(4, 9).astype(storage(dtype))
+    found = dlc.simulate_cache(create_schedule(B.op), [M, A, B], SMALL, inputs={"M": values})
+    assert found.counts(tensor="A")[0].accesses == 12
+
+
+def test_an_index_of_an_index():
+    A, N, P = (te.placeholder((8,), d, name=n) for n, d in (("A", "float32"), ("N", "int32"),
+                                                            ("P", "int16")))  # fmt: skip
+    B = te.compute((8,), lambda i: A[N[P[i]]], name="B")
+    args = create_schedule(B.op), [A, N, P, B], SMALL
+    places = {"N": np.full(8, 5, "int32"), "P": np.arange(8, dtype="int16")[::-1]}
+    assert dlc.simulate_cache(*args, inputs=places).counts(tensor="A")[0].accesses == 8
+    places["P"] = places["P"] + np.int16(1)
     with pytest.raises(CallError) as caught:
-        simulate_program(dlc.lower(s, [A, B], target="x86-64-avx2"), SMALL)
+        dlc.simulate_cache(*args, inputs=places)
     assert str(caught.value) == (
-        "simulate the caches of main: it has vector statements\n"
-        "  got       a vector access to B\n"
-        "  hint      simulate the program as scheduled: lower(s, args, simple_mode=True)"
+        "simulate the caches of main: an index of N is outside\n"
+        "  expected  indices inside the shape [8]\n"
+        "  because   it depends on the given inputs"
     )
-    assert dlc.simulate_cache(s, [A, B], SMALL).accesses == 128
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "text"),
+    [
+        ("Z", np.zeros(32, "int32"), "there is no such input\n  got       'Z'\n  expected  A, N"),
+        ("B", np.zeros(32, "float32"), "there is no such input\n  got       'B'\n  expected  A, N"),
+        ("N", np.zeros(31, "int32"), "the array for N does not fit\n  got       int32[31]\n"
+                                     "  expected  int32[32]"),
+        ("N", [0.5] * 32, "the array for N does not fit\n  got       float64[32]\n"
+                          "  expected  int32[32]"),
+    ],
+)  # fmt: skip
+def test_arrays_that_fit_no_input_are_refused(name, array, text):
+    with pytest.raises(CallError) as caught:
+        dlc.simulate_cache(*gather(), SMALL, inputs={name: array})
+    assert str(caught.value) == f"simulate the caches of main: {text}"
+
+
+def test_what_the_program_computes_decides_nothing():
+    N = te.placeholder((8,), "int32", name="N")
+    P = te.compute((8,), lambda i: N[i] * 2 % 8, name="P")
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[P[i]], name="B")
+    values = {"N": np.zeros(8, "int32")}
+    with pytest.raises(CallError) as caught:
+        dlc.simulate_cache(create_schedule(B.op), [N, A, B], SMALL, inputs=values)
+    assert caught.value.problem == "an index of A depends on data"
+    assert caught.value.hint is None
+
+
+def test_an_extent_that_depends_on_data_is_refused():
+    N, A = decl_buffer((1,), "int32", name="N"), decl_buffer((8,), "float32", name="A")
+    ib = Builder()
+    n, a = ib.buffer_ptr(N), ib.buffer_ptr(A)
+    with ib.for_range(0, n[0], name="i") as i:
+        a[i] = 1.0
+    func = PrimFunc("main", (N, A), (A,), ib.get())
+    for inputs in ({}, {"N": np.ones(1, "int32")}):
+        with pytest.raises(CallError) as caught:
+            simulate_program(func, SMALL, inputs=inputs)
+        assert caught.value.problem == "the extent of the loop i depends on data"
 
 
 def test_an_intrinsic_accesses_what_its_declaration_does():

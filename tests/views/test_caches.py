@@ -7,9 +7,10 @@ import pytest
 from dlcompiler import te
 from dlcompiler.pipeline import simulate_cache
 from dlcompiler.schedule import create_schedule
-from dlcompiler.views.memory.cache_scene import cache_scene, percent
+from dlcompiler.views.memory.cache_scene import cache_scene
 from dlcompiler.views.memory.caches import TensorCounts, by_tensor, predicted_misses
 from dlcompiler.views.render.scene import scene_html
+from dlcompiler.views.render.units import percent
 from tests.simulate.cache.nests import columns
 from tests.simulate.cache.programs import level, machine
 from tests.static_pictures import pictures_in

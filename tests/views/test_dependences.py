@@ -22,12 +22,14 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.stmt import StepRef
 from dlcompiler.pipeline import lower
+from dlcompiler.pipeline.checks import default_args
 from dlcompiler.schedule import Step, create_schedule
 from dlcompiler.views import loop_tree, preview
 from dlcompiler.views.loops.dependence_arrows import arrows_of, window_of
 from dlcompiler.views.loops.dependence_list import dependence_list
 from dlcompiler.views.loops.dependence_scene import dependence_scene, entry_scene
 from dlcompiler.views.moves.conflict import conflict
+from tests.analysis.test_footprint import random_schedule
 
 
 def matmul(n=8):
@@ -281,3 +283,75 @@ def test_a_step_refused_for_its_structure_has_no_dependence():
     s, args = matmul()
     s[args[-1]].parallel(s[args[-1]].op.axis[0])
     assert refused(s, args, Step("vectorize", "C", {"axis": "i"})) is None
+
+
+def test_a_reduction_of_one_iteration_is_not_said_to_write_twice():
+    A, k = te.placeholder((4, 1), name="A"), te.reduce_axis((0, 1), name="k")
+    C = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="C")
+    s = create_schedule(C.op)
+    for primitive, done in (("parallel", "parallel"), ("vectorize", "vectorized")):
+        step = Step(primitive, "C", {"axis": "k"})
+        view = preview(s, step)
+        assert (view["kind"], view["reason"]) == (
+            "structural", f"a reduction axis cannot be {done}",
+        )  # fmt: skip
+        assert view["because"] == "it has one iteration: there is nothing to run at the same time"
+        assert conflict(lower(s, [A, C], simple_mode=True), loop_tree(s), view) is None
+
+
+def test_a_distance_that_varies_is_said_to_be_the_nearest():
+    n = 6
+    X, state = te.placeholder((n, 4), name="X"), te.placeholder((n, 4), name="state")
+    init = te.compute((1, 4), lambda t, i: X[0, i], name="init")
+    update = te.compute((n, 4), lambda t, i: state[t - 1, 3 - i] + X[t, i], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    rows = words(shown(create_schedule(S.op), [X, S], "update"))
+    assert rows[0][1:] == (
+        "(1, !=)", "(1, -3)",
+        "S[idx + 1, i] written at idx, i is read as S[idx, -i + 3] at idx + 1; the nearest at "
+        "idx + 1, i - 3",
+    )  # fmt: skip
+    s, args = matmul()
+    s[args[-1]].split(s[args[-1]].op.reduce_axis[0], 4)
+    assert words(shown(s, args, "C/k.inner"))[0][3] == (
+        "C[i, j] updated at k.outer, k.inner is updated again at k.outer + 1; the nearest at "
+        "k.outer + 1, k.inner - 3"
+    )
+
+
+def steps_of(s):
+    """Each parallel, vectorize, and exchange of two loops of each stage."""
+    for stage in (each.state for each in s.stages if not each.state.is_placeholder):
+        paths = [stage.paths[leaf] for leaf in stage.leaves]
+        for path, name in itertools.product(paths, ("parallel", "vectorize")):
+            yield Step(name, stage.name, {"axis": path})
+        for axes in itertools.combinations(paths, 2):
+            yield Step("reorder", stage.name, {"axes": axes[::-1]})
+
+
+def is_broken(found, step):
+    """Whether the nearest source and sink of a conflict would change places, or run at once."""
+    distances = dict(zip(found["loops"], found["nearest"], strict=True))
+    if step.primitive == "reorder":
+        inner, outer = (f"{step.stage}/{path}" for path in step.args["axes"])
+        swapped = {outer: inner, inner: outer}
+        after = [distances[swapped.get(loop, loop)] for loop in distances]
+        return next(n for n in after if n) < 0
+    carrier = next(loop for loop, n in distances.items() if n)
+    return carrier == f"{step.stage}/{step.args['axis']}"
+
+
+@pytest.mark.parametrize("first", [0, 15])
+def test_every_arrow_at_a_refused_step_forbids_it(first):
+    schedules = [random_schedule(seed) for seed in range(first, first + 15)]
+    seen = 0
+    for s, _ in (last_of(), matmul(), *((s, None) for s in schedules)):
+        func = lower(s, default_args(s), simple_mode=True)
+        for step in steps_of(s):
+            view = preview(s, step)
+            found = conflict(func, loop_tree(s), view)
+            if found is not None:
+                assert view["kind"] == "semantic", step
+                assert is_broken(found, step), (step, found)
+                seen += 1
+    assert seen > 8

@@ -74,3 +74,29 @@ def test_a_row_has_a_short_step_and_a_time(plain, tensors):
 def test_a_step_of_one_of_several_stages_keeps_its_stage(blocked):
     rows = history_tree(blocked.history)["rows"]
     assert all(row["short"].split()[:2] == row["step"].split()[:2] for row in rows[2:])
+
+
+class ForTarget:
+    """A measurement that knows the target of its code."""
+
+    def __init__(self, seconds, target):
+        self.seconds, self.target = seconds, target
+
+    def __str__(self):
+        return f"{self.seconds} s"
+
+
+def test_times_of_code_for_several_targets_name_them(plain, tensors):
+    plain.node.notes["measured"] = ForTarget(0.5, "cpu")
+    plain[tensors[2]].parallel(tensors[2].op.axis[0])
+    assert [row["time"] for row in history_tree(plain.history, "cpu")["rows"]] == ["500 ms", ""]
+    named = history_tree(plain.history, "x86-64-avx2")["rows"][0]
+    assert named["time"] == "500 ms, cpu"
+    assert named["notes"]["measured"] == "0.5 s, code for cpu"
+    assert "measured 0.5 s, code for cpu" in named["label"]
+    plain.node.notes["measured"] = ForTarget(0.25, "x86-64-avx2")
+    for target, want in {
+        "": ["500 ms, cpu", "250 ms, x86-64-avx2"], "cpu": ["500 ms", "250 ms, x86-64-avx2"],
+    }.items():  # fmt: skip
+        times = [row["time"] for row in history_tree(plain.history, target)["rows"]]
+        assert times == want

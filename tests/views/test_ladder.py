@@ -122,3 +122,10 @@ def test_texts_of_the_picture_do_not_overlap():
 def test_no_state_at_all_is_no_error():
     assert ladder([])["rows"] == []
     assert ladder_scene(ladder([]))["marks"]
+
+
+def test_times_of_code_for_several_targets_are_not_compared():
+    rungs = [rung(1, 0.4, target="cpu"), rung(2, 0.1, target="c"), rung(3, 0.1, target="c")]
+    model = ladder(rungs)
+    assert [row["change"] for row in model["rows"]] == ["", "", "1.0×"]
+    assert model["summary"].endswith("of code for several targets: these are not compared.")

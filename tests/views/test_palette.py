@@ -185,3 +185,12 @@ def test_every_item_is_a_step_that_does_what_it_says(blocked):
             tried += 1
     assert tried > 50
     assert blocked.node.id == start
+
+
+def test_loops_without_iterations_have_moves():
+    A = te.placeholder((0, 4), name="A")
+    B = te.compute((0, 4), lambda i, j: A[i, j] * 2.0, name="B")
+    for key in ("B/i", "B/j"):
+        found = items(palette(create_schedule(B.op), key))
+        assert all(0 not in each["suggested"] for item in found.values()
+                   for each in item["parameters"])  # fmt: skip

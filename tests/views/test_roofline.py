@@ -85,8 +85,9 @@ def test_without_a_prediction_the_size_of_the_arrays_is_taken_and_it_says_so():
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        (point(0, 125.0, 1 << 20, here=True), "reaches 50 % of its lowest ceiling, FMA peak."),
-        (point(0, 8.0, 1 << 28, here=True), "reaches 64 % of its lowest ceiling, reads from L2."),
+        (point(0, 125.0, 1 << 20, here=True), "reaches 50% of its lowest ceiling, FMA peak."),
+        (point(0, 0.01, 1 << 20, here=True), "reaches 0.004% of its lowest ceiling, FMA peak."),
+        (point(0, 8.0, 1 << 28, here=True), "reaches 64% of its lowest ceiling, reads from L2."),
         (point(0, 300.0, 1 << 20, here=True), "reaches 1.2× its lowest ceiling, FMA peak"),
         (point(0, 100.0, here=True, threads=1), "another number of threads"),
         (point(0, 100.0), "The last state, step 0, reaches"),
@@ -135,4 +136,4 @@ def test_extreme_rates_stay_inside(gflops):
 def test_a_machine_without_caches_has_two_ceilings():
     bare = Ceilings(1, "float64", 10.0, (("memory", 20.0),))
     item = Point("s", "step", 5.0, FLOPS, {}, 3 << 20, is_here=True)
-    assert "reaches 50 %" in roofline_scene([item], bare)["summary"]
+    assert "reaches 50%" in roofline_scene([item], bare)["summary"]

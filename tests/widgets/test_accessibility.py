@@ -12,7 +12,7 @@ from tests.widgets.live_page import DARK, LivePage
 pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
 from dlcompiler_widgets import Explorer, LoopTree, ThreadBlock
-from dlcompiler_widgets.explorer import blocks
+from dlcompiler_widgets.explorer import background
 from dlcompiler_widgets.explorer.pictures import PICTURES as ALL_PICTURES
 from dlcompiler_widgets.explorer.texts import tabs_of
 from dlcompiler_widgets.explorer.widget import Workbench
@@ -89,7 +89,7 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
 
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, rules, monkeypatch):
-    monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
     schedule, args = tiled_matmul()
     widget = Explorer(schedule, args, target="v100", level="all")
     page = opened(contexts, widget, color_scheme=scheme)

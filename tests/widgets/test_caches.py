@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from dlcompiler import te
 from dlcompiler.pipeline.cache_simulation import Cancelled
+from dlcompiler.schedule import create_schedule
 from tests.pipeline.test_cache_simulation import gather
 from tests.static_pictures import pictures_in
 from tests.thread_programs import tiled_matmul
@@ -12,7 +14,7 @@ from tests.widgets.test_panes import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import CacheMisses, Explorer
-from dlcompiler_widgets.explorer import caches
+from dlcompiler_widgets.explorer import background, caches
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def explore():
 
 @pytest.fixture
 def patient(monkeypatch):
-    monkeypatch.setattr(caches, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
 
 
 def ask(widget, op, **args):
@@ -58,8 +60,20 @@ def test_there_is_no_tab_for_a_gpu(explore):
     assert "cache" in names(explore(*matmul()))
 
 
-def test_what_cannot_be_simulated_says_why(explore, patient):
+def test_a_gather_is_simulated_with_random_indices(explore, patient):
     widget = explore(*gather())
+    ask(widget, "picture", tab="cache")
+    text = widget.picture["model"]["summary"]
+    assert text.startswith("Simulated: of 128 accesses, ")
+    assert "What is accessed depends on N: simulated for one choice of values." in text
+
+
+def test_what_cannot_be_simulated_says_why(explore, patient):
+    N = te.placeholder((8,), "int32", name="N")
+    P = te.compute((8,), lambda i: N[i] * 2 % 8, name="P")
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[P[i]], name="B")
+    widget = explore(create_schedule(B.op), [N, A, B])
     ask(widget, "picture", tab="cache")
     text = widget.picture["error"]["text"]
     assert text == "simulate the caches of main: an index of A depends on data"
@@ -72,19 +86,19 @@ class Slow:
         self.real = caches.simulate_program
         self.go, self.calls = threading.Event(), []
 
-    def __call__(self, func, target, most, cancellation):
+    def __call__(self, func, target, most, cancellation, inputs):
         self.calls.append(cancellation)
         while not self.go.wait(0.005):
             if cancellation.is_set:
                 raise Cancelled("simulate", "it was cancelled")
-        return self.real(func, target, most, cancellation)
+        return self.real(func, target, most, cancellation, inputs)
 
 
 @pytest.fixture
 def slow(monkeypatch):
     made = Slow()
     monkeypatch.setattr(caches, "simulate_program", made)
-    monkeypatch.setattr(caches, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     yield made
     made.go.set()
 

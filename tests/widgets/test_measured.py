@@ -180,7 +180,7 @@ def test_a_time_for_another_target_says_so():
     explorer = explore()
     note(explorer, None, None, measured(0.002, target="x86-64-avx2"))
     row = send(explorer, "preset", preset="all")["ladder"]["rows"][-1]
-    assert "compiled for x86-64-avx2" in row["label"]
+    assert "code for x86-64-avx2" in row["label"]
     explorer.close()
 
 
@@ -394,7 +394,7 @@ def test_a_dtype_without_a_measured_peak_says_so():
     A = te.placeholder((16, 16), "float16", name="A")
     B = te.compute((16, 16), lambda i, j: A[i, j] + A[j, i], name="B")
     explorer = Explorer(create_schedule(B.op), [A, B], stopwatch=Watch())
-    assert "measured for float32 and float64, not for float16" in nothing(explorer)
+    assert "measured for float32 or float64, not for float16" in nothing(explorer)
     note(explorer, measured(0.001))
     notes = send(explorer, "level", level="learn")["ladder"]["notes"]
     assert notes[-1].startswith("No peak: the peak is measured for float32")
@@ -432,4 +432,45 @@ def test_a_recording_has_what_is_known_and_measures_nothing():
     assert len(set(places)) == 1  # one for the whole branch
     ladders = [s["shown"]["picture"]["ladder"].values() for s in data["states"].values()]
     assert len({place for each in ladders for place in each}) == 1
+    explorer.close()
+
+
+# -- other dtypes, other targets ------------------------------------------------------------------
+
+
+def test_the_peak_is_that_of_the_operations_not_of_the_result():
+    watch = Watch(measured(0.001, flops=100.0))
+    explorer = written("A: float64[8]\nB[i] = int8(A[i] * 2.0)", watch)
+    run(explorer)
+    assert watch.asked == [(1, "float64")]
+    assert "FMA peak, float64" in explorer.ladder["lines"][-1]["text"]
+    explorer.close()
+
+
+def test_operations_on_several_dtypes_have_no_single_peak():
+    watch = Watch(measured(0.001, flops=100.0))
+    explorer = written("A: float64[8]\nB[i] = float32(A[i] * 2.0) + float32(1.0)", watch)
+    run(explorer)
+    assert watch.asked == []
+    assert explorer.ladder["notes"][-1] == (
+        "No peak: the peak is measured for float32 or float64, not for float32 and float64."
+    )
+    explorer.close()
+
+
+@pytest.mark.parametrize(("rate", "text"), [(0.524, "0.524"), (999.6, "1,000"), (1234.5, "1,234")])
+def test_a_rate_is_the_same_text_everywhere(rate, text):
+    explorer = explore(Watch(measured(1.0, flops=rate * 1e9)))
+    view = run(explorer)
+    assert f", {text} GFLOP/s" in str(explorer.schedule.node.notes["measured"])
+    assert view["ladder"]["rows"][-1]["value"] == text
+    assert f", {text} GFLOP/s" in view["ladder"]["rows"][-1]["label"]
+    explorer.close()
+
+
+def test_a_point_for_another_target_says_so():
+    explorer = explore()
+    note(explorer, measured(0.004, target="x86-64-avx2"), None, measured(0.001))
+    assert "code for x86-64-avx2" in str(opened(explorer)["model"]["scene"]["table"])
+    assert explorer.history["rows"][0]["time"] == "4 ms, x86-64-avx2"
     explorer.close()

@@ -155,6 +155,39 @@ def test_the_next_reuse_is_that_of_a_plain_search(context, key):
             assert got["before"] == again[wanted][element]
 
 
+def windows(size):
+    """Each step reads a window of `size` × `size`, one element beside that of the step before."""
+    A = te.placeholder((6 + size, 8 + size), name="A")
+    r, q = te.reduce_axis((0, size), name="r"), te.reduce_axis((0, size), name="q")
+    B = te.compute((6, 8), lambda i, j: te.sum(A[i + r, j + q], axis=[r, q]), name="B")
+    s = create_schedule(B.op)
+    s[B].fuse(*B.op.axis)
+    return s, [A, B]
+
+
+def diagonals(size):
+    """Each step reads elements that no other step reads, `size` of each column."""
+    A = te.placeholder((4 * size, size), name="A")
+    k = te.reduce_axis((0, size), name="k")
+    B = te.compute((4 * size - size,), lambda i: te.sum(A[i + k, k], axis=k), name="B")
+    s = create_schedule(B.op)
+    s[B].split(B.op.axis[0], size)
+    return s, [A, B]
+
+
+def test_large_steps_are_compared_one_by_one(context):
+    """A step reads more elements than are listed; of all earlier ones only bounds are known."""
+    page = context.new_page()
+    s, args = windows(70)
+    space = iteration_space(lower(s, args, simple_mode=True), loop_tree(s), "B/i.j.fused")
+    found = page.evaluate(REUSE, [space_source("nextReuse"), space, [0, 20]])
+    assert [(each["step"], each["before"]) for each in found] == [(1, 0), (21, 20)]
+    s, args = diagonals(200)
+    space = iteration_space(lower(s, args, simple_mode=True), loop_tree(s), "B/i.outer")
+    (none,) = page.evaluate(REUSE, [space_source("nextReuse"), space, [0]])
+    assert (none["step"], none["isAll"], none["isUnsure"]) == (None, True, True)
+
+
 FORMULAS = """
 async ([source, formulas]) => {
   const { valueOf } = await import(`data:text/javascript;base64,${source}`);

@@ -13,7 +13,7 @@ from tests.widgets.test_panes import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer, ThreadBlock
-from dlcompiler_widgets.explorer import blocks
+from dlcompiler_widgets.explorer import background, blocks
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.snapshot import PANES, snapshot
 from dlcompiler_widgets.explorer.texts import tabs_of
@@ -29,7 +29,7 @@ PROGRAMS = {
 @pytest.fixture
 def explore(monkeypatch):
     """Open an Explorer on the picture; recordings are waited for."""
-    monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
     made = []
 
     def explore_(schedule, args, **options):
@@ -137,7 +137,7 @@ def test_a_step_elsewhere_is_recorded_anew(explore):
 
 
 def test_a_long_recording_is_shown_when_it_is_ready(monkeypatch):
-    monkeypatch.setattr(blocks, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     may_go, record = threading.Event(), blocks.record_block
 
     def slow(*args):
@@ -166,7 +166,7 @@ def test_the_pane_stands_still_when_recorded():
 
 
 def test_a_replay_page_has_the_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
     s = create_schedule(B.op)

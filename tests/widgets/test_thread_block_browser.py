@@ -7,7 +7,7 @@ from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
-from dlcompiler_widgets.explorer import blocks
+from dlcompiler_widgets.explorer import background
 
 LOOP = "B.shared/ax0.ax1.fused.outer.inner"
 
@@ -15,7 +15,7 @@ LOOP = "B.shared/ax0.ax1.fused.outer.inner"
 @pytest.fixture
 def page(contexts, monkeypatch):
     """A product whose last loop is to be bound yet."""
-    monkeypatch.setattr(blocks, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
     context = contexts.open(viewport={"width": 1400, "height": 900})
     schedule, args = tiled_matmul()
     schedule.undo()
@@ -88,7 +88,7 @@ def test_threads_and_elements_show_what_belongs_to_them(page):
 
 
 def test_a_recording_that_takes_long_arrives_by_itself(page, monkeypatch):
-    monkeypatch.setattr(blocks, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     page.click("tab block")
     page.wait(lambda: "being simulated" not in page.locate(".dlc-picture").inner_text())
     assert "Simulated: 16 × 16 threads" in summary(page)

@@ -184,6 +184,10 @@ class Stages:
     left: Tensor
     right: Tensor
     sums: Tensor
+    is_left_swapped: bool = False
+    """Whether `left` is stored as ``(k, m)``."""
+    is_right_swapped: bool = False
+    """Whether `right` is stored as ``(n, k)``."""
 
     @staticmethod
     def of(result: Tensor) -> Stages:

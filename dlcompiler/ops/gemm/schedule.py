@@ -70,10 +70,11 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
     """
     left, right, sums = stages.left, stages.right, stages.sums
     rows, columns = cfg["tile_m"], cfg["tile_n"]
-    is_transposed = runs_along(right, right.op.axis[-2])
+    along_k = right.op.axis[-1 if stages.is_right_swapped else -2]
+    is_transposed = runs_along(right, along_k)
     is_empty = 0 in (*left.shape, *right.shape)
-    right_axes = _panels_of(s, right, columns) if cfg["pack"] and not is_empty else ()
-    left_axes = _blocks_of(s, left, rows) if cfg["pack_a"] and not is_empty else ()
+    right_axes = _panels_of(s, stages, columns) if cfg["pack"] and not is_empty else ()
+    left_axes = _blocks_of(s, stages, rows) if cfg["pack_a"] and not is_empty else ()
     panels, blocks, innermost = _schedule_result(s, C, cfg, lanes)
 
     s[sums].set_scope("local")
@@ -95,21 +96,33 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
     s[sums].unroll(s[sums].op.axis[-2])
 
 
-def _panels_of(s: Schedule, right: Tensor, columns: int) -> tuple[Axis, ...]:
+def _panels_of(s: Schedule, stages: Stages, columns: int) -> tuple[Axis, ...]:
     """Store B in panels of columns; return its last three axes: panel, k and column."""
-    if len(right.shape) == 3:
-        axes = s[right].transform_layout(lambda b, k, j: [b, j // columns, k, j % columns])
-    else:
-        axes = s[right].transform_layout(lambda k, j: [j // columns, k, j % columns])
+    right = s[stages.right]
+    match len(stages.right.shape), stages.is_right_swapped:
+        case 3, False:
+            axes = right.transform_layout(lambda b, k, j: [b, j // columns, k, j % columns])
+        case 3, True:
+            axes = right.transform_layout(lambda b, j, k: [b, j // columns, k, j % columns])
+        case _, False:
+            axes = right.transform_layout(lambda k, j: [j // columns, k, j % columns])
+        case _:
+            axes = right.transform_layout(lambda j, k: [j // columns, k, j % columns])
     return axes[-3:]
 
 
-def _blocks_of(s: Schedule, left: Tensor, rows: int) -> tuple[Axis, ...]:
+def _blocks_of(s: Schedule, stages: Stages, rows: int) -> tuple[Axis, ...]:
     """Store A in blocks of rows; return its last three axes: block, k and row."""
-    if len(left.shape) == 3:
-        axes = s[left].transform_layout(lambda b, i, k: [b, i // rows, k, i % rows])
-    else:
-        axes = s[left].transform_layout(lambda i, k: [i // rows, k, i % rows])
+    left = s[stages.left]
+    match len(stages.left.shape), stages.is_left_swapped:
+        case 3, False:
+            axes = left.transform_layout(lambda b, i, k: [b, i // rows, k, i % rows])
+        case 3, True:
+            axes = left.transform_layout(lambda b, k, i: [b, i // rows, k, i % rows])
+        case _, False:
+            axes = left.transform_layout(lambda i, k: [i // rows, k, i % rows])
+        case _:
+            axes = left.transform_layout(lambda k, i: [i // rows, k, i % rows])
     return axes[-3:]
 
 
@@ -233,7 +246,7 @@ def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     left, right, sums = stages.left, stages.right, stages.sums
     s[left].compute_inline()
     is_empty = 0 in (*left.shape, *right.shape)
-    right_axes = _rows_of(s, right) if cfg["pack"] and not is_empty else ()
+    right_axes = _rows_of(s, stages) if cfg["pack"] and not is_empty else ()
     *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
     panels, tiles_j = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
@@ -270,8 +283,11 @@ def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
         s[sums].unroll(axis)
 
 
-def _rows_of(s: Schedule, right: Tensor) -> tuple[Axis, ...]:
+def _rows_of(s: Schedule, stages: Stages) -> tuple[Axis, ...]:
     """Store B transposed; return its last two axes: column and k."""
+    right = stages.right
+    if stages.is_right_swapped:
+        return tuple(right.op.axis[-2:])
     if len(right.shape) == 3:
         return s[right].transform_layout(lambda b, k, j: [b, j, k])[-2:]
-    return s[right].transform_layout(lambda k, j: [j, k])
+    return s[right].transform_layout(lambda k, j: [j, k])[-2:]

@@ -143,7 +143,8 @@ def _of_part(
             conflicts=(stage.name,),
         )
     if primitive in CONCURRENT and is_update(state, stage) and args["axis"] is stage.op.axis[0]:
-        return _on_time(stage, stage.key(args["axis"]), primitive)
+        assert host is not None
+        return _on_time(stage, (stage.key(args["axis"]), _time_key(host)), primitive)
     return None
 
 
@@ -173,7 +174,7 @@ def _of_group(state: State, members: Iterable[StageState]) -> Illegal | None:
 
 def _on_scan(stage: StageState, op: ScanOp, primitive: str) -> Illegal:
     if primitive in CONCURRENT:
-        return _on_time(stage, stage.key(stage.leaves[-1]), primitive)
+        return _on_time(stage, (_time_key(stage),), primitive)
     updates = ", ".join(f"s[{update.name}]" for update in op.updates)
     if primitive == "reorder":
         return Illegal(
@@ -192,14 +193,19 @@ def _on_scan(stage: StageState, op: ScanOp, primitive: str) -> Illegal:
     )
 
 
-def _on_time(stage: StageState, key: str, primitive: str) -> Illegal:
+def _time_key(scan: StageState) -> str:
+    """Return the key of the loop that runs the steps of a scan."""
+    return scan.key(scan.leaves[-1])
+
+
+def _on_time(stage: StageState, keys: tuple[str, ...], primitive: str) -> Illegal:
     return Illegal(
         "semantic",
         f"the time of a recurrence cannot be {CONCURRENT[primitive]}",
         got=f"stage {stage.name}",
         because="each step reads what earlier ones computed",
         hint="choose another axis of an update: the elements of one step are independent",
-        conflicts=(key,),
+        conflicts=keys,
     )
 
 

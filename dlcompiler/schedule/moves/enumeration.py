@@ -286,7 +286,7 @@ def _loop_candidates(
 
 def _tile_factors(extent: Extent) -> tuple[int, ...]:
     """Return `factors_of`; for a loop that has none, its extent: the other loop is split."""
-    return factors_of(extent) or ((extent,) if isinstance(extent, int) else ())
+    return factors_of(extent) or ((max(extent, 1),) if isinstance(extent, int) else ())
 
 
 def factors_of(extent: Extent) -> tuple[int, ...]:

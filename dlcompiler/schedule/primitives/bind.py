@@ -29,6 +29,7 @@ from dlcompiler.schedule.primitives.base import (
     require_plain,
     set_kind,
 )
+from dlcompiler.schedule.primitives.vectorize import on_reduction
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
 
@@ -67,17 +68,9 @@ def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict
 
 
 def _on_reduction(stage: StageState, axis: Axis, thread: str) -> Illegal:
-    element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
     threads = "blocks" if thread.startswith("blockIdx") else "threads"
-    return Illegal(
-        "semantic",
-        f"a reduction axis cannot be bound to {thread}",
-        got=f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {axis.extent})",
-        because=f"all {threads} would update {element}: iterations {axis.name}=0 and "
-        f"{axis.name}=1 write the same element",
-        hint="bind a data axis, or make one of the reduction first, with s.rfactor",
-        conflicts=(stage.key(axis), stage.body_key),
-    )
+    hint = "bind a data axis, or make one of the reduction first, with s.rfactor"
+    return on_reduction(stage, axis, f"bound to {thread}", f"all {threads}", hint)
 
 
 def apply(

@@ -50,19 +50,36 @@ def require_independent(state: State, stage: StageState, axis: Any, kind: LoopKi
         )
     if axis.kind == "data":
         return
-    element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
     who = "all lanes" if kind == "vectorized" else "all threads"
-    raise Refused(
-        Illegal(
-            "semantic",
-            f"a reduction axis cannot be {kind}",
-            got=f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {axis.extent})",
-            because=f"{who} would update {element}: iterations {axis.name}=0 and {axis.name}=1 "
-            "write the same element",
-            hint=_alternative(stage, kind),
-            conflicts=(stage.key(axis), stage.body_key),
-        )
+    raise Refused(on_reduction(stage, axis, kind, who, _alternative(stage, kind)))
+
+
+def on_reduction(
+    stage: StageState, axis: Axis, done: str, who: str, hint: str | None = None
+) -> Illegal:
+    """Return the refusal to run the iterations of a reduction loop at the same time.
+
+    Parameters
+    ----------
+    done
+        What the loop cannot be: ``vectorized``.
+    who
+        What would run its iterations: ``all lanes``.
+    """
+    extent = axis.extent
+    reason = f"a reduction axis cannot be {done}"
+    got = f"axis {stage.paths[axis]} of stage {stage.name} (reduction, extent {extent})"
+    conflicts = (stage.key(axis), stage.body_key)
+    if isinstance(extent, int) and extent < 2:
+        many = "one iteration" if extent else "no iteration"
+        because = f"it has {many}: there is nothing to run at the same time"
+        return Illegal("structural", reason, got=got, because=because, conflicts=conflicts)
+    element = f"{stage.name}[{', '.join(data.name for data in stage.op.axis)}]"
+    because = (
+        f"{who} would update {element}: iterations {axis.name}=0 and {axis.name}=1 write the same "
+        "element"
     )
+    return Illegal("semantic", reason, got=got, because=because, hint=hint, conflicts=conflicts)
 
 
 def _alternative(stage: StageState, kind: LoopKind) -> str | None:

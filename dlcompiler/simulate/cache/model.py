@@ -34,10 +34,13 @@ LEAST_PART_BYTES = 128
 ADDRESS_BITS = 48
 """Lower bits of an address; above them stands the number of the buffer."""
 _FOLDER = __name__.rpartition(".")[0]
-_HEADER = 8
+HEADER = 8
+"""Words of the state before the counters; [1]."""
 _LARGEST_ELEMENT_BYTES = 8
 _LANES = 4
 _CANCELLED = 5
+OUTSIDE = 6
+"""Place of the number of a buffer, plus 1, that was accessed outside its shape; 0: none was."""
 _SIGN = -(1 << 63)
 _EMPTY = (1 << 63) - 1
 
@@ -96,12 +99,12 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The caches of a simulation: where each number stands in the array of the state.
+    """The caches of a simulation, and the layout of the array that holds their state.
 
     The array begins with ``left``, the accesses until the interval of time ends; ``bin``, the
-    place of its counters; their length, size and last place; and whether the run is cancelled.
-    Then follow the counters: for each interval of time and each access site the number of
-    accesses, and the misses of each level.
+    place of its counters; their length, size and last place; whether the run is cancelled; and
+    whether an index that depends on inputs was outside (`OUTSIDE`). Then follow the counters: for
+    each interval of time and each access site the number of accesses, and the misses of each level.
     """
 
     levels: tuple[CacheLevel, ...]
@@ -128,7 +131,7 @@ class Model:
             "part_shifts": buffers,
             **{f"entries {n}": _entries(level) for n, level in enumerate(self.levels)},
         }
-        starts, place = {}, _HEADER
+        starts, place = {}, HEADER
         for name, size in sizes.items():
             starts[name] = place
             place += size
@@ -264,3 +267,8 @@ def cancel(state: Words) -> None:
 def is_cancelled(state: Words) -> bool:
     """Tell whether `cancel` was called for a state."""
     return bool(state[_CANCELLED])
+
+
+def outside(state: Words) -> int | None:
+    """Return the number of a buffer that was accessed outside its shape; None if none was."""
+    return int(state[OUTSIDE]) - 1 if state[OUTSIDE] else None

@@ -72,8 +72,10 @@ class CacheSimulation:
     by_part: Words
     """Misses in each part of each tensor: ``(levels, tensors, parts)``; [1]."""
     written: Words
-    """Lines written back, those included that are still newer than memory at the end:
+    """Lines written back, including those that are still newer than memory at the end:
     ``(levels, tensors)``; [1]."""
+    inputs: tuple[Buffer, ...] = ()
+    """The inputs that were given, because indices or conditions depend on their values."""
 
     @property
     def provenance(self) -> Provenance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,13 @@ from dlcompiler.ir import (
     index_const,
 )
 from dlcompiler.ir.rewrite import children
-from dlcompiler.simulate.cache.tracing import Tracer, buffers_of, placements_of
+from dlcompiler.simulate.cache.inputs import NONE, Inputs
+from dlcompiler.simulate.cache.tracing import (
+    Tracer,
+    buffers_of,
+    extent_refusal,
+    placements_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +54,14 @@ class Sample:
         return f"first {self.kept} of {self.extent} iterations of {self.loop.var.name}"
 
 
-def count_accesses(func: PrimFunc) -> int:
+def count_accesses(func: PrimFunc, inputs: Inputs = NONE) -> int:
     """Return the accesses that a program makes if all its conditions hold; [1]."""
-    return _Sampler(func).count(func.body)
+    return _Sampler(func, inputs).count(func.body)
 
 
-def sampled(func: PrimFunc, most_accesses: int) -> tuple[PrimFunc, tuple[Sample, ...]]:
+def sampled(
+    func: PrimFunc, most_accesses: int, inputs: Inputs = NONE
+) -> tuple[PrimFunc, tuple[Sample, ...]]:
     """Return a program that makes at most so many accesses, and the loops that were cut.
 
     Notes
@@ -61,7 +70,7 @@ def sampled(func: PrimFunc, most_accesses: int) -> tuple[PrimFunc, tuple[Sample,
     that needs less than its share leaves the rest to the others. A statement is never cut, so a
     program with many statements may exceed the limit.
     """
-    sampler = _Sampler(func)
+    sampler = _Sampler(func, inputs)
     body = sampler.cut(func.body, most_accesses)
     return func.with_body(body), tuple(sampler.samples)
 
@@ -69,6 +78,7 @@ def sampled(func: PrimFunc, most_accesses: int) -> tuple[PrimFunc, tuple[Sample,
 @dataclass
 class _Sampler:
     func: PrimFunc
+    inputs: Inputs
     samples: list[Sample] = field(default_factory=list)
     ranges: dict[Var, Interval] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
@@ -93,14 +103,20 @@ class _Sampler:
                 return sum(map(self.count, statements))
             case Allocate(_, body) | IntrinsicCall(body=body):
                 return self.count(body)
-        own = Tracer(self.func.name, self.placements, 1).stmt(_without_bodies(stmt))
+        own = self._tracer().stmt(_without_bodies(stmt))
         return _calls(own) + sum(map(self.count, _bodies(stmt)))
+
+    def _tracer(self) -> Tracer:
+        return Tracer(self.func.name, self.placements, 1, self.inputs)
 
     def extent(self, loop: For) -> int:
         """Return the largest number of iterations of a loop."""
         if isinstance(loop.extent, Const):
             return max(int(loop.extent.value), 0)
-        return max(int(Analyzer(self.ranges, {}).interval(loop.extent).high), 0)
+        most = Analyzer(self.ranges, {}).interval(loop.extent).high
+        if math.isinf(most):
+            raise extent_refusal(self.func.name, loop)
+        return max(int(most), 0)
 
     def cut(self, stmt: Stmt, most: int) -> Stmt:
         """Return a statement that makes at most `most` accesses, if that can be done."""
@@ -149,7 +165,10 @@ def _without_bodies(stmt: Stmt) -> Stmt:
 
 def _calls(stmt: Stmt) -> int:
     """Return how many calls a statement of a trace makes if all conditions hold."""
-    return isinstance(stmt, ExternCall) + sum(map(_calls, _bodies(stmt)))
+    calls = isinstance(stmt, ExternCall) + sum(map(_calls, _bodies(stmt)))
+    if isinstance(stmt, For) and isinstance(stmt.extent, Const):  # over the lanes of a vector
+        calls *= int(stmt.extent.value)
+    return calls
 
 
 def _shares(counts: Sequence[int], most: int) -> list[int]:

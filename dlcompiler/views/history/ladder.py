@@ -44,6 +44,8 @@ class Rung:
     note: str = ""
     """Why it is wrong or failed, or what else is known of its time."""
     is_here: bool = False
+    target: str = ""
+    """Name of the target that the code was made for; '' if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class LadderRow(TypedDict):
     share: float
     """Height of the bar, 0 to 1."""
     change: str
-    """The speed as a multiple of that of the step before that was measured; '' for the first."""
+    """The speed as a multiple of that of the step before that was measured; '' for the first, and
+    where the code of that step was made for another target."""
     label: str
     """The step in words, to be spoken."""
     is_here: bool
@@ -152,7 +155,7 @@ class _Axis:
 
     is_rate: bool
     factor: float
-    """A value in the unit is the one in GFLOP/s, or in seconds, times this."""
+    """Multiplies a rate in GFLOP/s, or a time in seconds, to give a value in `unit`."""
     unit: str
     scale: Scale
 
@@ -210,7 +213,7 @@ def _lines(references: Sequence[Reference], axis: _Axis) -> list[LadderLine]:
 
 
 def spread(places: Sequence[float], distance: float) -> list[float]:
-    """Return places between 0 and 1 near the given ones, at least a distance apart if all fit.
+    """Move places between 0 and 1 apart, so that neighbours keep a least distance if all fit.
 
     Examples
     --------
@@ -244,7 +247,7 @@ def _unit_of(seconds: Sequence[float]) -> tuple[float, str]:
 def _row(rung: Rung, before: Rung | None, axis: _Axis, can_run: bool) -> LadderRow:
     is_timed = rung.seconds is not None
     change = ""
-    if before is not None and before.seconds and rung.seconds:
+    if before and before.seconds and rung.seconds and _is_one_target((before, rung)):
         change = format_ratio(before.seconds / rung.seconds)
     return {
         "id": rung.id,
@@ -274,6 +277,11 @@ def _label(rung: Rung, change: str, can_run: bool) -> str:
     return "; ".join(parts)
 
 
+def _is_one_target(rungs: Sequence[Rung]) -> bool:
+    """Tell whether the code of all states was made for one target, as far as is known."""
+    return len({rung.target for rung in rungs} - {""}) <= 1
+
+
 def _threads(count: int) -> str:
     return "1 thread" if count == 1 else f"{count} threads"
 
@@ -292,6 +300,8 @@ def _summary(rungs: Sequence[Rung], measured: Sequence[Rung]) -> str:
     first, last = measured[0], measured[-1]
     if first is last or not first.seconds or not last.seconds:
         return f"{count}."
+    if not _is_one_target(measured):
+        return f"{count}, of code for several targets: these are not compared."
     ratio = format_ratio(first.seconds / last.seconds)
     return f"{count}; the last one has {ratio} the speed of the first."
 

@@ -20,6 +20,7 @@ from dlcompiler.measurement.ceilings import MEMORY, Ceilings
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Cell, Glyph, Mark, Role, Scene, beside
+from dlcompiler.views.render.units import percent
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
     DASHES,
@@ -99,7 +100,10 @@ class Point:
         return name, self.gflops / bounds[name]
 
     def unread(self, ceilings: Ceilings) -> list[str]:
-        """Return the levels behind the cache that holds all arrays: repeated calls read no more."""
+        """Return the levels behind the cache that holds all arrays.
+
+        A call that is repeated reads nothing from them: the arrays are in this cache already.
+        """
         names = [name for name, _ in ceilings.reads]
         return names[names.index(self.resident) + 1 :] if self.resident in names else []
 
@@ -235,7 +239,7 @@ def _free(point: tuple[float, float], taken: Sequence[tuple[float, float]]) -> t
 def _levels_of_current(
     points: Sequence[Point], ceilings: Ceilings, x: Scale, y: Scale
 ) -> list[Mark]:
-    """Return a sign for each level at the current state's intensity of that level."""
+    """Return a sign for each memory level, at the intensity of the current state there."""
     here = next((point for point in points if point.is_here and point.is_predicted), None)
     if here is None:
         return []
@@ -275,7 +279,7 @@ def _summary(points: Sequence[Point], ceilings: Ceilings) -> str:
         busy = "the machine was busy when its ceilings were measured: measure it again"
         why = busy if name == PEAK else f"it moves less than predicted, or {busy}"
         return f"{where} reaches {format_ratio(share)} its lowest ceiling, {name}: {why}."
-    return f"{where} reaches {100 * share:.0f} % of its lowest ceiling, {name}."
+    return f"{where} reaches {percent(share)} of its lowest ceiling, {name}."
 
 
 def _how_to_read(points: Sequence[Point], ceilings: Ceilings) -> str:
@@ -335,6 +339,6 @@ def _rows(points: Sequence[Point], ceilings: Ceilings) -> list[list[Cell]]:
             rows.append(
                 [place, point.title, number(point.gflops), point.threads, level,
                  number(intensity), origin, f"{number(bound)} GFLOP/s" if bound else "",
-                 f"{100 * point.gflops / bound:.0f} %" if is_fair and bound else ""]
+                 percent(point.gflops / bound) if is_fair and bound else ""]
             )  # fmt: skip
     return rows

@@ -45,13 +45,16 @@ class HistoryTree(TypedDict):
     lanes: int
 
 
-def history_tree(view: HistoryView) -> HistoryTree:
+def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     """Return the states of a history.
 
     Parameters
     ----------
     view
         The history and the cursor: ``s.history``.
+    target
+        Name of the target that the session shows: times of code for others name their target.
+        Without it, each time does if there are times for several targets.
 
     Returns
     -------
@@ -59,12 +62,15 @@ def history_tree(view: HistoryView) -> HistoryTree:
         JSON-able.
     """
     path = {node.id for node in view.history.node(view.cursor).path()}
+    targets = {*map(_target, view.history.walk())} - {""}
+    named = targets - {target} if target or len(targets) > 1 else set()
     rows: list[HistoryRow] = []
     lanes = 1
     stack: list[tuple[Node, int]] = [(view.history.root, 0)]
     while stack:
         node, lane = stack.pop()
-        rows.append(_row(node, lane, view.cursor, path))
+        row = _row(node, lane, view.cursor, path)
+        rows.append(_with_target(row, _target(node)) if _target(node) in named else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
         lanes += len(branches) - 1
@@ -101,8 +107,27 @@ def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
     }
 
 
+def _target(node: Node) -> str:
+    """Return the name of the target that a measured time is of; '' if it is not known."""
+    return str(getattr(node.notes.get("measured"), "target", ""))
+
+
+def _with_target(row: HistoryRow, target: str) -> HistoryRow:
+    """Say at a measured time for which target the code was made."""
+    if not row["time"]:
+        return row
+    note = row["notes"]["measured"]
+    named = f"{note}, code for {target}"
+    return {
+        **row,
+        "time": f"{row['time']}, {target}",
+        "notes": {**row["notes"], "measured": named},
+        "label": row["label"].replace(note, named, 1),
+    }
+
+
 def _short(node: Node) -> str:
-    """Return the step without its stage, if there is only one to act on, and with short loops."""
+    """Return the step with short loop names, and without the stage if the schedule has only one."""
     text, step = node.title(), node.step
     if step is None:
         return text
@@ -112,7 +137,7 @@ def _short(node: Node) -> str:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return the time that a note holds: of a measurement, or of a timing that a user put there."""
+    """Return the time in a note: a measurement of this package, or a timing that a user noted."""
     for name in ("seconds", "median_s"):
         seconds = getattr(value, name, None)
         if isinstance(seconds, int | float) and seconds > 0:

@@ -27,7 +27,7 @@ _MOST_EVALUATED = 20_000
 
 @dataclass(frozen=True)
 class Window:
-    """The iterations that are drawn: of one or two loops, with all other loops at fixed values."""
+    """The drawn iterations of one or two loops; all other loops keep a fixed value."""
 
     loops: tuple[Loop, ...]
     """Outermost first."""

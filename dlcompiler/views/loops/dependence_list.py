@@ -1,4 +1,4 @@
-"""The dependences of a stage as a list: one entry for each order that its accesses must keep."""
+"""List the dependences of a stage: one entry for each pair of accesses that must keep its order."""
 
 from __future__ import annotations
 
@@ -99,9 +99,14 @@ class Entry:
         apart = [(loop, n) for loop, n in zip(self.loops, nearest, strict=True) if n]
         here = ", ".join(loop.var.name for loop, _ in apart)
         there = ", ".join(f"{loop.var.name} {'+' if n > 0 else '-'} {abs(n)}" for loop, n in apart)
-        varies = self.vector is not None and not self.vector.is_constant
-        later = f", and at later iterations of {name}" if varies else ""
-        return f"{self.source} {did} at {here} is {done}{other} at {there}{later}"
+        text = f"{self.source} {did} at {here} is {done}{other} at "
+        if self.vector is None or self.vector.is_constant:
+            return f"{text}{there}"
+        if self.is_reduction and len(apart) == 1:  # each update is followed by the next one
+            return f"{text}{there}, and at later iterations of {name}"
+        distance = self.vector.of(self.loop)
+        later = f"{name} + {distance}" if isinstance(distance, int) else f"a later {name}"
+        return f"{text}{later}; the nearest at {there}"
 
 
 def dependence_list(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:
@@ -125,7 +130,7 @@ def dependence_list(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:
 
 
 def _group(each: Dependence) -> Hashable:
-    """Return a key that dependences share which are one entry."""
+    """Return a key that is equal for the dependences of one entry."""
     vector = each.vector and (each.vector.distances, each.vector.nearest)
     texts = access_text(each.source), access_text(each.sink)
     if each.loop is None:

@@ -132,7 +132,10 @@ def entry_scene(entry: Entry, loops: Sequence[Loop]) -> Scene:
 
 
 def _pair(nest: Sequence[Loop], key: str | None, entries: Iterable[Entry]) -> list[Loop]:
-    """Return a loop and another: one of a dependence that moves in both, else a neighbour."""
+    """Return the two loops to draw: the chosen one, and one that a dependence crosses with it.
+
+    If there is no such dependence, the second loop is a neighbour.
+    """
     keys = [key_of(loop) for loop in nest]
     at = keys.index(key) if key in keys else len(keys) - 1
     for entry in entries:
@@ -278,7 +281,7 @@ def _draw_list(
 
 
 def _not_drawn(each: _Drawn, window: Window) -> str:
-    """Return why an entry that a drawn loop carries has no arrows; '' if it has, or needs none."""
+    """Return why no arrow is drawn for an entry; '' if there is one, or no loop carries it."""
     if each.arrows or each.entry.loop is None:
         return ""
     if each.arrows is None:
@@ -308,7 +311,7 @@ def _summary(stage: str, nest: Sequence[Loop], entries: Sequence[Entry]) -> str:
 
 
 def _carried(entries: Sequence[Entry]) -> str:
-    """Return which of the texts `_CARRIED` is true of a loop that carries some dependences."""
+    """Return the text of `_CARRIED` for a loop, given the entries that it carries."""
     ordered, unsure, reduced, unordered, none = _CARRIED
     if not entries:
         return none

@@ -1,10 +1,10 @@
-"""The elements that the steps of an iteration space touch, as products of small sets.
+"""Compute the elements that all earlier steps of an iteration space touch, without running them.
 
-The steps before a given one are a few boxes of loop values: for each loop, the iterations in which
-the loops around it have their present values and it has a smaller one. In a box, dimensions of a
-tensor are independent if no loop changes both, and no condition connects them; each group of
-connected dimensions is enumerated. So the trail of all earlier steps costs a few hundred
-evaluations, however many steps there are.
+The earlier steps form one box of loop values for each loop. For example, the steps before i=2, j=3
+are those with i < 2, and those with i=2 and j < 3. Inside a box, two dimensions of a tensor are
+independent if no loop changes both and no condition contains loops of both. So each group of
+connected dimensions is enumerated alone, and the elements are all combinations. This takes a few
+hundred evaluations, however many steps there are.
 
 The page has the same rules (``js/earlier.js``); a test compares them.
 """
@@ -34,7 +34,7 @@ Ranges: TypeAlias = list[range]
 
 @dataclass(frozen=True)
 class Part:
-    """Connected dimensions of a tensor, and their indices that occur together."""
+    """Some dimensions of a tensor, and the combinations of their indices that are touched."""
 
     dims: tuple[int, ...]
     values: frozenset[tuple[int, ...]]
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Region:
-    """Elements of a tensor: all combinations of what its parts contain."""
+    """A set of elements of a tensor: all combinations of the indices in its parts."""
 
     parts: tuple[Part, ...]
     exact: bool
@@ -100,7 +100,7 @@ def _regions(space: IterationSpace, tensor: SpaceTensor, ranges: Ranges) -> Iter
 def _region(
     space: IterationSpace, tensor: SpaceTensor, access: SpaceAccess, ranges: Ranges
 ) -> Region | None:
-    """Return what an access touches in a box of loop values; None if that is nothing."""
+    """Return the elements that an access touches in a box of loop values; None for no element."""
     conditions = [*space["conditions"], *access["conditions"]]
     formulas = [*access["indices"], *conditions]
     count = len(access["indices"])

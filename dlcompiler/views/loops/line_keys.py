@@ -1,4 +1,4 @@
-"""Map lines of the printed loop IR to loops; debug information of the code names these lines."""
+"""Map lines of the printed loop IR to loops; the debug information of code names these lines."""
 
 from __future__ import annotations
 

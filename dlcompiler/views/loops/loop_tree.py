@@ -59,12 +59,12 @@ class Row(TypedDict):
     extent: int | str | None
     """Iterations of a loop; [1]. A formula where symbols decide."""
     runs: int | None
-    """How often the inside of a loop, or a stage, is run in all; [1]. None where symbols decide.
-    What the threads of a block compute together is run once for all of them."""
+    """How often the body of a loop, or a stage, is executed in total; [1]. None if it depends on
+    symbols. A stage that the threads of a block compute together counts once for all of them."""
     kind: LoopKind
     sign: str
-    """Of a loop that is bound to a thread axis, a sign for what its iterations are: a block ``▦``,
-    a thread ``▸``, a virtual thread ``▹``; otherwise ''."""
+    """A sign for a loop that is bound to a thread axis: ``▦`` blocks, ``▸`` threads, ``▹`` virtual
+    threads; otherwise ''."""
     axis: Literal["data", "reduce", "scan", ""]
     colors: list[str]
     """Colours of the original axes of a loop."""
@@ -73,7 +73,7 @@ class Row(TypedDict):
     made_by_state: str
     """Id of the state that it was made in, as in the history; '' for the axes of the expression."""
     pending: list[str]
-    """Of a stage: its pending obligations, which later steps must fulfil before lowering."""
+    """The pending obligations of a stage, which later steps must fulfil before lowering."""
     label: str
     """The row in words, to be spoken."""
 
@@ -99,7 +99,7 @@ class LoopTree(TypedDict):
     inlined: list[str]
     """Stages that are substituted into their readers."""
     obligations: list[str]
-    """Texts of the pending obligations, those included that lowering fulfils by itself."""
+    """Texts of the pending obligations, including those that lowering fulfils by itself."""
     pending: list[PendingObligation]
     """The same obligations in parts."""
     summary: str
@@ -349,7 +349,7 @@ def _sign(kind: LoopKind) -> str:
 
 
 def _joined(state: State) -> dict[str, Collection[Axis]]:
-    """Return the axes of each stage that run on the threads of an outer loop, without a loop."""
+    """Return the axes of each stage without a loop of their own: an outer thread loop runs them."""
     if not has_bounds(state):
         return {stage.name: () for stage in state.stages}
     return {name: bounds.joined for name, bounds in infer_bounds(state).stages.items()}

@@ -1,9 +1,9 @@
-"""The part of a tensor that an iteration space shows, so that inner loops move at any size.
+"""Choose the part of a tensor to draw, so that the steps of inner loops can be seen at any size.
 
-A *zoom* is a number. 0 shows whole tensors. ``n`` shows what one iteration of ``loops[n - 1]``
-touches, a tile; it moves when that loop goes on. The last one shows single elements, around the
-first that the step touches. The page has the same rules (``js/space-zoom.js``); a test compares
-both.
+A *zoom* is a number. 0 shows whole tensors. ``n`` shows the tile that one iteration of
+``loops[n - 1]`` touches; the next iteration of that loop shows the next tile. The last zoom shows
+single elements, around the first one that the step touches. The page has the same rules
+(``js/space-zoom.js``); a test compares both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Window:
 
 
 def zooms(space: IterationSpace) -> list[str]:
-    """Return the zooms in words: the whole, the tiles of the outer loops, single elements."""
+    """Return the names of the zooms: whole tensors, a tile for each outer loop, single elements."""
     loops = [loop["name"] for loop in space["loops"][: space["depth"]]]
     return ["whole tensors", *(f"one iteration of {name}" for name in loops[:-1]),
             *(["single elements"] if loops else [])]  # fmt: skip
@@ -125,7 +125,7 @@ def _tile(
 
 
 def _first_element(space: IterationSpace, tensor: SpaceTensor, step: int) -> tuple[int, int]:
-    """Return row and column of the first access, whatever its conditions, kept in the tensor."""
+    """Return row and column of the first access, moved into the tensor; conditions are ignored."""
     values = [*loop_values(space, step), *(0 for _ in space["loops"][space["depth"] :])]
     found = [value_of(index, values) for index in tensor["accesses"][0]["indices"]]
     kept = [min(max(at, 0), size - 1) for at, size in zip(found, tensor["shape"], strict=True)]

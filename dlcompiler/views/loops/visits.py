@@ -27,7 +27,7 @@ class Touched(TypedDict):
     spans: list[list[int]]
     """For each dimension the indices that occur, ascending."""
     exact: bool
-    """Whether `points` are all; otherwise they are among the products of `spans`."""
+    """Whether `points` are all of them; otherwise all that is known is `spans`."""
     is_box: bool
     """Whether all products of `spans` are touched."""
 
@@ -111,7 +111,7 @@ def _points(
 
 
 def _spans(space: IterationSpace, tensor: SpaceTensor, outer: list[int]) -> Touched:
-    """Return the touched indices of each dimension separately; each depends on few loops."""
+    """Return the touched indices of each dimension alone: each depends on few loops."""
     spans: list[set[int]] = [set() for _ in tensor["shape"]]
     for access in tensor["accesses"]:
         for n, index in enumerate(access["indices"]):

@@ -98,7 +98,7 @@ def _draw_row(
     each: TensorCounts, values: list[float], words: Callable[[int, int], str], scale: Scale,
     y: float, marks: list[Mark],
 ) -> float:  # fmt: skip
-    """Draw a row of cells; neighbours of one shade are one mark."""
+    """Draw a row of cells; neighbouring cells of the same shade are one mark."""
     name = each.tensor.name
     short = name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 1]}…"
     keys = list(each.keys)
@@ -118,7 +118,7 @@ def _draw_row(
 
 
 def _runs(values: list[float], scale: Scale) -> Iterator[tuple[int, int, int]]:
-    """Yield begin, end and shade of neighbours with one shade; what is 0 has none."""
+    """Yield begin, end and shade of each run of cells with the same shade; cells of 0 have none."""
     begin = 0
     for shade, group in groupby(_shade(value, scale) for value in values):
         end = begin + len(list(group))

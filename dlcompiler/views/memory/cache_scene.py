@@ -8,7 +8,7 @@ from dlcompiler.views.memory.cache_maps import draw_tensor_maps, draw_time_maps
 from dlcompiler.views.memory.caches import DIFFERENCE, TensorCounts, by_loop, by_tensor
 from dlcompiler.views.memory.scene import VIRIDIS, Flow, loop_text
 from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
-from dlcompiler.views.render.units import format_bytes, format_count
+from dlcompiler.views.render.units import format_bytes, format_count, percent
 
 WIDTH, LEFT = 364.0, 4.0
 _BAR, _LINE = 10.0, 17.0
@@ -48,21 +48,6 @@ def cache_scene(found: CacheSimulation) -> Scene:
     }
 
 
-def percent(share: float) -> str:
-    """Return a share as text, with at least one digit that is not 0.
-
-    Examples
-    --------
-    >>> percent(0), percent(0.0004), percent(0.5), percent(0.99999)
-    ('0%', '0.04%', '50%', '99.999%')
-    """
-    if 0 < share < 0.01:
-        return f"{100 * share:.1g}%"
-    if 0.99 < share < 1:
-        return f"{100 - float(f'{100 * (1 - share):.1g}'):.6g}%"
-    return f"{share:.0%}"
-
-
 def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     if not found.accesses:
         return "Simulated: the program accesses no memory."
@@ -75,6 +60,9 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     text += f"; {moved} to and from memory."
     if found.sampled:
         text += f" Sampled: {', '.join(map(str, found.sampled))}."
+    if found.inputs:
+        names = ", ".join(each.name for each in found.inputs)
+        text += f" What is accessed depends on {names}: simulated for one choice of values."
     known = [each for tensors in levels for each in tensors if each.predicted is not None]
     wrong = sum(each.differs for each in known)
     if known:

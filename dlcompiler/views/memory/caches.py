@@ -76,7 +76,7 @@ def predicted_misses(found: CacheSimulation) -> dict[tuple[str, Buffer], int]:
 
 
 def by_tensor(found: CacheSimulation) -> list[list[TensorCounts]]:
-    """Return, for each level, the counts of each tensor of which accesses reach the level."""
+    """Return, for each level, the counts of the tensors that are accessed there."""
     predicted = predicted_misses(found)
     levels = []
     for number, level in enumerate(found.levels):

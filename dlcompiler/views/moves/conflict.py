@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -57,25 +56,24 @@ def conflict(func: PrimFunc, tree: LoopTree, refused: Mapping[str, Any]) -> Conf
     Returns
     -------
     Conflict or None
-        None if the step is not refused for the order of iterations.
+        None if no dependence forbids the step: it is refused for another reason.
     """
     step = refused["step"]
     is_refused = refused["status"] == "illegal" and refused["kind"] == "semantic"
     if not is_refused or step["primitive"] not in _ABOUT_ORDER:
         return None
-    keys = [key for key in refused["conflicts"] if "/" in key and "//" not in key]
     order = [loop_key(step["stage"], path) for path in step["args"].get("axes", ())]
-    own = _carried(func, tree, step["stage"])
+    loop = loop_key(step["stage"], step["args"].get("axis", ""))
+    keys = [loop, *(key for key in refused["conflicts"] if "/" in key and "//" not in key)]
     # The steps of a scan are computed by other stages: the loop is its own, the accesses theirs.
-    others = dict.fromkeys(row["stage"] for row in tree["rows"] if row["stage"] != step["stage"])
-    candidates = itertools.chain(
-        (each for each in own if _is_reversed(each, order)),
-        (each for each in own if each.key in keys),
-        (each for other in others for each in _carried(func, tree, other) if each.key in keys),
-        (each for each in own if not each.is_reduction),
-    )
-    found = next(candidates, None)
-    return None if found is None else _conflict(found)
+    stages = dict.fromkeys((step["stage"], *(row["stage"] for row in tree["rows"])))
+    carried = [each for stage in stages for each in _carried(func, tree, stage)]
+    if order:
+        broken = [each for each in carried if _is_reversed(each, order)]
+    else:
+        broken = [each for each in carried if each.key in keys]
+        broken.sort(key=lambda each: each.key != loop)
+    return _conflict(broken[0]) if broken else None
 
 
 def _carried(func: PrimFunc, tree: LoopTree, stage: str) -> list[Entry]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 
+from dlcompiler.autotune.features.geometry import Access, Loop
 from dlcompiler.autotune.features.programs import ROOFLINE, program_columns
-from dlcompiler.autotune.features.statements import statements
+from dlcompiler.autotune.features.statements import Statement, statements
 from dlcompiler.autotune.models.roofline import CYCLE_S
 from dlcompiler.errors import DLCompilerError, TuningError
 from dlcompiler.runtime.timing import format_seconds
@@ -52,7 +55,7 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
         if is_for_device(footprint_of(program, args, target), target):
             return _unknown(NO_MODEL)
         state = program.state if isinstance(program, Schedule) else program
-        columns = program_columns(statements(state), target, {})
+        columns = program_columns(tuple(map(_running, statements(state))), target, {})
         cycles = next(column.value for column in columns if column.name == ROOFLINE)
     except TuningError as error:
         return _unknown(f"{error.operation}: {error.problem}")
@@ -63,6 +66,30 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
     seconds = cycles * CYCLE_S
     return {"name": NAME, "value": seconds, "unit": "s", "text": format_seconds(seconds),
             "kind": "predicted"}  # fmt: skip
+
+
+def _running(statement: Statement) -> Statement:
+    """Leave out the loops of one iteration: lowering removes them, so they must change no time."""
+    kept = [n for n, loop in enumerate(statement.loops) if not _is_idle(loop)]
+    geometry = copy(statement.geometry)
+    geometry.enclosing = tuple(loop for loop in geometry.enclosing if not _is_idle(loop))
+
+    def moving(access: Access) -> Access:
+        strides = tuple(access.strides[n] for n in kept)
+        widths = (access.widths[0], *(access.widths[n + 1] for n in kept))
+        return replace(access, strides=strides, widths=widths)
+
+    return replace(
+        statement,
+        geometry=geometry,
+        loops=tuple(statement.loops[n] for n in kept),
+        write=moving(statement.write),
+        reads=tuple(map(moving, statement.reads)),
+    )
+
+
+def _is_idle(loop: Loop) -> bool:
+    return isinstance(loop.extent, int) and loop.extent == 1
 
 
 def _unknown(why: str) -> Metric:

@@ -41,3 +41,20 @@ def _digits(value: float) -> str:
     if value >= 99.95:
         return f"{value:.0f}"
     return f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """Return a share as text, with at least one digit that is not 0 if it is not tiny.
+
+    Examples
+    --------
+    >>> percent(0), percent(0.0004), percent(0.5), percent(0.99999), percent(8.6e-6)
+    ('0%', '0.04%', '50%', '99.999%', '< 0.001%')
+    """
+    if 0 < share < 0.00001:
+        return "< 0.001%"
+    if 0 < share < 0.01:
+        return f"{100 * share:.1g}%"
+    if 0.99 < share < 1:
+        return f"{100 - float(f'{100 * (1 - share):.1g}'):.6g}%"
+    return f"{share:.0%}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_rate, format_seconds
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Mark, Role
 
@@ -116,7 +116,7 @@ def _above(value: float) -> float:
 
 def number(value: float) -> str:
     """Return a number as an axis shows it."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return format_rate(value)
 
 
 def seconds(value: float) -> str:

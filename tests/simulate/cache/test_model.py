@@ -2,14 +2,19 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from dlcompiler.errors import CallError, ProgramError, TargetError
+from dlcompiler.ir import Ramp, walk
+from dlcompiler.pipeline import lower
 from dlcompiler.pipeline.cache_simulation import simulate_program
+from dlcompiler.pipeline.checks import default_args
+from dlcompiler.simulate.cache.inputs import deciding_inputs
 from dlcompiler.simulate.cache.model import sets_of
 from dlcompiler.simulate.cache.tracing import check_traceable
 from dlcompiler.simulate.steps import count_steps
-from tests.analysis.test_footprint import random_program
+from tests.analysis.test_footprint import random_program, random_schedule
 from tests.share import share_of
 from tests.simulate.cache.programs import (
     arrays_of,
@@ -23,8 +28,14 @@ from tests.simulate.cache.reference import replayed, trace_of
 
 def check(func, levels, seed):
     """Compare a simulation with the reference, which replays what the interpreter accesses."""
-    trace = trace_of(func, arrays_of(func))
-    found = simulate_program(func, machine(*levels))
+    arrays = dict(zip(func.buffers, arrays_of(func), strict=True))
+    rng = np.random.default_rng(seed)
+    inputs = {}
+    for buffer in deciding_inputs(func):
+        arrays[buffer][...] = rng.integers(0, 3, arrays[buffer].shape)
+        inputs[buffer.name] = arrays[buffer].copy()
+    trace = trace_of(func, list(arrays.values()))
+    found = simulate_program(func, machine(*levels), inputs=inputs)
     caches, missed = replayed(trace, found.placements, levels)
     assert found.accesses == len(trace), seed
     assert [each.misses for each in found.counts()] == caches.misses, (seed, levels)
@@ -69,6 +80,28 @@ def test_random_schedules_access_what_the_interpreter_accesses(first):
             continue
         tried += 1
     assert tried > 2
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_programs_with_vectors_and_data_in_indices(first):
+    """All passes have run; random programs gather, scatter and mask by their inputs."""
+    tried, vectors, data = 0, 0, 0
+    for seed in range(first, first + 20):
+        schedule = random_schedule(seed)
+        func = lower(schedule, default_args(schedule), target="x86-64-avx2")
+        try:
+            check_traceable(func)
+            if count_steps(func) > 20_000:
+                continue
+            check(func, random_levels(random.Random(seed)), seed)
+        except (CallError, ProgramError):  # what the program computes decides
+            continue
+        tried += 1
+        vectors += any(isinstance(node, Ramp) for node in walk(func.body))
+        data += bool(deciding_inputs(func))
+    assert tried > 8
+    assert vectors > 1
+    assert data > 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Open the best known schedule of a product as a branch, and say how fast the current state is."""
+"""Open the best known schedule of a product as a branch; compare the current rate with the peak."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from dlcompiler.autotune.features.cycles import FLOPS_PER_LANE
 from dlcompiler.autotune.models.roofline import CYCLE_S
 from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement.ceilings import Ceilings
-from dlcompiler.measurement.fma_peak import LLVM_TYPES
 from dlcompiler.ops.gemm.written import product_of, schedule_product
 from dlcompiler.schedule import create_schedule
-from dlcompiler_widgets.explorer.measured import measured_of
+from dlcompiler_widgets.explorer.measured import measured_of, peak_ceilings
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
 
 
 def speed_of(session: Session) -> Speed | None:
-    """Return how fast the current state ran, beside the peak; None if it was not measured."""
+    """Return the rate of the current state and the peak; None if the state is not measured."""
     measured = measured_of(session.schedule.node)
     dtype = session.schedule.outputs[0].dtype
     if measured is None or not dtypes.is_float(dtype):
@@ -30,10 +29,9 @@ def speed_of(session: Session) -> Speed | None:
     gflops, threads = measured.shown.gflops, measured.threads
     if gflops is None:
         return None
-    if dtype in LLVM_TYPES:
-        found = session.machine.ceilings(threads, dtype)
-        if isinstance(found, Ceilings):
-            return Speed(gflops, found.peak_gflops, threads, "measured on this machine")
+    found = peak_ceilings(session, threads)
+    if isinstance(found, Ceilings):
+        return Speed(gflops, found.peak_gflops, threads, "measured on this machine")
     peak = session.target.lanes(dtype) * FLOPS_PER_LANE * threads / CYCLE_S / 1e9
     return Speed(gflops, peak, threads, f"estimated for {1e-9 / CYCLE_S:.0f} GHz")
 
@@ -50,7 +48,8 @@ def open_best(session: Session, args: Mapping[str, Any]) -> None:
         raise ScheduleError(
             "open the best known schedule", "no output is a matrix product",
             got=", ".join(each.name for each in outputs),
-            expected="sum(A[i, k] * B[k, j]) of float32 or float64",
+            expected="sum(A[i, k] * B[k, j]) of float32 or float64; A and B may be transposed, or "
+            "stacks of matrices",
         )  # fmt: skip
     choice = best_choice(workload, session.target, session.db)
     made = create_schedule([each.op for each in outputs])

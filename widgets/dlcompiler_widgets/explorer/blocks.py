@@ -1,12 +1,8 @@
-"""The picture of a block of threads; a background thread records the block.
-
-A recording that takes longer than `PATIENCE_S` is shown when it is ready.
-"""
+"""The picture of a block of threads; a background thread records the block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
@@ -15,7 +11,7 @@ from dlcompiler.simulate.recording import BlockRecording, blocks_of, launches, r
 from dlcompiler.views.device.block_map import merged_cells
 from dlcompiler.views.device.thread_block import block_view, launch_of
 from dlcompiler.views.render.scene import Scene
-from dlcompiler_widgets.explorer.remembered import Remembered
+from dlcompiler_widgets.explorer.background import Background
 from dlcompiler_widgets.explorer.status import Status
 
 if TYPE_CHECKING:
@@ -23,24 +19,16 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-PATIENCE_S = 0.1
-"""How long a click waits for a recording [s]."""
-_REMEMBERED = 16
 
-
-class Blocks:
+class Blocks(Background[tuple[Any, ...], BlockRecording]):
     """The state of the picture of a block: its choices, and the recorded blocks."""
 
     def __init__(self) -> None:
-        self.on_ready: Callable[[], None] | None = None
-        """Called from the background thread when a recording was not ready in time for `model`."""
+        super().__init__("recording")
         self._block: dict[str, int] = {}
         self.phase: int | None = None
         """Number of the chosen phase; None: the default of `block_view`."""
         self._buffer: str | None = None
-        self._thread = ThreadPoolExecutor(1, "recording")
-        self._last: Future[BlockRecording] | None = None
-        self._known: Remembered[tuple[Any, ...], Future[BlockRecording]] = Remembered(_REMEMBERED)
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
         """Select a ``phase``, ``buffer`` or ``block``: ``{"tag": "blockIdx.x", "at": 1}``."""
@@ -62,13 +50,9 @@ class Blocks:
         func = session.lowered(session.schedule.node, "loops")
         if isinstance(func, DLCompilerError):
             raise func
-        self._last = recording = self._recorded(session, func)
-        wait([recording], PATIENCE_S)
-        if not recording.done():
-            recording.add_done_callback(lambda _: self.on_ready and self.on_ready())
-        if not recording.done():  # else it was called before this answer
+        found = self._recorded(session, func)
+        if found is None:
             return {"is_pending": True}
-        found = recording.result()
         is_there = self.phase is not None and 0 <= self.phase < len(found.phases)
         phase = self.phase if is_there else None
         try:
@@ -79,22 +63,13 @@ class Blocks:
                   for tag, n in found.blocks.items()]  # fmt: skip
         return {**view, "is_pending": False, "blocks": blocks}
 
-    def _recorded(self, session: Session, func: PrimFunc) -> Future[BlockRecording]:
+    def _recorded(self, session: Session, func: PrimFunc) -> BlockRecording | None:
         launch = launch_of(func, session.chosen)
         counts = blocks_of(launch) if launch else {}
         block = {tag: at for tag, at in self._block.items() if 0 <= at < counts.get(tag, 0)}
         number = launches(func).index(launch) if launch else None
         key = (session.schedule.node.id, number, *sorted(block.items()))
-        return self._known.get(key, lambda: self._thread.submit(record_block, func, launch, block))
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the last requested recording is ready; False if that takes too long."""
-        return self._last is None or not wait([self._last], timeout_s).not_done
-
-    def close(self) -> None:
-        """Stop the background thread; queued recordings are cancelled."""
-        self.on_ready = None
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        return self.get(key, lambda _: record_block(func, launch, block))
 
 
 def still(model: Json) -> Scene:

@@ -58,10 +58,10 @@ class Machine:
         return MEASURING
 
     def doubt(self, ceilings: Ceilings) -> bool:
-        """Measure ceilings again that a program exceeds; return whether that is being done.
+        """Measure ceilings again because a program exceeds them; return whether that is being done.
 
-        The machine was busy with other work then. The best of all measurements is kept; after
-        `MOST_DOUBTS`, the ceilings stay as they are.
+        The machine was busy with other work when they were measured. The best of all measurements
+        is kept; after `MOST_DOUBTS`, the ceilings stay as they are.
         """
         key = (ceilings.threads, ceilings.dtype)
         if self._measure is None or self._known.get(key) is not ceilings:

@@ -1,4 +1,4 @@
-"""What is measured of the states of a session: the ladder of its branch, and its roofline."""
+"""Draw the measured times of a session: the ladder of its current branch, and the roofline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.analysis import work_of
 from dlcompiler.analysis.traffic import compulsory_bytes, traffic
+from dlcompiler.analysis.work import float_dtypes
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.measurement import numpy_counterpart
 from dlcompiler.measurement.ceilings import Ceilings
@@ -32,9 +33,9 @@ BUSY = "a program is faster than the peak, so the machine was busy then: measuri
 
 
 def measured_of(node: Node) -> Measured | None:
-    """Return the time of a state; None if it is not measured, or is known to be wrong.
+    """Return the measurement of a state; None if there is none, or its result is known to be wrong.
 
-    A note that is only a text has no numbers to compare.
+    A note that is only a text is no measurement.
     """
     found = node.notes.get("measured")
     return found if isinstance(found, Measured) and "wrong" not in node.notes else None
@@ -93,11 +94,11 @@ def _rung(session: Session, node: Node) -> Rung:
     if isinstance(measured, Measured):
         timing = measured.shown
         is_other = measured.target not in ("", session.target.name)
-        said = [f"compiled for {measured.target}"] if is_other else []
+        said = [f"code for {measured.target}"] if is_other else []
         said += [f"a later run failed: {notes['failed']}"] if "failed" in notes else []
         return Rung(
             node.id, title, "measured", timing.median_s, timing.spread_s, timing.gflops or None,
-            measured.threads, "; ".join(said), is_here,
+            measured.threads, "; ".join(said), is_here, measured.target,
         )  # fmt: skip
     if measured is not None:
         note = f"noted as {measured}; Run measures it again"
@@ -143,15 +144,12 @@ def _peak(session: Session, known: Sequence[Measured]) -> Reference | str:
     flops = known[0].shown.flops
     if not flops:
         return "no float operations are counted in the program."
-    if why := _why_no_peak(session):
-        return why
-    threads, dtype = max(each.threads for each in known), session.args[-1].dtype
-    found = session.machine.ceilings(threads, dtype)
+    found = peak_ceilings(session, max(each.threads for each in known))
     if isinstance(found, str):
         return found
     if _is_exceeded(found, known) and session.machine.doubt(found):
         return BUSY
-    text = f"FMA peak, {dtype}, {_threads(threads)}, {found.provenance.kind}"
+    text = f"FMA peak, {found.dtype}, {_threads(found.threads)}, {found.provenance.kind}"
     seconds, short = flops / found.peak_gflops / 1e9, "peak:"
     return Reference(text, seconds, found.peak_gflops, short)
 
@@ -165,23 +163,37 @@ def _is_exceeded(ceilings: Ceilings, known: Sequence[Measured]) -> bool:
     return max(rates, default=0.0) > 1.02 * ceilings.peak_gflops
 
 
+def peak_ceilings(session: Session, threads: int) -> Ceilings | str:
+    """Return the ceilings for the float operations of a program, or why they are not known."""
+    why, dtype = _why_no_peak(session), _dtype(session)
+    return why or session.machine.ceilings(threads, dtype)
+
+
+def _dtype(session: Session) -> str:
+    """Return the dtypes of the program's float operations; the results may have others."""
+    return " and ".join(sorted(float_dtypes(session.schedule.outputs)))
+
+
 def _why_no_peak(session: Session) -> str:
-    """Return why the peak for a program's dtype is not known; '' if it can be measured."""
-    dtype = session.args[-1].dtype
+    """Return why the peak for a program's float operations is not known; '' if it can be measured.
+
+    A program that computes in several dtypes has no single peak.
+    """
+    dtype = _dtype(session)
     if dtype in LLVM_TYPES:
         return ""
-    return f"the peak is measured for {' and '.join(LLVM_TYPES)}, not for {dtype}."
+    return f"the peak is measured for {' or '.join(LLVM_TYPES)}, not for {dtype}."
 
 
 # -- roofline -------------------------------------------------------------------------------------
 
 
 def roofline_picture(session: Session) -> Json:
-    """Return the roofline of all measured states, or in its place why there is none."""
+    """Return the roofline of all measured states, or a text that says why there is none."""
     if why := _why_no_roofline(session):
         return {"scene": _nothing(f"No roofline: {why}"), "actions": []}
     again = {"op": "machine", "text": "Measure the machine again"}
-    ceilings = session.machine.ceilings(_threads_shown(session), session.args[-1].dtype)
+    ceilings = peak_ceilings(session, _threads_shown(session))
     if isinstance(ceilings, str):
         is_failed = ceilings != MEASURING
         return {"scene": _nothing(ceilings), "actions": [again] if is_failed else []}
@@ -194,7 +206,7 @@ def roofline_picture(session: Session) -> Json:
 
 
 def _nothing(why: str) -> Scene:
-    """Return what stands in place of a roofline."""
+    """Return a picture with the reason why there is no roofline."""
     return {
         "title": "Roofline", "summary": why[0].upper() + why[1:],
         "how_to_read": "a roofline compares the rate of each measured state with the highest rates "
@@ -220,7 +232,10 @@ def _why_no_roofline(session: Session) -> str:
 
 
 def _threads_shown(session: Session) -> int:
-    """Return with how many threads the current state, or else any state at most, was measured."""
+    """Return the number of threads of the ceilings: that of the current state's measurement.
+
+    Without one, it is the largest number of threads of any measured state.
+    """
     here = measured_of(session.schedule.node)
     if here is not None:
         return here.threads
@@ -234,15 +249,23 @@ def _points(session: Session, ceilings: Ceilings) -> Iterator[Point]:
     others = [n for n in session.schedule.history.history.walk() if n not in order]
     for node in [*order, *others]:
         measured = measured_of(node)
-        if measured is None or not measured.shown.gflops or not measured.shown.flops:
+        timing = measured.shown if measured else None
+        if measured is None or timing is None or not timing.gflops or not timing.flops:
             continue
         moved, least = traffic_of(session, node)
         if least and all(moved.values()):
             yield Point(
-                node.id, node.name or node.title(), measured.shown.gflops, measured.shown.flops,
-                moved, least, _resident(session, least), measured.threads,
+                node.id, _title_of(session, node, measured), timing.gflops,
+                timing.flops, moved, least, _resident(session, least), measured.threads,
                 _is_here(session, node),
             )  # fmt: skip
+
+
+def _title_of(session: Session, node: Node, measured: Measured) -> str:
+    """Return the name of a state, with the target if its code was made for another one."""
+    title = node.name or node.title()
+    is_other = measured.target not in ("", session.target.name)
+    return f"{title}, code for {measured.target}" if is_other else title
 
 
 def traffic_of(session: Session, node: Node) -> tuple[Mapping[str, int], int]:

@@ -17,7 +17,7 @@ from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
 from dlcompiler.measurement.equality import error_text
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
-from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target
@@ -52,7 +52,7 @@ class Measured:
 
     @property
     def shown(self) -> Timing:
-        """The timing that all numbers shown come from: beside NumPy if there was a comparison."""
+        """The timing from which all shown numbers come: the one beside NumPy, if there is one."""
         return self.timing if self.beside is None else self.beside.b
 
     @property
@@ -255,7 +255,7 @@ class Measuring:
 
 
 def _is_verified(node: Node, target: Target) -> bool:
-    """Tell whether a state is verified for a target: other code may be wrong where this is not."""
+    """Tell whether a state is verified for a target; code for another target proves nothing."""
     note = node.notes.get("verified")
     return isinstance(note, Certificate) and note.target == target.name
 
@@ -275,7 +275,7 @@ def describe(measured: Measured) -> str:
     timing, beside = measured.shown, measured.beside
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}"
     if timing.gflops is not None:
-        text += f", {timing.gflops:.3g} GFLOP/s"
+        text += f", {format_rate(timing.gflops)} GFLOP/s"
     if beside is None:
         return text
     threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"

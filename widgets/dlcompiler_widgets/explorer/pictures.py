@@ -129,7 +129,7 @@ def pictures_of(session: Session) -> dict[str, Picture]:
 
 
 def still(session: Session, name: str) -> Scene | DLCompilerError:
-    """Return a picture that stands still; in place of one that cannot be drawn, the error."""
+    """Return the static picture of a tab; if it cannot be drawn, the error."""
     picture = PICTURES[name]
     try:
         model = picture.draw(session)
@@ -142,7 +142,7 @@ def still(session: Session, name: str) -> Scene | DLCompilerError:
 
 
 def still_html(scene: Scene | DLCompilerError, *, is_open: bool = False) -> Markup:
-    """Return a picture with its table; in place of one that cannot be drawn, the reason."""
+    """Return the HTML of a picture with its table; if it cannot be drawn, the reason."""
     if isinstance(scene, DLCompilerError):
         return tag("p", None, str(scene))
     return scene_html(scene, is_open=is_open)

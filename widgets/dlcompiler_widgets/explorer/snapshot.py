@@ -132,7 +132,8 @@ def text(session: Session) -> Json:
 
 def history(session: Session) -> Json:
     """Return the states of the schedule."""
-    return {**history_tree(session.schedule.history), "compared": session.compared}
+    tree = history_tree(session.schedule.history, session.target.name)
+    return {**tree, "compared": session.compared}
 
 
 def ladder(session: Session) -> Json:

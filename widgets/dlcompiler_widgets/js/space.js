@@ -182,9 +182,11 @@ export class SpaceDrawer {
   }
 }
 
-function reuseText({ what, step, before, searched, isAll }) {
+function reuseText({ what, step, before, searched, isAll, isUnsure }) {
   if (step === null) {
-    return `Reuse of what is read: none found ${isAll ? "after this step" : `in the next ${count(searched)} steps`}.`;
+    const where = isAll ? "after this step" : `in the next ${count(searched)} steps`;
+    const more = isUnsure ? "; not all elements could be compared" : "";
+    return `Reuse of what is read: none found ${where}${more}.`;
   }
   if (before === null) return `${what} was read more than ${count(searched)} steps before.`;
   return `${what} was read ${step - before === 1 ? "in the step" : `${count(step - before)} steps`} before.`;
