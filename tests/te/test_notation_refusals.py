@@ -42,6 +42,12 @@ def test_an_unknown_extent():
     )
 
 
+@pytest.mark.parametrize("text", ["1 // 0", "n % 0"])
+def test_an_extent_that_divides_by_0(text):
+    refused = _refused("C[i] = A[i]", A=((text,), "float32"))
+    assert f"an extent divides by 0\n  got       '{text}'" in refused
+
+
 def test_an_unknown_tensor():
     assert _refused("C[i, j] += A[i, k] * B[k, j]", A=A) == (
         "te.notation: B is not declared\n"
