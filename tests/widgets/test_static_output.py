@@ -34,8 +34,8 @@ def shell():
     shell.kernel = object()
     static_output._REFRESHER.follow_cells()
     yield shell
-    static_output._REFRESHER.refresh()
-    shell.events.unregister("post_run_cell", static_output._REFRESHER.refresh)
+    static_output._REFRESHER.after_cell()
+    shell.events.unregister("post_run_cell", static_output._REFRESHER.after_cell)
     shell.history_manager.end_session()
     InteractiveShell.clear_instance()
 
@@ -136,6 +136,22 @@ def test_a_click_updates_the_picture_soon(shell, made, monkeypatch):
     assert "Stages" in pictures_in(html)[0].find("title").text
 
 
+def test_an_update_between_two_cells_is_repeated_after_the_next(shell, made, monkeypatch):
+    """A program that runs a notebook drops what is published while no cell runs."""
+    monkeypatch.setattr(static_output, "REFRESH_AFTER_S", 0.05)
+    outputs_of(shell, "e")
+    between = threading.Event()
+    monkeypatch.setattr(static_output, "_publish", lambda *_, **__: between.set())
+    made["s"][made["C"]].parallel(made["i"])
+    assert between.wait(60)
+    monkeypatch.undo()
+    static_output._REFRESHER._refreshing.acquire()  # until the timer's thread is done
+    static_output._REFRESHER._refreshing.release()
+    (html,) = updated(shell, "1")
+    assert "1 parallel" in html
+    assert not updated(shell, "1")
+
+
 def test_a_preview_updates_nothing(shell, made, monkeypatch):
     noted = []
     outputs_of(shell, "e")
@@ -171,6 +187,17 @@ def test_the_picture_of_a_run_follows_it(shell, made):
     outputs_of(shell, "view")
     (html,) = updated(shell, "view.explore(view.run.best); None")
     assert "History" in html or "Left out" in html
+
+
+def test_the_picture_of_a_run_does_not_wait_for_the_dashboard(shell, made, monkeypatch):
+    """A cell that waits for the run ends before the dashboard draws the last trials."""
+    monkeypatch.setattr("dlcompiler_widgets.tuning.throttle.Throttle.poke", lambda throttle: None)
+    run = watched_runs.start(6, permits=0)
+    made["view"] = TuningView(run)
+    shell.push({**made, "run": run})
+    outputs_of(shell, "view")
+    html = updated(shell, "run.pool.permits = 6\nrun.wait(60);")[-1]
+    assert "finished, 6 of 6 trials" in html
 
 
 # -- what an Explorer's picture holds -------------------------------------------------------------
