@@ -79,7 +79,7 @@ class Timing:
         return None if self.flops is None else self.flops / self.median_s / 1e9
 
     def __repr__(self) -> str:
-        rate = "" if self.gflops is None else f", {self.gflops:.3g} GFLOP/s"
+        rate = "" if self.gflops is None else f", {format_rate(self.gflops)} GFLOP/s"
         median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
         return f"Timing(median={median}, spread={spread}, n={self.n}{rate}, {self.label})"
 
@@ -315,14 +315,25 @@ def format_seconds(seconds: float) -> str:
 
     Examples
     --------
-    >>> format_seconds(0.0382), format_seconds(1.5e-06), format_seconds(75.0)
-    ('38.2 ms', '1.5 µs', '75 s')
+    >>> format_seconds(0.0382), format_seconds(1.5e-06), format_seconds(75.0), format_seconds(1200)
+    ('38.2 ms', '1.5 µs', '75 s', '1,200 s')
     """
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         # 0.9995 s would be written as 1e+03 ms: compare what is written.
         if float(f"{seconds * factor:.3g}") >= 1 or seconds == 0:
-            return f"{seconds * factor:.3g} {unit}"
+            return f"{format_rate(seconds * factor)} {unit}"
     return f"{seconds * 1e9:.3g} ns"
+
+
+def format_rate(gflops: float) -> str:
+    """Write a rate [GFLOP/s] with three significant digits, from 1,000 on as a whole number.
+
+    Examples
+    --------
+    >>> format_rate(11.23), format_rate(415.6), format_rate(1234.5), format_rate(0.0123)
+    ('11.2', '416', '1,234', '0.0123')
+    """
+    return f"{gflops:,.0f}" if gflops >= 999.5 else f"{gflops:.3g}"
 
 
 def format_ratio(ratio: float) -> str:

@@ -8,7 +8,7 @@ from dlcompiler.measurement.equality import error_text
 from dlcompiler.measurement.verify import Verified
 from dlcompiler.pipeline import CKernel, Kernel
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds
 from dlcompiler.target import Target
 from dlcompiler.views.cards.card import Card, card, card_html
 from dlcompiler.views.render.colors import HUES
@@ -145,7 +145,7 @@ def caches_scene(target: Target) -> Scene:
 def timing_card(timing: Timing) -> Card:
     """Return the card of a timing: the median, its spread, its rate and its samples."""
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}, {timing.label}"
-    rate = None if timing.gflops is None else f"{timing.gflops:.3g} GFLOP/s at the median"
+    rate = None if timing.gflops is None else f"{format_rate(timing.gflops)} GFLOP/s at the median"
     samples = _count(timing.n, "sample")
     if timing.batch > 1:
         samples += f", each the mean of {timing.batch:,} calls"
@@ -214,7 +214,7 @@ def paired_card(paired: Paired) -> Card:
     """Return the card of two times that were measured in alternation, with their ratio."""
     rows: list[list[Cell]] = [
         [name, format_seconds(t.median_s), format_seconds(t.spread_s), t.n,
-         "" if t.gflops is None else f"{t.gflops:.3g}"]
+         "" if t.gflops is None else format_rate(t.gflops)]
         for name, t in (("a", paired.a), ("b", paired.b))
     ]  # fmt: skip
     faster = "b is the faster one" if paired.ratio > 1 else "a is the faster one"

@@ -17,7 +17,7 @@ from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
 from dlcompiler.measurement.equality import error_text
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.threads import num_threads
-from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target
@@ -275,7 +275,7 @@ def describe(measured: Measured) -> str:
     timing, beside = measured.shown, measured.beside
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}"
     if timing.gflops is not None:
-        text += f", {timing.gflops:.3g} GFLOP/s"
+        text += f", {format_rate(timing.gflops)} GFLOP/s"
     if beside is None:
         return text
     threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"
