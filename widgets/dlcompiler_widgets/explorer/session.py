@@ -78,6 +78,8 @@ class Session:
         """By name of the tab and id of the state."""
         self.writing: dict[str, Any] = {}
         """What the editor of the expression shows."""
+        self.former: tuple[Session, ...] = ()
+        """The closed sessions of earlier expressions, to which the editor can return."""
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
@@ -114,6 +116,7 @@ class Session:
         made.learner.is_on = self.learner.is_on
         if program is None:
             made.compared, made.places = dict(self.compared), self.places
+            made.former = self.former
             made._chosen_in = {**self._chosen_in, **made._chosen_in}
             if self.chosen in {row["key"] for row in made.tree["rows"]}:
                 made.chosen = self.chosen

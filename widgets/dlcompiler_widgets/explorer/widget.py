@@ -213,20 +213,23 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         if not intent:
             return  # forgotten, below
         op, args = str(intent.get("op")), intent.get("args")
-        with self._locked():
-            self._is_handling = True
-            try:
-                self._handle(op, args if isinstance(args, dict) else {})
-            except Exception as error:
-                # A bug: the page says so, and the traceback goes where the host shows it.
-                self._session.status = status_of_bug(op, error)
-                raise
-            finally:
-                self._is_handling = False
-                with self.hold_sync():
-                    if op == "answer":
-                        self.intent = {}  # the learner's own: not saved with the notebook
-                    self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
+        try:
+            with self._locked():
+                self._is_handling = True
+                try:
+                    self._handle(op, args if isinstance(args, dict) else {})
+                except Exception as error:
+                    # A bug: the page says so, and the traceback goes where the host shows it.
+                    self._session.status = status_of_bug(op, error)
+                    raise
+                finally:
+                    self._is_handling = False
+        finally:
+            # Locked again: the request may have led to another schedule, with another lock.
+            with self._locked(), self.hold_sync():
+                if op == "answer":
+                    self.intent = {}  # the learner's own: not saved with the notebook
+                self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
