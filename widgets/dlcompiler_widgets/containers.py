@@ -96,8 +96,7 @@ class Container(StaticOutput):
             head = tag("h4", None, name) if name else Markup("")
             html = Markup(f"{head}{member.static_html()}")
             parts[f"{number}. {name or repr(member)}"] = html
-        kind = type(self._root).__name__
-        return str(static_page(kind, parts, self.static_text))
+        return str(static_page("", parts, self.static_text))
 
 
 def _followed(part: Any) -> list[str]:

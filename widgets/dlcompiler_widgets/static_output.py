@@ -226,13 +226,14 @@ def static_page(title: str, parts: Mapping[str, Markup], words: Callable[[], str
     Parameters
     ----------
     title
-        What is shown.
+        What is shown; empty: each part says that by itself.
     parts
         Fragments by their names, the most important one first.
     words
         Returns the text that is shown if no part fits.
     """
-    note = tag("p", None, tag("strong", None, title), " — run the cell to use the widget.")
+    words_of_title = (tag("strong", None, title), " — run the cell to use the widget.")
+    note = tag("p", None, *words_of_title) if title else Markup("")
     kept: list[Markup] = []
     left_out: list[str] = []
     size = len(note.encode()) + 1000  # the sentence below, and the elements round all parts

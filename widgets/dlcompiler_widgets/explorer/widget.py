@@ -337,10 +337,10 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
     # -- without a front end -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        session = self._session
+        session, steps = self._session, len(self.schedule.trace)
         return (
             f"{type(self).__name__}({session.name} on {session.target.name}: "
-            f"{session.tree['summary']}; {len(self.schedule.trace)} steps)"
+            f"{session.tree['summary']}; {steps} step{'s' * (steps != 1)})"
         )
 
     def static_text(self) -> str:
