@@ -36,7 +36,7 @@ def status(run: TuningRun) -> str:
         rate = f" ({format_rate(run.best.gflops or 0)} GFLOP/s)" if run.best.flops else ""
         kind = run.best.provenance.kind
         parts.append(f"best {format_seconds(run.best.seconds)}{rate} {kind}{known}")
-    parts.append(f"{run.trials_per_second:.1f} trials/s")
+    parts.append(f"{format_rate(run.trials_per_second)} trials/s")
     recall = run.recall(_BEST_OF)
     if recall is not None:
         parts.append(f"model top-{_BEST_OF} recall {recall:.2f}")

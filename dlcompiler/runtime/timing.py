@@ -325,15 +325,15 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def format_rate(gflops: float) -> str:
-    """Write a rate [GFLOP/s] with three significant digits, from 1,000 on as a whole number.
+def format_rate(rate: float) -> str:
+    """Write a rate, such as GFLOP/s, with three significant digits; from 1,000 on as an integer.
 
     Examples
     --------
     >>> format_rate(11.23), format_rate(415.6), format_rate(1234.5), format_rate(0.0123)
     ('11.2', '416', '1,234', '0.0123')
     """
-    return f"{gflops:,.0f}" if gflops >= 999.5 else f"{gflops:.3g}"
+    return f"{rate:,.0f}" if rate >= 999.5 else f"{rate:.3g}"
 
 
 def format_ratio(ratio: float) -> str:

@@ -37,7 +37,7 @@ def headline(seen: Watched) -> Headline:
         rate = f"{format_rate(best.gflops or 0)} GFLOP/s ({format_seconds(best.seconds or 0)})"
         facts.append(("best", f"{rate}, trial {best.index}"))
     facts.append(("failed", ", ".join(failed) or "none"))
-    facts.append(("speed", f"{speed:.1f} trials/s"))
+    facts.append(("speed", f"{format_rate(speed)} trials/s"))
     facts.append(("time", _time(seen)))
     if best is not None:
         facts.append(("its config", config_text(seen, best.point)))
