@@ -71,7 +71,7 @@ class Container(StaticOutput):
         """Find the widgets that are in the container now, and follow their changes."""
         for part in _parts(self._root):
             if isinstance(part, StaticOutput):
-                part.static_parents.add(self)
+                part.held_by(self)
             else:
                 # A trait registers a handler once, however often it is asked to.
                 part.observe(self._on_change, names=_followed(part))

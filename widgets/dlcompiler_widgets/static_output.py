@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from IPython import get_ipython
 from IPython.display import display
@@ -47,6 +47,8 @@ class StaticOutput:
 
     _static_shown: str | None = None
     """The HTML that the notebook holds; None before the widget is displayed."""
+    _holders: tuple[ref[StaticOutput], ...] = ()
+    """The containers whose static pictures hold this one's."""
 
     def static_text(self) -> str:
         """Return the text that a terminal shows: `repr`, and lines below it."""
@@ -60,13 +62,15 @@ class StaticOutput:
         """Have the displayed picture updated: after the running cell, or in a second."""
         if self._static_shown is not None:
             _REFRESHER.note(self)
-        for parent in list(self.static_parents):
-            parent.static_changed()
+        for each in self._holders:
+            if holder := each():
+                holder.static_changed()
 
-    @property
-    def static_parents(self) -> WeakSet[StaticOutput]:
-        """The containers whose static pictures hold this one's."""
-        return self.__dict__.setdefault("_static_parents", WeakSet())  # type: ignore[no-any-return]
+    def held_by(self, holder: StaticOutput) -> None:
+        """Note that another static picture holds this one, and changes with it."""
+        known = [each for each in self._holders if each() not in (None, holder)]
+        # Replaced as a whole: another thread may read it.
+        self._holders = (*known, ref(holder))
 
     def _live(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """Return the data and the metadata of the live view; None: there is no view."""

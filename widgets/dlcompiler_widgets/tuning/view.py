@@ -37,7 +37,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         self.dashboard = TuningDashboard(run, own, self.explore)
         """The pictures, the table and the buttons."""
         super().__init__([self.dashboard])
-        self.dashboard.static_parents.add(self)
+        self.dashboard.held_by(self)
 
     def explore(self, trial: Trial | int) -> Explorer:
         """Open a trial in the Explorer below, if possible as a branch of the history there.
@@ -51,7 +51,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         before, self.explorer = self.explorer, open_trial(self.run, chosen, self.explorer)
         if self.explorer is not before:
             self.children = (self.dashboard, self.explorer)
-            self.explorer.static_parents.add(self)
+            self.explorer.held_by(self)
             if before is not None:
                 before.close()
         self.static_changed()
