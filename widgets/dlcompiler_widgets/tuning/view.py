@@ -76,6 +76,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         parts = {"the run": tuning_html(self.run)}
         explorer = self.explorer
         if explorer is not None:
+            explorer._catch_up()
             with explorer._locked():
                 parts |= explorer.static_parts()
         return str(static_page(repr(self), parts, self.static_text))
