@@ -45,6 +45,7 @@ def made(shell):
     """Widgets by name, closed in the end; the shell knows them, too."""
     schedule, args = matmul()
     made = {"s": schedule, "i": args[2].op.axis[0], "C": args[2], "e": Explorer(schedule, args)}
+    made["LoopTree"] = LoopTree
     shell.push(made)
     yield made
     for value in made.values():
@@ -171,6 +172,28 @@ def test_a_picture_that_fails_disturbs_neither_cell_nor_the_others(shell, made, 
     made["tree"].static_parts = lambda: 1 / 0
     assert len(updated(shell, "s[C].parallel(i)")) == 1
     assert "the static picture of" in caplog.text
+
+
+def test_a_cell_that_runs_again_replaces_its_pictures(shell, made):
+    """Former Explorers of a cell that was run often do not slow down each step."""
+
+    def run(code, cell, request):
+        parent = {"metadata": {"cellId": cell}, "header": {"msg_id": request}}
+        shell.get_parent = lambda: parent
+        return outputs_of(shell, code)
+
+    for number in range(3):
+        run("tree = LoopTree(s); tree", "one", f"run {number}")
+    made["s"][made["C"]].unroll(made["C"].op.reduce_axis[0])  # all pictures wait for an update
+    run("e", "one", "run 3")
+    run("e", "two", "run 4")
+    shell.get_parent = dict
+    assert len(updated(shell, "s[C].parallel(i)")) == 1, "only the last widget of the cell"
+    run("mine = LoopTree(s); mine", "one", "run 5")
+    assert len(updated(shell, "s.undo()")) == 2, "another cell still holds the picture"
+    run("other = LoopTree(s); display(mine); other", "two", "run 6")
+    assert len(updated(shell, "s.redo()")) == 2
+    made.update({name: shell.user_ns[name] for name in ("mine", "other", "tree")})
 
 
 def test_in_a_terminal_it_is_one_text(shell, made):

@@ -66,6 +66,10 @@ class StaticOutput:
             if holder := each():
                 holder.static_changed()
 
+    def static_replaced(self) -> None:
+        """Stop updating the picture: no output holds it any more."""
+        self._static_shown = None
+
     def held_by(self, holder: StaticOutput) -> None:
         """Note that another static picture holds this one, and changes with it."""
         known = [each for each in self._holders if each() not in (None, holder)]
@@ -105,6 +109,7 @@ class StaticOutput:
 
     def show_picture(self) -> None:
         """Display the static picture as an output that is updated until the widget is closed."""
+        _CELLS.note(self)
         self._static_shown = ""  # A change from here on is noted.
         self._static_shown = self.static_html()
         options = {"display_id": self._display_id} if self.comm is not None else {}
@@ -113,8 +118,8 @@ class StaticOutput:
 
     def _refresh(self, *, again: bool) -> None:
         """Update the displayed picture if it has changed; ``again``: even if it has not."""
-        if self.comm is None:
-            return  # A closed widget keeps its last picture.
+        if self.comm is None or self._static_shown is None:
+            return  # A closed widget keeps its last picture; no output holds a replaced one.
         html = self.static_html()
         if again or html != self._static_shown:
             self._static_shown = html
@@ -216,6 +221,32 @@ def _try(action: Callable[[], object], owner: object) -> None:
 
 
 _REFRESHER = Refresher()
+
+
+class Cells:
+    """Which pictures the outputs of each cell hold: a cell that runs again replaces its outputs."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[str, WeakSet[StaticOutput]]] = {}
+        """By cell, the request that ran it last and the pictures that this run has displayed."""
+
+    def note(self, widget: StaticOutput) -> None:
+        """Note that the running cell displays a picture; front ends that name no cell: nothing."""
+        parent: dict[str, Any] = getattr(get_ipython(), "get_parent", dict)() or {}
+        cell = parent.get("metadata", {}).get("cellId")
+        run = parent.get("header", {}).get("msg_id", "")
+        if not isinstance(cell, str):
+            return
+        before, held = self._held.get(cell, (run, WeakSet()))
+        if before != run:
+            self._held[cell] = (run, WeakSet())
+            for old in list(held):
+                if not any(old in others for _, others in self._held.values()):
+                    old.static_replaced()
+        self._held.setdefault(cell, (run, held))[1].add(widget)
+
+
+_CELLS = Cells()
 
 
 def section(title: str, content: Markup, *, is_open: bool = False) -> Markup:

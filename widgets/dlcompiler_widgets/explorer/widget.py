@@ -301,7 +301,8 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
             if not self._is_handling and schedule is self.schedule:
                 self._session.follow()
                 if self._views.may_skip():
-                    return  # The cell was run again: its former Explorers are on no page.
+                    self.static_changed()  # The view can be gone while its picture is there.
+                    return
                 self._push(None)
 
     def _push(self, reply: Any, panes: Iterable[str] | None = None) -> None:
