@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from dlcompiler.autotune.candidate import StoredCandidate, config_text
 from dlcompiler.autotune.proposal import Origin
 from dlcompiler.runtime.provenance import MEASURED, Provenance
-from dlcompiler.runtime.timing import half_quartile_range
+from dlcompiler.runtime.timing import format_rate, half_quartile_range
 from dlcompiler.space import Config
 
 OutcomeName: TypeAlias = Literal[
@@ -114,6 +114,6 @@ class Trial:
     def __repr__(self) -> str:
         rate: str = self.outcome
         if self.gflops is not None:
-            rate = f"{self.gflops:.3g} GFLOP/s {self.provenance}"
+            rate = f"{format_rate(self.gflops)} GFLOP/s {self.provenance}"
         tried = self.config if self.candidate is None else self.candidate.text
         return f"Trial({self.index}: {rate}, {tried})"

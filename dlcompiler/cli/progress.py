@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from dlcompiler.autotune import Event, TuningRun
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_rate, format_seconds
 from dlcompiler.terminal import escaped, show
 from dlcompiler.views.tuning.watched import left_text
 
@@ -33,10 +33,10 @@ def status(run: TuningRun) -> str:
     parts = [f"trial {done}{f'/{total}' if total else ''}"]
     if run.best is not None and run.best.seconds is not None:
         known = " (known before)" if run.best in run.prior else f" at {run.best.index}"
-        rate = f" ({run.best.gflops:.3g} GFLOP/s)" if run.best.flops else ""
+        rate = f" ({format_rate(run.best.gflops or 0)} GFLOP/s)" if run.best.flops else ""
         kind = run.best.provenance.kind
         parts.append(f"best {format_seconds(run.best.seconds)}{rate} {kind}{known}")
-    parts.append(f"{run.trials_per_second:.1f} trials/s")
+    parts.append(f"{format_rate(run.trials_per_second)} trials/s")
     recall = run.recall(_BEST_OF)
     if recall is not None:
         parts.append(f"model top-{_BEST_OF} recall {recall:.2f}")

@@ -17,7 +17,7 @@ from dlcompiler.errors import UserError
 from dlcompiler.measurement.steps import STEPS_MIME
 from dlcompiler.output_files import Rules, check_output, make_folder, write_file
 from dlcompiler.runtime.private_folders import private_folder
-from dlcompiler.runtime.timing import format_ratio, format_seconds
+from dlcompiler.runtime.timing import format_rate, format_ratio, format_seconds
 from dlcompiler.terminal import show
 from dlcompiler.views.history.steps import StepsModel, steps_page
 from dlcompiler.views.render.text import text_table
@@ -153,8 +153,8 @@ def _text(model: StepsModel) -> str:
                 row["threads"] or "all",
                 format_seconds(row["median_s"]),
                 format_seconds(row["spread_s"]),
-                _number(row["gflops"], 1),
-                _number(row["baseline_gflops"], 1),
+                _rate(row["gflops"]),
+                _rate(row["baseline_gflops"]),
                 "" if row["ratio"] is None else format_ratio(row["ratio"]),
                 "verified",
             )
@@ -162,8 +162,8 @@ def _text(model: StepsModel) -> str:
     return text_table(COLUMNS, rows)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _rate(gflops: float | None) -> str:
+    return "" if gflops is None else format_rate(gflops)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

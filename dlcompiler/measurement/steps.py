@@ -15,7 +15,7 @@ from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.verify import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
-from dlcompiler.runtime.timing import Paired, Timing, format_ratio, format_seconds
+from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -54,7 +54,7 @@ class MeasuredStep:
         spread = format_seconds(self.timing.spread_s)
         parts = [f"{self.title}: {format_seconds(self.timing.median_s)} ± {spread}"]
         if self.timing.gflops is not None:
-            parts.append(f"{self.timing.gflops:.3g} GFLOP/s")
+            parts.append(f"{format_rate(self.timing.gflops)} GFLOP/s")
         if self.ratio is not None:
             parts.append(f"{format_ratio(self.ratio)} baseline")
         return ", ".join([*parts, self.timing.label, "verified"])
@@ -193,10 +193,12 @@ class StepTable:
             line = (
                 f"{step.title:<20} {step.threads or 'all':>7} "
                 f"{format_seconds(step.timing.median_s):>10} "
-                f"{format_seconds(step.timing.spread_s):>8} {step.timing.gflops or 0:>8.1f}"
+                f"{format_seconds(step.timing.spread_s):>8} "
+                f"{format_rate(step.timing.gflops or 0):>8}"
             )
             if step.paired is not None:
-                line += f" {step.paired.a.gflops or 0:>13.1f} {step.ratio:>6.2f}"
+                rate = format_rate(step.paired.a.gflops or 0)
+                line += f" {rate:>13} {format_ratio(step.paired.ratio):>6}"
             lines.append(line + "  verified")
         return "\n".join(lines)
 

@@ -315,13 +315,13 @@ def format_seconds(seconds: float) -> str:
 
     Examples
     --------
-    >>> format_seconds(0.0382), format_seconds(1.5e-06), format_seconds(75.0)
-    ('38.2 ms', '1.5 µs', '75 s')
+    >>> format_seconds(0.0382), format_seconds(1.5e-06), format_seconds(75.0), format_seconds(1200)
+    ('38.2 ms', '1.5 µs', '75 s', '1,200 s')
     """
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
         # 0.9995 s would be written as 1e+03 ms: compare what is written.
         if float(f"{seconds * factor:.3g}") >= 1 or seconds == 0:
-            return f"{seconds * factor:.3g} {unit}"
+            return f"{format_rate(seconds * factor)} {unit}"
     return f"{seconds * 1e9:.3g} ns"
 
 

@@ -176,7 +176,8 @@ class Schedule(Handle):
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.state.stages)
-        return f"Schedule({names}; {len(self._node.path()) - 1} steps)"
+        steps = len(self._node.path()) - 1
+        return f"Schedule({names}; {steps} step{'s' * (steps != 1)})"
 
     def _repr_html_(self) -> str:
         return render("schedule", self)

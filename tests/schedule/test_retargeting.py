@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dlcompiler import target, te
+from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.moves.retargeting import retargeted
 from dlcompiler.target import resolve
@@ -49,10 +50,36 @@ def test_a_cpu_keeps_all_but_threads():
     ]
 
 
-def test_shared_memory_is_ordinary_memory_on_a_cpu():
+def product_in_blocks():
+    """A product with a copy of A in shared memory, as for a GPU."""
+    s, A, B, C = matmul()
+    copy = s.cache_read(A, "shared", [C])
+    block, thread = s[C].split(C.op.axis[0], factor=8)
+    s[C].bind(block, te.thread_axis("blockIdx.x"))
+    s[C].bind(thread, te.thread_axis("threadIdx.x"))
+    s[copy].compute_at(s[C], block)
+    s[copy].bind(copy.op.axis[0], te.thread_axis("threadIdx.x"))
+    return s, [A, B, C]
+
+
+def test_a_copy_that_threads_share_is_left_out_on_a_cpu():
+    """Without the threads, it would be computed outside any block: nothing could be lowered."""
+    s, args = product_in_blocks()
+    lower(s, args, target="gpu")
+    found = retargeted(s, resolve("x86-64-avx2"))
+    assert texts(found.kept) == ["split C i 8"]
+    assert texts(found.left_out)[0] == (
+        "cache_read A shared (C): x86-64-avx2 has no threads that could share shared memory"
+    )
+    s.jump(found.node.id)
+    lower(s, args, target="x86-64-avx2")
+
+
+def test_shared_memory_stays_from_one_cpu_to_another():
     s, A, _, C = matmul()
     s.cache_read(A, "shared", [C])
-    assert retargeted(s, resolve("x86-64-avx2")).node is s.node
+    cpu = resolve("cpu")
+    assert retargeted(s, resolve("x86-64-avx2"), cpu).node is s.node
 
 
 def test_a_memory_that_the_target_lacks_and_what_needs_it(monkeypatch):

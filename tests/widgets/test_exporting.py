@@ -32,8 +32,8 @@ def explorer():
 class Slow:
     """Stands in for the recording of a page: it goes on when it is told to."""
 
-    def __init__(self, monkeypatch, result="<html>", error=None):
-        self.result, self.error = result, error
+    def __init__(self, monkeypatch, result="<html>", error=None, left_out=()):
+        self.result, self.error, self.left_out = result, error, left_out
         self.begun, self.go = threading.Event(), threading.Event()
         self.calls = 0
         monkeypatch.setattr(exports, "_sent_page", self)
@@ -47,7 +47,7 @@ class Slow:
                 raise Cancelled
         if self.error:
             raise self.error
-        return ReplayPage(self.result, 12, ())
+        return ReplayPage(self.result, 12, self.left_out)
 
     def finish(self, explorer):
         self.go.set()
@@ -81,6 +81,16 @@ def test_the_progress_is_said(explorer, monkeypatch):
     html(explorer)
     slow.finish(explorer)
     assert {"text": "panes: state 3 of 12", "done": 15, "all": 96} in seen
+
+
+def test_what_is_left_out_of_the_page_is_named_with_the_way_to_have_it(explorer, monkeypatch):
+    slow = Slow(monkeypatch, left_out=("20 comparisons",))
+    html(explorer)
+    slow.finish(explorer)
+    assert explorer.view["export"]["note"].endswith(
+        "12 states, 0 kB; left out: 20 comparisons. "
+        "explorer.save_html(path) writes a larger page, with more of it."
+    )
 
 
 def test_it_can_be_cancelled(explorer, monkeypatch):

@@ -62,8 +62,18 @@ def test_an_explorer_opens_what_another_wrote(explorer, form):
 
 def test_an_unknown_target_is_refused(explorer):
     data = {**json.loads(explorer.to_json()), "target": "abacus"}
-    with pytest.raises(UserError, match="no target has this name"):
+    with pytest.raises(UserError) as refused:
         Explorer.from_json(json.dumps(data))
+    assert str(refused.value) == (
+        "open a schedule: no target here has the name of its target\n"
+        "  got       'abacus'\n"
+        '  hint      give one: Explorer.from_json(text, target="cpu")'
+    )
+    with pytest.raises(UserError, match="no target has this name"):
+        Explorer.from_json(json.dumps(data), target="xylophone")
+    other = Explorer.from_json(json.dumps(data), target="gpu")
+    assert other.view["bar"]["target"] == "gpu"
+    other.close()
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def shell():
     shell.kernel = object()
     static_output._REFRESHER.follow_cells()
     yield shell
-    static_output._REFRESHER.refresh()
-    shell.events.unregister("post_run_cell", static_output._REFRESHER.refresh)
+    static_output._REFRESHER.after_cell()
+    shell.events.unregister("post_run_cell", static_output._REFRESHER.after_cell)
     shell.history_manager.end_session()
     InteractiveShell.clear_instance()
 
@@ -45,6 +45,7 @@ def made(shell):
     """Widgets by name, closed in the end; the shell knows them, too."""
     schedule, args = matmul()
     made = {"s": schedule, "i": args[2].op.axis[0], "C": args[2], "e": Explorer(schedule, args)}
+    made["LoopTree"] = LoopTree
     shell.push(made)
     yield made
     for value in made.values():
@@ -136,6 +137,22 @@ def test_a_click_updates_the_picture_soon(shell, made, monkeypatch):
     assert "Stages" in pictures_in(html)[0].find("title").text
 
 
+def test_an_update_between_two_cells_is_repeated_after_the_next(shell, made, monkeypatch):
+    """A program that runs a notebook drops what is published while no cell runs."""
+    monkeypatch.setattr(static_output, "REFRESH_AFTER_S", 0.05)
+    outputs_of(shell, "e")
+    between = threading.Event()
+    monkeypatch.setattr(static_output, "_publish", lambda *_, **__: between.set())
+    made["s"][made["C"]].parallel(made["i"])
+    assert between.wait(60)
+    monkeypatch.undo()
+    static_output._REFRESHER._refreshing.acquire()  # until the timer's thread is done
+    static_output._REFRESHER._refreshing.release()
+    (html,) = updated(shell, "1")
+    assert "1 parallel" in html
+    assert not updated(shell, "1")
+
+
 def test_a_preview_updates_nothing(shell, made, monkeypatch):
     noted = []
     outputs_of(shell, "e")
@@ -157,6 +174,28 @@ def test_a_picture_that_fails_disturbs_neither_cell_nor_the_others(shell, made, 
     assert "the static picture of" in caplog.text
 
 
+def test_a_cell_that_runs_again_replaces_its_pictures(shell, made):
+    """Former Explorers of a cell that was run often do not slow down each step."""
+
+    def run(code, cell, request):
+        parent = {"metadata": {"cellId": cell}, "header": {"msg_id": request}}
+        shell.get_parent = lambda: parent
+        return outputs_of(shell, code)
+
+    for number in range(3):
+        run("tree = LoopTree(s); tree", "one", f"run {number}")
+    made["s"][made["C"]].unroll(made["C"].op.reduce_axis[0])  # all pictures wait for an update
+    run("e", "one", "run 3")
+    run("e", "two", "run 4")
+    shell.get_parent = dict
+    assert len(updated(shell, "s[C].parallel(i)")) == 1, "only the last widget of the cell"
+    run("mine = LoopTree(s); mine", "one", "run 5")
+    assert len(updated(shell, "s.undo()")) == 2, "another cell still holds the picture"
+    run("other = LoopTree(s); display(mine); other", "two", "run 6")
+    assert len(updated(shell, "s.redo()")) == 2
+    made.update({name: shell.user_ns[name] for name in ("mine", "other", "tree")})
+
+
 def test_in_a_terminal_it_is_one_text(shell, made):
     del shell.kernel
     data, _ = shell.display_formatter.format(made["e"])
@@ -171,6 +210,17 @@ def test_the_picture_of_a_run_follows_it(shell, made):
     outputs_of(shell, "view")
     (html,) = updated(shell, "view.explore(view.run.best); None")
     assert "History" in html or "Left out" in html
+
+
+def test_the_picture_of_a_run_does_not_wait_for_the_dashboard(shell, made, monkeypatch):
+    """A cell that waits for the run ends before the dashboard draws the last trials."""
+    monkeypatch.setattr("dlcompiler_widgets.tuning.throttle.Throttle.poke", lambda throttle: None)
+    run = watched_runs.start(6, permits=0)
+    made["view"] = TuningView(run)
+    shell.push({**made, "run": run})
+    outputs_of(shell, "view")
+    html = updated(shell, "run.pool.permits = 6\nrun.wait(60);")[-1]
+    assert "finished, 6 of 6 trials" in html
 
 
 # -- what an Explorer's picture holds -------------------------------------------------------------

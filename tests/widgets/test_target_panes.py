@@ -97,12 +97,19 @@ def test_nothing_is_empty_for_a_machine_of_one_memory(make):
     )
 
 
-@pytest.mark.parametrize("tab", ["memory", "block"])
-def test_a_tab_that_is_not_offered_cannot_be_opened(make, tab):
+@pytest.mark.parametrize(
+    ("tab", "title", "why"),
+    [
+        ("memory", "Memory scopes", "it has one memory and no caches"),
+        ("block", "Thread block", "it has no threads that loops could be bound to"),
+    ],
+)
+def test_a_tab_that_is_not_offered_cannot_be_opened(make, tab, title, why):
     explorer = make(Explorer, *transposed(), target="bare")
     ask(explorer, "picture", tab=tab)
     assert explorer.picture["tab"] == "nest"
-    assert explorer.status["text"].startswith("show a picture: there is no such tab")
+    assert explorer.status["text"] == f"show {title}: there is none for bare"
+    assert explorer.status["details"] == [["because", why]]
 
 
 def test_threads_of_the_program_count_on_any_target(make):

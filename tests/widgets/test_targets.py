@@ -14,6 +14,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import CodePanes, Explorer
+from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.targets import CANNOT_BE_LOADED, retarget, targets_of
 
@@ -244,6 +245,28 @@ def test_an_open_tab_that_the_target_lacks_says_why_and_is_open_again_after(expl
     assert "generated as loop IR, which is simulated" in text["note"]
     assert "is computed outside any thread" in text["error"]["text"]
     assert send(explorer, "target", target="cpu")["text"]["tab"] == "llvm"
+
+
+@pytest.mark.parametrize(
+    ("tab", "first", "other", "why"),
+    [
+        ("cache", "cpu", "gpu", "only the caches of a CPU are simulated, without threads of a GPU"),
+        ("block", "gpu", "cpu", "it has no threads that loops could be bound to"),
+    ],
+)
+def test_an_open_picture_that_the_target_lacks_is_named(explorer, tab, first, other, why):
+    send(explorer, "target", target=first)
+    title = PICTURES[tab].title
+    assert send(explorer, "picture", tab=tab)["picture"]["tab"] == tab
+    view = send(explorer, "target", target=other)
+    assert view["picture"]["tab"] == "nest"
+    assert ["not shown", f"{title}: {why}"] in view["status"]["details"]
+    status = send(explorer, "picture", tab=tab)["status"]
+    assert status["text"] == f"show {title}: there is none for {other}"
+    assert status["details"] == [["because", why]]
+    view = send(explorer, "target", target=first)
+    assert view["picture"]["tab"] == tab
+    assert "not shown" not in str(view["status"])
 
 
 def test_a_text_that_the_target_lacks_is_refused_with_the_reason(explorer):

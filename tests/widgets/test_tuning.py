@@ -271,6 +271,8 @@ def test_a_page_says_how_wide_it_is(over):
         ("sort", {"by": "config"}, "use the dashboard: this is not a column"),
         ("filter", {"outcome": "late"}, "use the dashboard: this is not an outcome"),
         ("axis", {"against": 3}, "use the dashboard: this is not an axis"),
+        ("sort", {"by": ["seconds"]}, "use the dashboard: this is not a column"),
+        ("filter", {"outcome": {"ok": 1}}, "use the dashboard: this is not an outcome"),
         ("page", {"page": -1}, "turn a page: there is no such page"),
         ("__init__", {}, "use the dashboard: there is no such action"),
     ],

@@ -11,6 +11,7 @@ from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
+from dlcompiler_widgets.explorer.writing import MOST_FORMER
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 ROWS = "S[i] += A[i, k]\nA: float64[8, 16]"
@@ -75,6 +76,52 @@ def test_the_editor_shows_the_expression_and_applies_another(explorer):
     )
     said = "Changed in another cell or view: now at parallel S i."
     assert explorer.view["status"]["text"] == said
+
+
+def test_the_same_expression_keeps_its_steps(explorer):
+    before = explorer.schedule
+    text = send(explorer, "write")["editor"]["text"]
+    view = send(explorer, "write", text=f"# the product\n{text}\n\n")
+    assert explorer.schedule is before
+    assert view["bar"]["steps"] == 1
+    assert view["editor"] == {}
+    assert view["status"]["text"] == "The expression is the same: its schedule and steps stay."
+
+
+def test_the_editor_leads_back_to_an_earlier_expression_and_its_steps(explorer):
+    before = explorer.schedule
+    assert send(explorer, "write")["editor"]["former"] == []
+    view = send(explorer, "write", text=ROWS)
+    assert view["status"]["details"] == [["hint", "the editor leads back to it"]]
+    send(explorer, "target", target="c")
+    view = send(explorer, "write")
+    assert view["editor"]["former"] == [{"text": "C[i, j] += A[i, k]*B[k, j] (1 step)"}]
+    view = send(explorer, "write", former=0)
+    assert explorer.schedule is before
+    assert (view["bar"]["steps"], view["bar"]["target"]) == (1, "cpu")
+    assert view["status"]["text"] == "Back at C[i, j] += A[i, k]*B[k, j] (1 step)."
+    before.undo()
+    assert explorer.view["bar"]["steps"] == 0, "it is followed again"
+    assert send(explorer, "undo")["editor"] == {}
+    former = send(explorer, "write", text="T[i] = A[i]\nA: float32[4]") and explorer._session.former
+    assert [each.schedule.outputs[0].name for each in former] == ["S", "C"]
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1.0, True, None, "0", [], HOSTILE])
+def test_what_is_no_earlier_expression_is_refused(explorer, number):
+    before = explorer.schedule
+    view = send(explorer, "write", former=number)
+    assert explorer.schedule is before
+    assert view["status"]["tone"] == "error"
+    assert "there is none of this number" in view["status"]["text"]
+
+
+def test_only_the_last_earlier_expressions_are_kept(explorer):
+    for size in range(1, 12):
+        send(explorer, "write", text=f"S[i] = A[i]\nA: float32[{size}]")
+    former = send(explorer, "write", text="")["editor"]["former"]
+    assert len(former) == MOST_FORMER
+    assert explorer._session.former[-1].args[0].shape == (10,)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +194,9 @@ class TestInBrowser:
         page.settle()
         assert page.loop("S/k").count() == 1
         assert page.page.evaluate("document.activeElement.dataset.key") == "write"
+        page.click("write")
+        page.click("write former 0")
+        assert page.loop("C/k").count() == 1
 
     def test_a_line_can_be_added_where_the_host_forbids_new_lines(self, page):
         """JupyterLab 4.6 does so in outputs, with a listener that each key adds to its target."""

@@ -13,6 +13,8 @@ from IPython import get_ipython
 
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.schedule import Schedule
+from dlcompiler_widgets.containers import CONTAINERS
+from dlcompiler_widgets.containers import show as show_container
 from dlcompiler_widgets.explorer import Explorer
 from dlcompiler_widgets.static_output import is_kernel
 
@@ -86,7 +88,10 @@ def load_ipython_extension(ipython: Any) -> None:
         The shell, which calls the function.
     """
     ipython.register_magic_function(explore, "cell", "explore")
-    ipython.display_formatter.ipython_display_formatter.for_type(Schedule, show)
+    formatter = ipython.display_formatter.ipython_display_formatter
+    formatter.for_type(Schedule, show)
+    for container in CONTAINERS:
+        formatter.for_type(container, show_container)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
@@ -99,7 +104,8 @@ def unload_ipython_extension(ipython: Any) -> None:
     """
     ipython.magics_manager.magics["cell"].pop("explore", None)
     formatter = ipython.display_formatter.ipython_display_formatter
-    formatter.pop(Schedule, None)
+    for shown in (Schedule, *CONTAINERS):
+        formatter.pop(shown, None)
 
 
 def join_notebook() -> None:

@@ -12,6 +12,7 @@ from dlcompiler.analysis.advice.computation import LATENCY_CYCLES
 from dlcompiler.analysis.advice.subject import Finding, Rule, Subject
 from dlcompiler.analysis.footprint import Nest
 from dlcompiler.analysis.references import Reference
+from dlcompiler.runtime.timing import format_rate
 from dlcompiler.schedule import Step
 
 FAR = 0.5
@@ -156,8 +157,9 @@ def _said(subject: Subject) -> str:
     assert speed is not None
     threads = "1 thread" if speed.threads == 1 else f"{speed.threads} threads"
     return (
-        f"the measured {speed.gflops:.3g} GFLOP/s are {speed.share:.0%} of the peak of {threads} "
-        f"({speed.peak_gflops:.3g} GFLOP/s, {speed.source})"
+        f"the measured {format_rate(speed.gflops)} GFLOP/s are {speed.share:.0%} of the peak of "
+        f"{threads} "
+        f"({format_rate(speed.peak_gflops)} GFLOP/s, {speed.source})"
     )
 
 

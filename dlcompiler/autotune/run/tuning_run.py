@@ -26,6 +26,7 @@ from dlcompiler.autotune.table import trials_table
 from dlcompiler.autotune.trial import OutcomeName, Trial
 from dlcompiler.display import render
 from dlcompiler.errors import TuningError
+from dlcompiler.runtime.timing import format_rate
 from dlcompiler.schedule import Schedule
 from dlcompiler.te import Tensor
 
@@ -218,7 +219,7 @@ class TuningRun:
         best, total = self.best, self.plan.trials
         parts = [f"{self.state}, {len(self.trials)}{f'/{total}' if total else ''} trials"]
         if best is not None:
-            parts.append(f"best {best.gflops:.3g} GFLOP/s {best.provenance}")
+            parts.append(f"best {format_rate(best.gflops or 0)} GFLOP/s {best.provenance}")
         parts += [f"{count} {name}" for name, count in self.counts.items() if name != "ok"]
         return f"TuningRun({self.plan.workload}: {', '.join(parts)})"
 

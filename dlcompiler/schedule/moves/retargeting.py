@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import SHARED_SCOPES
 from dlcompiler.schedule.moves.device_moves import verdict_on
 from dlcompiler.schedule.trace import decode
 from dlcompiler.schedule.verdict import Illegal
@@ -100,5 +101,19 @@ def _repeat(schedule: Schedule, step: Step, target: Target, before: Target | Non
         verdict = verdict if verdict_on(before, attempt, args) else attempt.verdict
     if isinstance(verdict, Illegal):
         return verdict.reason
+    if before is None and (reason := _needs_threads(step, target)):
+        return reason
     schedule.apply(step.primitive, step.stage, args)
     return None
+
+
+def _needs_threads(step: Step, target: Target) -> str | None:
+    """Return why memory that threads share cannot be used by a target; None: it can.
+
+    A program without threads may have such memory only inside loops that are bound to threads, and
+    all bindings are left out for a target without thread axes.
+    """
+    scope = step.args.get("scope")
+    if target.thread_axes or scope not in SHARED_SCOPES:
+        return None
+    return f"{target.name} has no threads that could share {scope} memory"

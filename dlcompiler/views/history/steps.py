@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from dlcompiler.measurement.steps import MeasuredStep, StepTable
-from dlcompiler.runtime.timing import format_ratio, format_seconds
+from dlcompiler.runtime.timing import format_rate, format_ratio, format_seconds
 from dlcompiler.views.code.program import Program, program
 from dlcompiler.views.loops.loop_tree import LoopTree, loop_tree
 from dlcompiler.views.render.html import program_html, tree_html
@@ -99,17 +99,17 @@ def _row(row: dict[str, Any], has_baseline: bool) -> Markup:
         tag("td", _NUMBER, str(row["threads"] or "all")),
         tag("td", _NUMBER, format_seconds(row["median_s"])),
         tag("td", _NUMBER, format_seconds(row["spread_s"])),
-        tag("td", _NUMBER, _number(row["gflops"], 1)),
+        tag("td", _NUMBER, _rate(row["gflops"])),
     ]
     if has_baseline:
-        cells.append(tag("td", _NUMBER, _number(row["baseline_gflops"], 1)))
+        cells.append(tag("td", _NUMBER, _rate(row["baseline_gflops"])))
         ratio = row["ratio"]
         cells.append(tag("td", _NUMBER, "" if ratio is None else format_ratio(ratio)))
     return tag("tr", None, *cells)
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _rate(gflops: float | None) -> str:
+    return "" if gflops is None else format_rate(gflops)
 
 
 def steps_page(models: list[StepsModel], title: str, text: str = "") -> str:
@@ -129,7 +129,7 @@ def steps_page(models: list[StepsModel], title: str, text: str = "") -> str:
         sections.append(Section("Measured steps", "", [table]))
         for step in model["steps"]:
             row = step["row"]
-            rate = f", {row['gflops']:.1f} GFLOP/s" if row["gflops"] else ""
+            rate = f", {format_rate(row['gflops'])} GFLOP/s" if row["gflops"] else ""
             summary = f"{format_seconds(row['median_s'])} measured{rate}, verified."
             fragments = [tree_html(step["tree"]), program_html(step["program"])]
             sections.append(Section(row["step"], summary, fragments))

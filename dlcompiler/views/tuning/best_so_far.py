@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from dlcompiler.runtime.provenance import Kind
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_rate, format_seconds
 from dlcompiler.views.render.scene import Mark, Scene, Table
 from dlcompiler.views.tuning.chart import (
     BOTTOM,
@@ -192,7 +192,7 @@ def _summary(seen: Watched, stride: int) -> str:
     if best is None:
         parts.append("none succeeded")
     else:
-        rate = f"{best.gflops or 0:.3g} GFLOP/s"
+        rate = f"{format_rate(best.gflops or 0)} GFLOP/s"
         parts.append(f"best {rate} ({format_seconds(best.seconds or 0)}) at trial {best.index}")
         if seen.provenance.on:
             parts.append(str(seen.provenance))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlcompiler.runtime.timing import format_rate
 from dlcompiler.space import Space
 from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import PINK, TOP, USUAL, clipped, legend, line, polyline, text
@@ -75,7 +76,7 @@ def coordinates(
     marks: list[Mark] = [
         {"shape": "path", "role": "edge", "d": way(row.point, row.gflops),
          "stroke": rate_color(row, top), "keys": [key_of(row.index)],
-         "title": f"{key_of(row.index)}: {row.gflops or 0:.3g} GFLOP/s"}
+         "title": f"{key_of(row.index)}: {format_rate(row.gflops or 0)} GFLOP/s"}
         for row in lines
     ]  # fmt: skip
     marks += _axes(space, ground, step, first, base, top)

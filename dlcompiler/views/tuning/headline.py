@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_rate, format_seconds
 from dlcompiler.views.tuning.series import key_of
 from dlcompiler.views.tuning.trials_table import config_text
 from dlcompiler.views.tuning.watched import Watched, done_text, time_left
@@ -34,10 +34,10 @@ def headline(seen: Watched) -> Headline:
     if best is None:
         facts.append(("best", "none yet"))
     else:
-        rate = f"{best.gflops or 0:.4g} GFLOP/s ({format_seconds(best.seconds or 0)})"
+        rate = f"{format_rate(best.gflops or 0)} GFLOP/s ({format_seconds(best.seconds or 0)})"
         facts.append(("best", f"{rate}, trial {best.index}"))
     facts.append(("failed", ", ".join(failed) or "none"))
-    facts.append(("speed", f"{speed:.1f} trials/s"))
+    facts.append(("speed", f"{format_rate(speed)} trials/s"))
     facts.append(("time", _time(seen)))
     if best is not None:
         facts.append(("its config", config_text(seen, best.point)))
@@ -59,7 +59,7 @@ def sentence(seen: Watched) -> str:
     best = seen.best
     parts = [f"{seen.state}, {done_text(seen)} trials"]
     if best is not None:
-        parts.append(f"best {best.gflops or 0:.3g} GFLOP/s at trial {best.index}")
+        parts.append(f"best {format_rate(best.gflops or 0)} GFLOP/s at trial {best.index}")
     failed = [f"{count} {name}" for name, count in seen.counts.items() if name != "ok"]
     parts.append(", ".join(failed) if failed else "none failed")
     return "; ".join(filter(None, [*parts, time_left(seen)]))

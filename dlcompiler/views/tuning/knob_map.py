@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dlcompiler.errors import TuningError
+from dlcompiler.runtime.timing import format_rate
 from dlcompiler.space import Space
 from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
@@ -182,7 +183,7 @@ def _cell(
 
 
 def _rate(row: TrialRow) -> str:
-    return f"best {row.gflops or 0:.3g} GFLOP/s"
+    return f"best {format_rate(row.gflops or 0)} GFLOP/s"
 
 
 def _short(value: object, width: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from dlcompiler.runtime.timing import format_ratio, format_seconds
+from dlcompiler.runtime.timing import format_rate, format_ratio, format_seconds
 from dlcompiler.views.tuning.series import key_of
 from dlcompiler.views.tuning.space_points import value_text
 from dlcompiler.views.tuning.watched import TrialRow, Watched
@@ -135,7 +135,7 @@ def _shown(seen: Watched, row: TrialRow) -> ShownTrial:
     cells = [
         str(row.index), str(row.round), row.origin, row.outcome,
         "" if row.seconds is None else format_seconds(row.seconds),
-        "" if row.gflops is None else f"{row.gflops:.4g}",
+        "" if row.gflops is None else format_rate(row.gflops),
         "" if row.predicted_s is None else format_seconds(row.predicted_s),
         "" if error is None else format_ratio(error),
     ]  # fmt: skip

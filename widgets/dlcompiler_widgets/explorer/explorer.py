@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Self
 
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, ScheduleError, TargetError
 from dlcompiler.output_files import write_file
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.saved.document import Saved, from_json, from_link, to_json, to_link
-from dlcompiler.target import Target
+from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 from dlcompiler.te.notation.program import read_program
 from dlcompiler.views.code.export import notebook_text, python_text
@@ -176,6 +176,16 @@ class Explorer(Workbench):
     @classmethod
     def _opened(cls, saved: Saved, options: dict[str, Any]) -> Self:
         given = {"target": saved.target, "name": saved.name, **options}
+        try:
+            resolve(given["target"])
+        except TargetError as error:
+            if "target" in options:
+                raise
+            raise ScheduleError(
+                "open a schedule", "no target here has the name of its target",
+                got=repr(saved.target),
+                hint='give one: Explorer.from_json(text, target="cpu")',
+            ) from error  # fmt: skip
         return cls(saved.schedule, saved.args, **given)
 
     def static_parts(self) -> dict[str, Markup]:

@@ -147,7 +147,8 @@ def _start(session: Session) -> None:
 
 def _made_page(session: Session, watch: Watch) -> tuple[str, str]:
     page = _sent_page(session, watch)
-    return page.html, page.summary
+    more = ". explorer.save_html(path) writes a larger page, with more of it" * bool(page.left_out)
+    return page.html, f"{page.summary}{more}"
 
 
 def show_job(session: Session) -> bool:

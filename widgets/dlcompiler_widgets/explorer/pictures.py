@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule.inference.thread_loops import uses_threads
 from dlcompiler.views.loops.axis_graph import axes_scene
@@ -38,6 +38,8 @@ class Picture:
     """Make the static picture from what `draw` returned."""
     applies: Callable[[Session], bool] = lambda session: True
     """Tell whether the tab has something to show for the target and the program."""
+    why_not: str = ""
+    """Why it has nothing to show for a target to which it does not apply."""
 
     @property
     def title(self) -> str:
@@ -108,24 +110,41 @@ def _scene_of(model: Mapping[str, Any]) -> Scene:
 
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
-    "memory": Picture("Memory scopes", _memory, applies=_has_memories),
-    "cache": Picture("Cache", _cache, applies=_has_caches),
+    "memory": Picture(
+        "Memory scopes", _memory, applies=_has_memories, why_not="it has one memory and no caches"
+    ),
+    "cache": Picture(
+        "Cache", _cache, applies=_has_caches,
+        why_not="only the caches of a CPU are simulated, without threads of a GPU",
+    ),
     "space": Picture("Iteration space", _space, kind="space", still=iteration_scene),
     "dependences": Picture("Dependences", _dependences),
     "block": Picture(
-        "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads
+        "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads,
+        why_not="it has no threads that loops could be bound to",
     ),
     "ladder": Picture("Ladder", ladder_picture, kind="states", still=_scene_of),
     "roofline": Picture("Roofline", roofline_picture, kind="states", still=_scene_of),
     "stages": Picture("Stages", _stages),
     "axes": Picture("Axes", _axes),
     "off": Picture("Off", lambda session: {}, kind="off"),
-}
+}  # fmt: skip
 
 
 def pictures_of(session: Session) -> dict[str, Picture]:
     """Return the pictures that apply to the target and the program of a session."""
     return {name: picture for name, picture in PICTURES.items() if picture.applies(session)}
+
+
+def why_no_picture(session: Session, name: str) -> ScheduleError | None:
+    """Return why a picture has nothing to show for a session; None if it has."""
+    picture = PICTURES[name]
+    if picture.applies(session):
+        return None
+    target = session.target.name
+    return ScheduleError(
+        f"show {picture.title}", f"there is none for {target}", because=picture.why_not
+    )
 
 
 def still(session: Session, name: str) -> Scene | DLCompilerError:

@@ -30,7 +30,7 @@ from dlcompiler_widgets.explorer.learner import Learner
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.machine import Machine, measure_again
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
-from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of
+from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of, why_no_picture
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.targets import Places
@@ -78,6 +78,8 @@ class Session:
         """By name of the tab and id of the state."""
         self.writing: dict[str, Any] = {}
         """What the editor of the expression shows."""
+        self.former: tuple[Session, ...] = ()
+        """The closed sessions of earlier expressions, to which the editor can return."""
         self.code: CodeTabs = CodeTabs()
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
@@ -114,6 +116,7 @@ class Session:
         made.learner.is_on = self.learner.is_on
         if program is None:
             made.compared, made.places = dict(self.compared), self.places
+            made.former = self.former
             made._chosen_in = {**self._chosen_in, **made._chosen_in}
             if self.chosen in {row["key"] for row in made.tree["rows"]}:
                 made.chosen = self.chosen
@@ -212,8 +215,18 @@ class Session:
 
     def open_picture(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of the pane with pictures."""
-        names = self.tabs_shown("picture", pictures_of(self))
+        names, tab = self.tabs_shown("picture", pictures_of(self)), args.get("tab")
+        if isinstance(tab, str) and tab in PICTURES and tab not in names:
+            why = why_no_picture(self, tab)
+            if why is not None:
+                raise why
         self._open("picture", {name: PICTURES[name] for name in names}, args)
+
+    def missing_picture(self) -> str:
+        """Return which open picture has nothing to show, and why; '' if it has."""
+        tab = self.tabs["picture"]
+        why = None if "picture" in self.only_tabs else why_no_picture(self, tab)
+        return f"{PICTURES[tab].title}: {why.because}" if why is not None else ""
 
     def open_text(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of `texts.tabs_of` that the level shows."""

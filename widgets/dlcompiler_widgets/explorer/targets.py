@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,8 @@ def retarget(session: Session, args: Mapping[str, Any]) -> Session:
         raise
     made.places = _places(session.places, here, target, back, is_changed=bool(found.left_out))
     made.status = _status(found, target, here.target, is_return=start.node != here.node)
+    if missing := made.missing_picture():
+        made.status = replace(made.status, details=(("not shown", missing), *made.status.details))
     return made
 
 

@@ -34,6 +34,7 @@ from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.snapshot import PANES, layout_of, snapshot
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.explorer.targets import retarget, why_not_measured
+from dlcompiler_widgets.explorer.views import Views
 from dlcompiler_widgets.explorer.writing import write
 from dlcompiler_widgets.static_output import StaticOutput, static_page
 
@@ -139,6 +140,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         if predict:
             self._session.handle("predicting", {"on": True})
         self._is_handling = False
+        self._views = Views()
         self._seq = 0
         self._answered: Any = None
         self._control = Control(self._measuring.cancel)
@@ -202,8 +204,10 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         super().close()
 
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
-        """Send what a new view has missed; any content asks for it."""
+        """Count the views, and send what a new one has missed."""
         with self._locked():
+            if self._views.note(content):
+                self._push(None)
             for pane, value in self._private.items():
                 self.send({"pane": pane, "value": value})
 
@@ -213,20 +217,23 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         if not intent:
             return  # forgotten, below
         op, args = str(intent.get("op")), intent.get("args")
-        with self._locked():
-            self._is_handling = True
-            try:
-                self._handle(op, args if isinstance(args, dict) else {})
-            except Exception as error:
-                # A bug: the page says so, and the traceback goes where the host shows it.
-                self._session.status = status_of_bug(op, error)
-                raise
-            finally:
-                self._is_handling = False
-                with self.hold_sync():
-                    if op == "answer":
-                        self.intent = {}  # the learner's own: not saved with the notebook
-                    self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
+        try:
+            with self._locked():
+                self._is_handling = True
+                try:
+                    self._handle(op, args if isinstance(args, dict) else {})
+                except Exception as error:
+                    # A bug: the page says so, and the traceback goes where the host shows it.
+                    self._session.status = status_of_bug(op, error)
+                    raise
+                finally:
+                    self._is_handling = False
+        finally:
+            # Locked again: the request may have led to another schedule, with another lock.
+            with self._locked(), self.hold_sync():
+                if op == "answer":
+                    self.intent = {}  # the learner's own: not saved with the notebook
+                self._push(intent.get("id"), () if op in SMALL_REQUESTS else None)
 
     def _handle(self, op: str, args: dict[str, Any]) -> None:
         session = self._session
@@ -293,6 +300,9 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         with self._locked():
             if not self._is_handling and schedule is self.schedule:
                 self._session.follow()
+                if self._views.may_skip():
+                    self.static_changed()  # The view can be gone while its picture is there.
+                    return
                 self._push(None)
 
     def _push(self, reply: Any, panes: Iterable[str] | None = None) -> None:
@@ -325,19 +335,26 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
                 shown[pane]["measuring"] = measuring
         return shown
 
+    def _catch_up(self) -> None:
+        """Draw what was skipped while no page showed the widget."""
+        with self._locked():
+            if self._views.is_behind():
+                self._push(None)
+
     @property
     def view(self) -> dict[str, Any]:
         """The contents of all panes, with ``chosen``, ``status`` and ``reply``; JSON-able."""
+        self._catch_up()
         names = (*self.shown_panes, "chosen", "status", "reply")
         return {name: self._private.get(name) or getattr(self, name, {}) for name in names}
 
     # -- without a front end -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        session = self._session
+        session, steps = self._session, len(self.schedule.trace)
         return (
             f"{type(self).__name__}({session.name} on {session.target.name}: "
-            f"{session.tree['summary']}; {len(self.schedule.trace)} steps)"
+            f"{session.tree['summary']}; {steps} step{'s' * (steps != 1)})"
         )
 
     def static_text(self) -> str:
@@ -346,6 +363,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """Return the HTML that is shown where no front end runs the widget; it has no script."""
+        self._catch_up()
         with self._locked():
             parts = self.static_parts()
             return str(static_page(repr(self), parts, self.static_text))

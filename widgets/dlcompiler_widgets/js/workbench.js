@@ -90,6 +90,7 @@ class Workbench {
     const receive = (message) => this.receive(message);
     model.on("msg:custom", receive);
     signal?.addEventListener("abort", () => {
+      if (this.isLive) model.send?.({ view: "closed" }); // what nobody sees is not computed
       model.off("change:reply", update);
       model.off("msg:custom", receive);
     });
@@ -97,7 +98,7 @@ class Workbench {
     // A host says this when a kernel is restarted, and nothing when all is well.
     model.on("comm_live_update", () => this.lose());
     this.draw();
-    if (this.panes.predict) model.send?.({ ask: "private" });
+    model.send?.({ view: "opened" }); // asks for private contents, too
   }
 
   // -- what panes ask for ----------------------------------------------------------------------

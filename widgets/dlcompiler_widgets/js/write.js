@@ -40,9 +40,18 @@ export class WritePane {
         button("write apply", "Apply", "Make a new schedule of this expression (Ctrl+Enter)",
           () => this.apply()),
         button("write close", "✕ Close", "Close the editor", () => this.close())),
+      shown.former?.length ? this.earlier(shown.former) : null,
     ].filter((node) => node));
     if (this.app.lastSeq >= 0) this.area.focus(); // not as long as nobody has asked for it
     if (shown.error) this.point(shown.error);
+  }
+
+  /** The expressions that were left, the last one first: each has its schedule with its steps. */
+  earlier(former) {
+    const choices = former.map(({ text }, n) => button(`write former ${n}`, `↶ ${text}`,
+      `Return to ${text}`, () => this.app.send("write", { former: n })));
+    return h("div", { class: "dlc-export-head", role: "group", "aria-label": "Earlier expressions" },
+      h("span", { class: "dlc-soft", text: "Earlier:" }), ...choices.reverse());
   }
 
   /** What is wrong: in words, and the line with a caret under the character. */

@@ -105,7 +105,9 @@ class TuningDashboard(StaticOutput, OpenWidget):
     # -- what happens --------------------------------------------------------------------------
 
     def _on_event(self, event: Event) -> None:
-        self._throttle.poke()  # Called from the run's thread, which must not be delayed.
+        # Called from the run's thread, which must not be delayed.
+        self._throttle.poke()
+        self.static_changed()  # Not only after the pause: a cell that waits for the run may end.
 
     def _on_tick(self) -> None:
         with self._lock:

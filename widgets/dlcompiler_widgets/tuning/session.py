@@ -207,9 +207,9 @@ def _trial(session: Session, args: Args) -> int:
 
 
 def _known(value: Any, known: Any, what: str) -> Any:
-    if value not in known:
+    if not isinstance(value, str) or value not in known:  # anything can come from a browser
         raise TuningError(
-            "use the dashboard", f"this is not {what}", got=repr(value),
+            "use the dashboard", f"this is not {what}", got=f"{value!r:.80}",
             expected=", ".join(map(str, known)),
         )  # fmt: skip
     return value

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.pipeline import lower
-from dlcompiler.runtime.timing import format_seconds
+from dlcompiler.runtime.timing import format_rate, format_seconds
 from dlcompiler.views.code.program import program
 from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.tuning import (
@@ -157,7 +157,7 @@ def detail(session: Session) -> Json:
     if trial.seconds is not None:
         spread = format_seconds(trial.result.spread_s or 0.0)
         facts.append(("measured", f"{format_seconds(trial.seconds)} ± {spread}"))
-        facts.append(("rate", f"{trial.gflops or 0:.4g} GFLOP/s"))
+        facts.append(("rate", f"{format_rate(trial.gflops or 0)} GFLOP/s"))
     if trial.predicted_s is not None:
         facts.append(("predicted before it ran", format_seconds(trial.predicted_s)))
     if trial.result.is_noisy:

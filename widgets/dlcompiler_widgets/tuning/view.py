@@ -37,11 +37,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         self.dashboard = TuningDashboard(run, own, self.explore)
         """The pictures, the table and the buttons."""
         super().__init__([self.dashboard])
-        self._follow(self.dashboard)
-
-    def _follow(self, widget: TuningDashboard | Explorer) -> None:
-        """Have the static picture updated when a widget in it has changed."""
-        widget.observe(lambda _: self.static_changed(), names="reply")
+        self.dashboard.held_by(self)
 
     def explore(self, trial: Trial | int) -> Explorer:
         """Open a trial in the Explorer below, if possible as a branch of the history there.
@@ -55,7 +51,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         before, self.explorer = self.explorer, open_trial(self.run, chosen, self.explorer)
         if self.explorer is not before:
             self.children = (self.dashboard, self.explorer)
-            self._follow(self.explorer)
+            self.explorer.held_by(self)
             if before is not None:
                 before.close()
         self.static_changed()
@@ -80,6 +76,7 @@ class TuningView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         parts = {"the run": tuning_html(self.run)}
         explorer = self.explorer
         if explorer is not None:
+            explorer._catch_up()
             with explorer._locked():
                 parts |= explorer.static_parts()
         return str(static_page(repr(self), parts, self.static_text))
