@@ -18,7 +18,7 @@ from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.statements import KernelStatements
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.ir import Stmt, walk
+from dlcompiler.ir import Stmt, Var, walk
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import (
@@ -125,18 +125,18 @@ class _Kernel:
             **dict.fromkeys(self.launch.kernel.buffers, self.dialect.array_space),
             **dict.fromkeys(self.thread.shared, self.dialect.shared_space),
         }
+        counts = {axis: self.launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
+        threads = counts["x"] * counts["y"] * counts["z"]
         body, lines = self.thread.body, _lines_of(self.thread, line_of)
-        is_alone = not has_barrier(body)
-        if has_assertions(body) and not is_alone:
+        waits = threads > 1 and has_barrier(body)
+        if waits and has_assertions(body):
             holds = Var("holds", "bool")
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
             body = skip_after_failure(body, holds)
         KernelStatements(
-            self.expressions, lines, self.codes, self.dialect, spaces, is_alone=is_alone
+            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits
         ).write(body)
-        counts = {axis: self.launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
-        threads = counts["x"] * counts["y"] * counts["z"]
         head = self.dialect.kernel.format(threads=threads, **counts)
         return [
             (f"/* launch: {comment(self.launch.size)} */", 0),
@@ -163,8 +163,7 @@ class _Kernel:
             declared.append(f"{dialect.types[var.dtype]} {name}")
         if has_assertions(self.thread.body):
             status = f"{dialect.array_space}{dialect.types['int64']}"
-            declared.append(f"{status} *{dialect.restrict} {self.names.new('status')}")
-            self.names.new("holds")
+            declared.append(f"{status} *{dialect.restrict} status")
         return declared
 
     def _declare_shared(self) -> None:

@@ -40,8 +40,8 @@ class KernelStatements(Statements):
         The language.
     spaces
         The address space of each array that the thread does not allocate: a qualifier.
-    is_alone
-        Whether a thread may end before others, since none waits for it at a barrier.
+    waits
+        Whether threads wait for each other at barriers. If not, one may end before others.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class KernelStatements(Statements):
         dialect: DeviceDialect,
         spaces: Mapping[Buffer, str],
         *,
-        is_alone: bool,
+        waits: bool,
     ) -> None:
         super().__init__(expressions, lines, codes)
         self.dialect = dialect
         self.spaces = spaces
-        self.is_alone = is_alone
+        self.waits = waits
         self._vectors: dict[Var, Sequence[Var]] = {}
         """The lanes of each variable in scope that is a vector."""
 
@@ -76,7 +76,8 @@ class KernelStatements(Statements):
     # -- threads ----------------------------------------------------------------------------------
 
     def _barrier(self) -> None:
-        self.writer.line(self.dialect.barrier)
+        if self.waits:
+            self.writer.line(self.dialect.barrier)
 
     def _for(self, stmt: For) -> None:
         if stmt.kind == "unrolled":
@@ -95,7 +96,7 @@ class KernelStatements(Statements):
             with self.writer.block(f"if ({first} == 0)"):
                 for place, value in enumerate(values, 1):
                     self.writer.line(f"status[{place}] = {value};")
-            self.writer.line("return;" if self.is_alone else "holds = false;")
+            self.writer.line("holds = false;" if self.waits else "return;")
 
     def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
         """Append a body; compilers for GPUs do not warn about names that it does not read."""
