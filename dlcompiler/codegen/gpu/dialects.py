@@ -82,11 +82,13 @@ _OPENCL = (
 )  # fmt: skip
 
 _CUDA_NAMES = """
-holds threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t int2
+holds
+threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t int2
 int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 half dim3
 """
 _OPENCL_NAMES = """
-holds kernel global local constant private read_only write_only read_write uniform pipe half uchar ushort
+holds
+kernel global local constant private read_only write_only read_write uniform pipe half uchar ushort
 uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t image3d_t quad
 complex imaginary generic bool2 bool4 barrier get_group_id get_local_id get_global_id atomic_cmpxchg
 atom_cmpxchg as_uint as_float vload_half vstore_half_rte char2 char4 uchar2 uchar4 short2 short4
