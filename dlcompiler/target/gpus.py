@@ -108,6 +108,7 @@ H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
 GPU = replace(A100, name="gpu")
 """The default GPU, where no other is named."""
 
+OPENCL_SHARED_BYTES = 32 * 1024
 #: The OpenCL device of this machine. Every device of OpenCL 1.2 and later has room for this.
 #: Source: The OpenCL Specification 1.2, table 4.3 (CL_DEVICE_LOCAL_MEM_SIZE: at least 32 KiB).
 OPENCL = replace(
@@ -118,5 +119,9 @@ OPENCL = replace(
     runs_on="opencl",
     triple="",
     cpu="",
-    limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": 32 * 1024}),
+    scopes=tuple(
+        replace(scope, capacity=OPENCL_SHARED_BYTES) if scope.name == "shared" else scope
+        for scope in GPU_SCOPES
+    ),
+    limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": OPENCL_SHARED_BYTES}),
 )
