@@ -39,7 +39,8 @@ class DeviceDialect(Dialect):
     unroll: str = "#pragma unroll"
     """Directive before a loop that should be unrolled."""
     report: str = ""
-    """Expression that stores ``{code}`` in ``status[0]`` if that is 0; its value is the old one."""
+    """Expression that stores ``{code}`` in the first half of ``status[0]`` if that is 0; its value
+    is the old one. All GPUs are little-endian, and some have no atomic operations on 64 bits."""
     vectors: Mapping[str, str] = field(default_factory=dict)
     """Dtype -> its vector type without the number of lanes."""
     vector: str = ""
@@ -82,18 +83,16 @@ _OPENCL = (
 )  # fmt: skip
 
 _CUDA_NAMES = """
-holds
-threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t int2
-int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 half dim3
+holds threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t
+int2 int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 half dim3
 """
 _OPENCL_NAMES = """
-holds
-kernel global local constant private read_only write_only read_write uniform pipe half uchar ushort
-uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t image3d_t quad
-complex imaginary generic bool2 bool4 barrier get_group_id get_local_id get_global_id atomic_cmpxchg
-atom_cmpxchg as_uint as_float vload_half vstore_half_rte char2 char4 uchar2 uchar4 short2 short4
-ushort2 ushort4 int2 int4 uint2 uint4 long2 long4 ulong2 ulong4 float2 float4 double2 double4
-min max mix step clamp sign dot cross select any all shuffle
+holds kernel global local constant private read_only write_only read_write uniform pipe half uchar
+ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t
+image3d_t quad complex imaginary generic bool2 bool4 barrier get_group_id get_local_id
+get_global_id atomic_cmpxchg as_uint as_float vload_half vstore_half_rte char2 char4 uchar2 uchar4
+short2 short4 ushort2 ushort4 int2 int4 uint2 uint4 long2 long4 ulong2 ulong4 float2 float4
+double2 double4 min max mix step clamp sign dot cross select any all shuffle
 """
 
 CUDA = DeviceDialect(
@@ -129,7 +128,7 @@ CUDA = DeviceDialect(
     shared="__shared__",
     barrier="__syncthreads();",
     axes=MappingProxyType({tag: tag for tag in THREADS if tag != "vthread"}),
-    report="atomicCAS((unsigned long long *)status, 0ull, (unsigned long long){code})",
+    report="atomicCAS((int *)status, 0, {code})",
     vectors=MappingProxyType(
         {
             "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
@@ -175,7 +174,7 @@ OPENCL = DeviceDialect(
             for number, axis in enumerate("xyz")
         }
     ),
-    report="atom_cmpxchg((volatile __global ulong *)status, 0ul, (ulong){code})",
+    report="atomic_cmpxchg((volatile __global int *)status, 0, {code})",
     vectors=MappingProxyType(
         {
             "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",

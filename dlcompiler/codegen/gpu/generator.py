@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dlcompiler.codegen.c.arithmetic import Arithmetic
-from dlcompiler.codegen.c.buffers import static_elements
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes
@@ -16,7 +15,7 @@ from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import host_variables, launches_of
-from dlcompiler.codegen.gpu.statements import KernelStatements
+from dlcompiler.codegen.gpu.statements import KernelStatements, known_elements
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.ir import Stmt, Var, walk
@@ -179,7 +178,8 @@ class _Kernel:
             name = self.expressions.buffers[buffer] = self.names.new(buffer.name)
             type_ = f"{self.dialect.shared} {self.dialect.element(buffer.dtype)}"
             about = comment(format_buffer(buffer))
-            self.writer.line(f"{type_} {name}[{static_elements(buffer)}];  /* {about} */")
+            elements = known_elements(buffer, "block")
+            self.writer.line(f"{type_} {name}[{elements}];  /* {about} */")
 
     def _declare_axes(self) -> None:
         type_ = self.dialect.types["index"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dlcompiler import dtypes
+from dlcompiler.codegen.c.buffers import static_elements
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
@@ -12,7 +13,9 @@ from dlcompiler.codegen.c.statements import Statements
 from dlcompiler.codegen.c.text import UNARY
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
 from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start
+from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
+    Allocate,
     Assert,
     Buffer,
     Expr,
@@ -27,6 +30,27 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.printer import format_buffer
+
+
+def known_elements(buffer: Buffer, owner: str) -> int:
+    """Return the number of elements of memory inside a kernel.
+
+    Raises
+    ------
+    TargetError
+        It depends on symbols.
+    """
+    elements = static_elements(buffer)
+    if elements is None:
+        raise TargetError(
+            "generate code for a GPU",
+            f"the size of {buffer.name} is not known, but a {owner} has memory of fixed sizes only",
+            got=format_buffer(buffer),
+            hint="split the loops that it is computed for by numbers, or compute it in a kernel "
+            "of its own",
+        )
+    return elements
 
 
 class KernelStatements(Statements):
@@ -88,8 +112,8 @@ class KernelStatements(Statements):
         """Append a check. The first thread for which one fails reports it."""
         self.expressions.start(stmt.condition)
         holds = self.expressions.value(stmt.condition)
-        with self.writer.block(f"if (!{holds.at(UNARY)})"):
-            self.writer.line(f"/* {comment(stmt.text)} */")
+        self.writer.line(f"if (!{holds.at(UNARY)}) {{  /* {comment(stmt.text)} */")
+        with self.writer.inside():
             first = self.dialect.report.format(code=self.codes.add(stmt.template))
             self.expressions.start(*stmt.values)
             values = [self.expressions.value(value).text for value in stmt.values]
@@ -97,10 +121,15 @@ class KernelStatements(Statements):
                 for place, value in enumerate(values, 1):
                     self.writer.line(f"status[{place}] = {value};")
             self.writer.line("holds = false;" if self.waits else "return;")
+        self.writer.line("}")
 
     def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
         """Append a body; compilers for GPUs do not warn about names that it does not read."""
         self.write(body)
+
+    def _allocate(self, stmt: Allocate) -> None:
+        known_elements(stmt.buffer, "thread")
+        super()._allocate(stmt)
 
     # -- vectors ----------------------------------------------------------------------------------
 

@@ -45,7 +45,9 @@ def test_opencl_computes_what_the_simulator_does(program, opencl):
     np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [name for name in dtypes.SCALARS if name not in ("bool", "index")])
+@pytest.mark.parametrize(
+    "dtype", [name for name in dtypes.SCALARS if name not in ("bool", "index")]
+)
 def test_operations_of_every_dtype(dtype, opencl, nvrtc):
     A, B = (te.placeholder((64,), dtype=dtype, name=name) for name in "AB")
 

@@ -4,7 +4,7 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.errors import UserError
+from dlcompiler.errors import TargetError, UserError
 from tests.thread_programs import softmax, staged_copy, tiled_matmul
 
 PROGRAMS = {
@@ -82,3 +82,23 @@ def test_a_vector_is_loaded_at_once_where_it_is_aligned():
     assert "*(const float4 *)(A + " in source(4)
     assert "*(const float4 *)" not in source(2)
     assert "*(float4 *)(B + " in source(2)
+
+
+def test_memory_of_an_unknown_size_inside_a_kernel_is_refused():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n,), lambda i: te.sum(B[k] * (k + i), axis=k), name="C")
+    s = te.create_schedule(C.op)
+    block, thread = s[C].split(C.op.axis[0], 8)
+    s[C].bind(block, te.thread_axis("blockIdx.x"))
+    s[C].bind(thread, te.thread_axis("threadIdx.x"))
+    s[B].set_scope("shared")
+    s[B].compute_at(s[C], block)
+    kernel = dlc.build(s, [A, C], target="gpu")
+    with pytest.raises(TargetError) as caught:
+        kernel.source("cuda")
+    assert str(caught.value).startswith(
+        "generate code for a GPU: the size of B is not known, but a block has memory of fixed sizes"
+    )
