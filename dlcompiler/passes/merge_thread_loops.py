@@ -2,30 +2,33 @@
 
 *Before*::
 
-    for i.outer in blockIdx.x(4):
-        allocate B: float32[16] in shared
-        for i in threadIdx.x(12):
-            B[i] = A[i.outer*16 + i]
-        B[15] = 0.0
-        for i.inner in threadIdx.x(16):
-            C[i.outer*16 + i.inner] = B[i.inner] + B[15]
-
-*After*, a condition selects the threads that run a statement, and barriers keep the order that the
-loops had::
-
-    for i.outer in blockIdx.x(4):
-        allocate B: float32[16] in shared
-        for i in threadIdx.x(16):
-            if i < 12:
+    def main(A: float32[64], C: float32[64]):
+        for i.outer in blockIdx.x(4):
+            allocate B: float32[16] in shared
+            for i in threadIdx.x(12):
                 B[i] = A[i.outer*16 + i]
-            if i == 0:
-                B[15] = 0.0
-            let i.inner = i
-            barrier
-            C[i.outer*16 + i.inner] = B[i.inner] + B[15]
+            B[15] = 0.0
+            for i.inner in threadIdx.x(16):
+                C[i.outer*16 + i.inner] = B[i.inner] + B[15]
 
-Each thread reaches each barrier. Conditions that would keep some away are moved to the statements
-between the barriers.
+*After*::
+
+    def main(A: float32[64], C: float32[64]):
+        for i.outer in blockIdx.x(4):
+            allocate B: float32[16] in shared
+            for i in threadIdx.x(16):
+                if i < 12:
+                    B[i] = A[i.outer*16 + i]
+                barrier
+                if i == 0:
+                    B[15] = 0.0
+                barrier
+                i.inner = i
+                C[i.outer*16 + i.inner] = B[i.inner] + B[15]
+
+The first loop of an axis gives it its variable. Conditions select the threads that run a statement,
+and barriers keep the order that the loops had. Each thread reaches each barrier: a condition that
+would keep some away is moved to the statements between the barriers.
 """
 
 from __future__ import annotations
