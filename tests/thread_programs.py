@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlcompiler import te
+from dlcompiler.ir import Allocate, PrimFunc, Stmt, seq
+from dlcompiler.ir.program import Program
+from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.te import Tensor
 
@@ -131,3 +136,20 @@ def softmax(rows: int = 4, columns: int = 32, threads: int = 8) -> tuple[Schedul
         s[stage].compute_at(s[Y], i)
         s[stage].bind(s[stage].split(axis, threads)[1], te.thread_axis("threadIdx.x"))
     return s, [A, Y]
+
+
+def as_one_nest(program: Program) -> PrimFunc:
+    """Return a program as one function, with one loop for each thread axis of a kernel.
+
+    Kernels in loops of the host are each in loops of their own.
+    """
+    nests: list[Stmt] = []
+    for launch in program.launches:
+        nest = merge_thread_loops(launch).as_loops()
+        for loop in reversed(launch.loops):
+            nest = replace(loop, body=nest)
+        nests.append(nest)
+    body = seq(nests)
+    for buffer in program.temporaries:
+        body = Allocate(buffer, body)
+    return replace(program.func, body=body, axes={})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.ir.program import Program
 from dlcompiler.registry import Registry
-from dlcompiler.runtime.source import Source
+from dlcompiler.runtime.source import Source, Text, Texts
 from dlcompiler.target import Target
 
 __all__ = ["REGISTRY", "Source", "emit"]
@@ -19,6 +21,8 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "llvm": "dlcompiler.codegen.llvm:emit",
         "c": "dlcompiler.codegen.c:emit",
         "loops": "dlcompiler.codegen.loops:emit",
+        "cuda": "dlcompiler.codegen.gpu:emit_cuda",
+        "opencl": "dlcompiler.codegen.gpu:emit_opencl",
     },
     ("__call__",),
 )
@@ -47,4 +51,12 @@ def emit(program: Program | PrimFunc, target: Target) -> Source:
     """
     whole = Program.of(program) if isinstance(program, PrimFunc) else program
     operation = f"generate code for {whole.func.name}"
-    return REGISTRY.find(target.language, operation, error=TargetError)(whole, target)
+    source = REGISTRY.find(target.language, operation, error=TargetError)(whole, target)
+    if not target.also_in:
+        return source
+
+    def text(language: str) -> Text:
+        return REGISTRY.find(language, operation, error=TargetError)(whole, target).texts[language]
+
+    others = {language: partial(text, language) for language in target.also_in}
+    return replace(source, texts=Texts(source.texts, others))

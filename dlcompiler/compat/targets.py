@@ -197,10 +197,10 @@ def resolve(target: Any) -> targets.Target:
         target = Target.current() or "llvm"
     wanted = Target(target)
     kind = wanted.kind.name
+    if kind in GPUS:  # simulated, whatever devices are here
+        return _gpu(wanted)
     if kind in targets.names():
         return targets.resolve(kind)
-    if kind in GPUS:
-        return _gpu(wanted)
     if kind not in HERE:
         raise _refused(kind, str(wanted))
     triple = str(wanted.attrs.get("mtriple", wanted.attrs.get("target", "")))

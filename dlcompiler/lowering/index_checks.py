@@ -7,8 +7,7 @@ over the axes that the index depends on checks them before the loops of the stag
         assert I[i] >= 0 and I[i] < 10, 'T[I[i], j] is outside T: …'
 
 The schedule's loops do not change. If the index is computed inside these loops, the assertion is
-placed before the statement that uses it. A program for a device has no such assertions, because the
-simulator checks each access.
+placed before the statement that uses it; so it is in a program for the threads of a device.
 """
 
 from __future__ import annotations
@@ -88,8 +87,6 @@ class IndexChecks:
 
     def open(self, bodies: Sequence[Expr]) -> Iterator[OpenRead]:
         """Yield the reads in the bodies that may be out of bounds."""
-        if uses_threads(self.state):
-            return
         op = self.stage.op
         for body in bodies:
             yield from open_reads(body, (*op.axis, *op.reduce_axis), self.first)
@@ -100,7 +97,13 @@ class IndexChecks:
         return tuple(a for a in (*self.stage.op.axis, *self.stage.op.reduce_axis) if a.var in used)
 
     def is_late(self, read: OpenRead) -> bool:
-        """Tell whether an index reads a tensor that is computed inside the loops of the stage."""
+        """Tell whether an index is checked at its statement.
+
+        It is if it reads a tensor that is computed inside the loops of the stage, and for threads
+        of a device: each checks what it reads itself.
+        """
+        if uses_threads(self.state):
+            return True
         parts = (read.index, *read.guards)
         loads = (node for part in parts for node in walk(part) if isinstance(node, TensorLoad))
         return any(self.is_inside(load.tensor) for load in loads)

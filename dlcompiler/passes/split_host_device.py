@@ -78,7 +78,7 @@ def _nests(
     Buffers allocated around nests are appended to `temporaries`.
     """
     match stmt:
-        case Allocate(buffer, body) if not loops or buffer.scope == "global":
+        case Allocate(buffer, body) if buffer.scope == "global" or _outlives_blocks(stmt, loops):
             temporaries.append(buffer)
             yield from _nests(body, temporaries, loops)
         case Seq(items):
@@ -91,6 +91,12 @@ def _nests(
                 yield around, If(condition, nest)
         case _:
             yield loops, stmt
+
+
+def _outlives_blocks(stmt: Allocate, loops: tuple[For, ...]) -> bool:
+    """Tell whether memory outside all launches is used by several blocks."""
+    kinds = (node.kind for node in walk(stmt.body) if isinstance(node, For))
+    return not loops and any(kind.startswith("blockIdx") for kind in kinds)
 
 
 def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> Launch:

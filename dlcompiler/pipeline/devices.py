@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from dlcompiler.errors import TargetError
+from dlcompiler.errors import DeviceUnavailable, TargetError
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.registry import Registry
 from dlcompiler.runtime.c_source import COMPILERS, c_compiler
 from dlcompiler.runtime.device import Device, HostMemory
 from dlcompiler.runtime.llvm import compile_ir
+from dlcompiler.runtime.opencl import OpenCLCode, find_device
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
@@ -78,6 +79,40 @@ class SimulatedDevice(HostMemory):
         return Provenance("simulated", target.name)
 
 
+class OpenCLDevice(HostMemory):
+    """A device of this machine, through its OpenCL driver; arrays are copied at each call."""
+
+    def why_unavailable(self) -> str | None:
+        """Return what is missing: pyopencl, a driver or a device."""
+        return find_device()[1]
+
+    def load(self, source: Source, target: Target) -> Kernel:
+        """Return OpenCL C, which is compiled at the first call.
+
+        Raises
+        ------
+        TargetError
+            The code is not OpenCL C.
+        DeviceUnavailable
+            There is no OpenCL device here.
+        """
+        if source.language != "opencl":
+            raise TargetError(
+                f"compile for {target.name}", "its code is not OpenCL C",
+                got=f"language {source.language!r}", hint="target='opencl' is compiled as OpenCL C",
+            )  # fmt: skip
+        if reason := self.why_unavailable():
+            raise DeviceUnavailable(
+                f"build for {target.name}", "no device", because=reason,
+                hint="target='gpu' simulates one",
+            )  # fmt: skip
+        return Kernel(OpenCLCode(source), source, target)
+
+    def times(self, target: Target) -> Provenance:
+        """Return the provenance of times: measured, on this machine."""
+        return measured_here()
+
+
 class NullDevice(HostMemory):
     """A device that accepts every program and computes nothing, to test code generators."""
 
@@ -86,13 +121,20 @@ class NullDevice(HostMemory):
         return NullKernel(source, target)
 
 
-HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
+HOST, C, SIMULATOR, OPENCL, NULL = (
+    HostDevice(),
+    CDevice(),
+    SimulatedDevice(),
+    OpenCLDevice(),
+    NullDevice(),
+)
 DEVICES: Registry[Device] = Registry(
     "device",
     {
         "host": "dlcompiler.pipeline.devices:HOST",
         "c compiler": "dlcompiler.pipeline.devices:C",
         "simulator": "dlcompiler.pipeline.devices:SIMULATOR",
+        "opencl": "dlcompiler.pipeline.devices:OPENCL",
         "null": "dlcompiler.pipeline.devices:NULL",
     },
     ("why_unavailable", "allocate", "copy", "load", "launch", "synchronise", "times"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from dlcompiler.errors import UserError
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.launches import Launches
 from dlcompiler.runtime.symbols import Check, Variable
 
 T = TypeVar("T")
@@ -20,6 +21,33 @@ class Text:
     text: str
     lines: tuple[int, ...] = ()
     """For each line of `text`, the line of the printed loop IR that it implements; 0 for none."""
+
+
+class Texts(Mapping[str, Text]):
+    """Texts by name, some of which are generated when they are first read.
+
+    Parameters
+    ----------
+    ready : mapping
+        The texts that there are, by name.
+    makers : mapping
+        By name of each other text, a function that generates it.
+    """
+
+    def __init__(self, ready: Mapping[str, Text], makers: Mapping[str, Callable[[], Text]]) -> None:
+        self._ready = dict(ready)
+        self._makers = {name: maker for name, maker in makers.items() if name not in ready}
+
+    def __getitem__(self, name: str) -> Text:
+        if name not in self._ready:
+            self._ready[name] = self._makers[name]()
+        return self._ready[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._ready, *self._makers)))
+
+    def __len__(self) -> int:
+        return len(self._ready.keys() | self._makers.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +103,9 @@ class Source:
     """How it is called."""
     program: object = field(default=None, compare=False, repr=False)
     """What the code was generated from, for devices that run the loop IR; not sent to workers."""
+
+    launches: Launches | None = None
+    """How the host runs the kernels; None for code that is one function."""
 
     @property
     def symbol(self) -> str:

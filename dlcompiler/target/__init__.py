@@ -46,6 +46,7 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
         "rtx-4060-laptop": "dlcompiler.target.gpus:RTX_4060_LAPTOP",
         "h100": "dlcompiler.target.gpus:H100",
         "h200": "dlcompiler.target.gpus:H200",
+        "opencl": "dlcompiler.target.gpus:OPENCL",
     },
 )
 

@@ -1,6 +1,7 @@
 """Presets of GPUs: limits of kernels, and properties that determine their cost.
 
-The simulator (`dlcompiler.simulate`) runs programs for them; there is no code generation yet.
+The simulator (`dlcompiler.simulate`) runs programs for them; their code can be read in CUDA C and
+OpenCL C. ``opencl`` is the OpenCL device of this machine.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def gpu_target(
         name=name,
         device="gpu",
         language="loops",
+        also_in=("cuda", "opencl"),
         runs_on="simulator",
         triple="nvptx64-nvidia-cuda",
         cpu=f"sm_{compute[0]}{compute[1]}",
@@ -105,3 +107,21 @@ H100 = gpu_target("h100", (9, 0), 132, l1_kib=256, l2_mib=50)
 H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
 GPU = replace(A100, name="gpu")
 """The default GPU, where no other is named."""
+
+OPENCL_SHARED_BYTES = 32 * 1024
+#: The OpenCL device of this machine. Every device of OpenCL 1.2 and later has room for this.
+#: Source: The OpenCL Specification 1.2, table 4.3 (CL_DEVICE_LOCAL_MEM_SIZE: at least 32 KiB).
+OPENCL = replace(
+    GPU,
+    name="opencl",
+    language="opencl",
+    also_in=("cuda",),
+    runs_on="opencl",
+    triple="",
+    cpu="",
+    scopes=tuple(
+        replace(scope, capacity=OPENCL_SHARED_BYTES) if scope.name == "shared" else scope
+        for scope in GPU_SCOPES
+    ),
+    limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": OPENCL_SHARED_BYTES}),
+)

@@ -106,6 +106,8 @@ class Target:
     emits: frozenset[str] = frozenset()
     """What generated code may contain beyond loops and scalar operations: ``"vectors"``,
     ``"prefetch"``, and the names of emitters of tensor intrinsics."""
+    also_in: tuple[str, ...] = ()
+    """Languages in which its programs can be read, too; each text is generated when it is read."""
     runs_on: str = "host"
     """Name of the device that runs the code here: see `dlcompiler.pipeline.devices`."""
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)

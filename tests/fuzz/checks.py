@@ -13,8 +13,10 @@ from dlcompiler import te
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
+from dlcompiler.ir.program import Program
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
+from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
@@ -32,6 +34,7 @@ from tests.fuzz.expressions import (
 )
 from tests.fuzz.targets import kernel_elsewhere, kernel_on_gpu
 from tests.fuzz.walks import Walk
+from tests.thread_programs import as_one_nest
 
 MAX_STEPS = 300_000
 MAX_MOVES = 14
@@ -165,7 +168,16 @@ def check_on_threads(
             arrays = oracle.poisoned()
             device[1](*oracle.arrays.values(), *arrays)
             oracle.compare(f"simulated for {device[0]}", arrays, device[1].func)
+            check_device_code(oracle, device[1].program)
     return "simulated"
+
+
+def check_device_code(oracle: Oracle, program: Program) -> None:
+    """Check what one thread does: in loops of threads, and as machine code of this CPU."""
+    if not any(launch.loops for launch in program.launches):
+        check_interpreted(oracle, {"merged threads": as_one_nest(program)})
+    func = as_cpu_function(program)
+    check_kernel(oracle, quickly_built(func), func, "threads as loops of a CPU")
 
 
 def check_interpreted(

@@ -36,7 +36,6 @@ def _of_integers(
 
 
 def _of_floats(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
-    functions = arithmetic.dialect.functions
     if name == "sigmoid":
         return arithmetic.helpers.call("sigmoid", dtype, *arguments)
     if name == "rsqrt":
@@ -44,7 +43,7 @@ def _of_floats(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[T
         return infix("/", literal(1.0, dtype), root, PRODUCT)
     if name == "exp10":
         return _of_floats(arithmetic, "pow", dtype, (literal(10.0, dtype), *arguments))
-    if name not in functions:
+    function = arithmetic.dialect.function(name, dtype)
+    if function is None:
         raise InternalError("generate C code", f"unknown function {name}")
-    suffix = "f" if dtype == "float32" else ""
-    return Text(f"{functions[name]}{suffix}({', '.join(a.text for a in arguments)})")
+    return Text(f"{function}({', '.join(a.text for a in arguments)})")

@@ -19,7 +19,7 @@ def convert(arithmetic: Arithmetic, value: Text, source: str, target: str) -> Te
         return _to_float(arithmetic, value, source, target)
     type_ = arithmetic.dialect.types[target]
     if dtypes.is_float(source):
-        integer = "int64" if dtypes.is_index(target) else target
+        integer = arithmetic.dialect.index if dtypes.is_index(target) else target
         return arithmetic.helpers.call(f"to_{short(integer)}", computed(source), value)
     return conversion(type_, value)
 
@@ -43,5 +43,5 @@ def _nearly(arithmetic: Arithmetic, value: Text, source: str, target: str) -> Te
         return conversion("float", value)
     if dtypes.bits(source) == 32:
         return helpers.call("odd", "float64", conversion("double", value))
-    wide = "int64" if dtypes.is_index(source) else source
+    wide = arithmetic.dialect.index if dtypes.is_index(source) else source
     return helpers.call("odd", "float64", helpers.call("sticky", wide, value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dlcompiler import dtypes
@@ -21,11 +21,32 @@ class Dialect:
     stored: Mapping[str, str]
     """Dtype -> type of an element in memory, where it differs from that of a value."""
     functions: Mapping[str, str]
-    """Function of the IR -> C function for float64; the one for float32 has the suffix ``f``."""
+    """Function of the IR -> its name for float64; the one for float32 has a suffix."""
     helper: str
     """Qualifiers of helper functions."""
-    headers: tuple[str, ...]
+    headers: tuple[str, ...] = ()
     """Headers that the source includes, besides those of its own header."""
+    index: str = "int64"
+    """Dtype in which indices are computed."""
+    suffix: str = "f"
+    """What the names of functions of float32 end with."""
+    bits: Mapping[str, str] = field(
+        default_factory=lambda: dict.fromkeys(
+            ("float", "uint32_t"), "memcpy(&{to}, &{value}, sizeof {to});"
+        )
+    )
+    """Type -> the statement that sets a variable of it to a value of the other type with the same
+    bits."""
+    helpers: Mapping[str, str] = field(default_factory=dict)
+    """Helper functions that the language has by itself: operation and dtype, as in ``to_f32 f16``
+    -> the statements of the body; see `codegen.c.helpers`."""
+    reserved: frozenset[str] = frozenset()
+    """Names that identifiers of a program may not have, besides those of C and C++."""
+
+    def function(self, name: str, dtype: str) -> str | None:
+        """Return the name of a mathematical function for float32 or float64; None: it has none."""
+        known = self.functions.get(name)
+        return known and f"{known}{self.suffix if dtype == 'float32' else ''}"
 
     def element(self, dtype: str) -> str:
         """Return the type of an element in memory."""

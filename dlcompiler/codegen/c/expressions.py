@@ -85,11 +85,16 @@ class Expressions:
         elif var.is_symbol and dtypes.is_index(var.dtype):
             self._ranges[var] = Interval(0, float("inf"))
 
-    def least(self, expr: Expr) -> float:
-        """Return a lower bound of an index."""
+    @property
+    def analyzer(self) -> Analyzer:
+        """What is known about the variables in scope."""
         if self._analyzer is None:
             self._analyzer = Analyzer(dict(self._ranges), dict(self._extents))
-        return self._analyzer.interval(expr).low
+        return self._analyzer
+
+    def least(self, expr: Expr) -> float:
+        """Return a lower bound of an index."""
+        return self.analyzer.interval(expr).low
 
     # -- statements -------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ The name is made of the operation and the short name of the dtype: ``floordiv`` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.c.dialect import Dialect
 from dlcompiler.codegen.c.text import Text
 from dlcompiler.errors import InternalError
+
+_BITS = re.compile(r"<bits (\w+) (\w+)>")
+"""Where a helper copies the bits of a value to another."""
 
 
 def short(dtype: str) -> str:
@@ -38,7 +42,7 @@ class Helpers:
 
     def call(self, operation: str, dtype: str, *arguments: Text) -> Text:
         """Return the call of a helper for a dtype, and add the helper to the source."""
-        dtype = "int64" if dtypes.is_index(dtype) else dtype
+        dtype = self.dialect.index if dtypes.is_index(dtype) else dtype
         name = self._use(operation, dtype)
         return Text(f"{name}({', '.join(argument.text for argument in arguments)})")
 
@@ -56,6 +60,10 @@ class Helpers:
         used = sorted(self._used, key=lambda item: (order.index(item[0]), item[1]))
         return [self._definition(operation, dtype) for operation, dtype in used]
 
+    def _copied(self, to: str, value: str) -> str:
+        type_ = "uint32_t" if to == "bits" else "float"
+        return self.dialect.bits[type_].format(to=to, value=value)
+
     def _definition(self, operation: str, dtype: str) -> str:
         helper = _ALL[operation]
         names = {
@@ -67,8 +75,12 @@ class Helpers:
             "f": "f" if dtype == "float32" else "",
             "one": "1.0f" if dtype == "float32" else "1.0",
         }
-        lines = [f"/* {helper.about} */", *helper.write(dtype).splitlines()]
-        text = "\n".join(lines)
+        native = self.dialect.helpers.get(f"{operation} {short(dtype)}")
+        written = helper.write(dtype)
+        if native is not None:  # the head stays, with another body
+            written = "\n".join((written.partition("\n{\n")[0], "{", native, "}"))
+        text = "\n".join((f"/* {helper.about} */", written))
+        text = _BITS.sub(lambda found: self._copied(*found.groups()), text)
         for name, value in names.items():
             text = text.replace(f"<{name}>", value)
         return text.replace("<inline>", self.dialect.helper)
@@ -187,14 +199,14 @@ _F16_TO_F32 = """\
         value = (float)(h & 0x7fff) * 5.9604644775390625e-08f;
         return sign != 0 ? -value : value;
     }
-    memcpy(&value, &bits, sizeof value);
+    <bits value bits>
     return value;
 }"""
 _F32_TO_F16 = """\
 <inline> uint16_t <name>(float value)
 {
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    <bits bits value>
     const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     bits &= UINT32_C(0x7fffffff);
     if (bits > UINT32_C(0x7f800000)) { /* NaN */
@@ -205,9 +217,9 @@ _F32_TO_F16 = """\
     }
     if (bits < UINT32_C(0x38800000)) { /* less than 2^-14: the addition rounds to 2^-24 */
         float magnitude;
-        memcpy(&magnitude, &bits, sizeof bits);
+        <bits magnitude bits>
         magnitude += 0.5f;
-        memcpy(&bits, &magnitude, sizeof bits);
+        <bits bits magnitude>
         return (uint16_t)(sign | (bits - UINT32_C(0x3f000000)));
     }
     bits += 0xfff + (bits >> 13 & 1);
@@ -218,14 +230,14 @@ _BF16_TO_F32 = """\
 {
     const uint32_t bits = (uint32_t)h << 16;
     float value;
-    memcpy(&value, &bits, sizeof value);
+    <bits value bits>
     return value;
 }"""
 _F32_TO_BF16 = """\
 <inline> uint16_t <name>(float value)
 {
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    <bits bits value>
     if (value != value) {
         return (uint16_t)(bits >> 16 | 0x40);
     }
@@ -240,9 +252,9 @@ _ODD = """\
     if (back == x || x != x) {
         return nearest;
     }
-    memcpy(&bits, &nearest, sizeof bits);
+    <bits bits nearest>
     bits = (bits - (fabs(back) > fabs(x) ? 1 : 0)) | 1;
-    memcpy(&nearest, &bits, sizeof bits);
+    <bits nearest bits>
     return nearest;
 }"""
 _STICKY = """\

@@ -65,14 +65,24 @@ def identifier(name: str) -> str:
 
 
 class Names:
-    """The identifiers of one function; each is unique among those in scope."""
+    """The identifiers of one function; each is unique among those in scope.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    reserved
+        Names that the language has besides those of C and C++.
+    """
+
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self._reserved = reserved
         self._blocks: list[set[str]] = [set()]
 
     def new(self, name: str) -> str:
         """Return a new identifier for this name, in scope until its block ends."""
-        wanted = text = identifier(name)
+        wanted = identifier(name)
+        if wanted in self._reserved:
+            wanted += "_"
+        text = wanted
         number = 0
         while any(text in block for block in self._blocks):
             number += 1

@@ -80,6 +80,11 @@ class Statements:
         self._frame = _Frame("done", is_parallel=False)
         self._parallel_loops = 0
 
+    @property
+    def index_type(self) -> str:
+        """The type of an index."""
+        return self.expressions.type_of("index")
+
     def function(self, body: Stmt, checks: Sequence[tuple[Expr, str]], *, may_fail: bool) -> None:
         """Write a whole body: the checks of the symbols, the statements, the return."""
         if not may_fail:
@@ -128,13 +133,19 @@ class Statements:
                 )
             case IntrinsicCall():  # emitters write LLVM IR only: C gets the declaration
                 self.write(stmt.body)
-            case Prefetch() | Barrier():
-                pass  # a hint, and a barrier of one thread: both do nothing
+            case Barrier():
+                self._start(stmt)
+                self._barrier()
+            case Prefetch():
+                pass  # a hint
             case _:
                 raise InternalError("generate C code", f"unknown statement {type(stmt).__name__}")
 
     def _start(self, stmt: Stmt) -> None:
         self.writer.source_line = self.lines.get(id(stmt), 0)
+
+    def _barrier(self) -> None:
+        """Append nothing: here one thread runs all statements."""
 
     def _sequence(self, statements: Sequence[Stmt]) -> None:
         """Append statements; a statement that declares names gets a block unless it is the last."""
@@ -175,7 +186,7 @@ class Statements:
         extent = self.expressions.value(stmt.extent)
         if any(isinstance(node, Load) for node in walk(stmt.extent)):
             name = self.writer.names.new(f"{stmt.var.name}.extent")
-            self.writer.line(f"const int64_t {name} = {extent.text};")
+            self.writer.line(f"const {self.index_type} {name} = {extent.text};")
             extent = Text(name)
         is_parallel = stmt.kind == "parallel" and not self._frame.is_parallel
         if is_parallel:
@@ -185,7 +196,7 @@ class Statements:
         with self.writer.names.block():
             name = self.writer.names.new(stmt.var.name)
             self.expressions.bind(stmt.var, name, stmt.extent)
-            head = f"for (int64_t {name} = 0; {name} < {extent.at(SUM)}; ++{name}) {{"
+            head = f"for ({self.index_type} {name} = 0; {name} < {extent.at(SUM)}; ++{name}) {{"
             self.writer.line(head + (f"  /* {about} */" if about else ""))
             with self.writer.inside():
                 if is_parallel:

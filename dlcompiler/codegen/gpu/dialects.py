@@ -1,0 +1,187 @@
+"""Tables of the languages for GPUs: how each writes types, functions, threads and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dlcompiler.codegen.c.dialect import C99, Dialect
+from dlcompiler.ir import THREADS
+
+VECTOR_LANES = (2, 4)
+"""Lanes of the vector types that all languages here have."""
+VECTOR_BYTES = 16
+"""Most bytes that a thread loads or stores at once."""
+
+
+@dataclass(frozen=True)
+class DeviceDialect(Dialect):
+    """A language of the C family in which kernels of a GPU are written."""
+
+    language: str = ""
+    """Name of the generated text: see `Source.language`."""
+    kernel: str = ""
+    """What stands before the name of a kernel; ``{threads}`` is their number, ``{x}``, ``{y}`` and
+    ``{z}`` those along each axis."""
+    array_space: str = ""
+    """Qualifier of pointers to the arrays of the call, followed by a space."""
+    shared_space: str = ""
+    """Qualifier of pointers to memory that a block shares, followed by a space."""
+    restrict: str = "restrict"
+    """Qualifier of a pointer to memory that no other pointer reaches."""
+    shared: str = ""
+    """Qualifier of memory that the threads of a block share."""
+    barrier: str = ""
+    """Statement in which each thread of a block waits for all."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """Thread axis -> the index of this thread or block along it."""
+    unroll: str = "#pragma unroll"
+    """Directive before a loop that should be unrolled."""
+    report: str = ""
+    """Expression that stores ``{code}`` in the first half of ``status[0]`` if that is 0; its value
+    is the old one. All GPUs are little-endian, and some have no atomic operations on 64 bits."""
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    """Dtype -> its vector type without the number of lanes."""
+    vector: str = ""
+    """A vector of a ``{type}`` made of ``{lanes}``."""
+    preamble: tuple[str, ...] = ()
+    """Lines at the start of a source."""
+
+
+def _types(index: str) -> Mapping[str, str]:
+    return MappingProxyType({**C99.types, "index": index})
+
+
+_LIMITS = (
+    *(f"#define INT{bits}_MIN (-INT{bits}_MAX - 1)" for bits in (32, 64)),
+    "#define INT8_MIN (-128)", "#define INT8_MAX 127", "#define UINT8_MAX 255",
+    "#define INT16_MIN (-32768)", "#define INT16_MAX 32767", "#define UINT16_MAX 65535",
+    "#define INT32_MAX 2147483647", "#define UINT32_MAX 4294967295u",
+)  # fmt: skip
+_CUDA = (
+    "#ifdef __CUDACC_RTC__",
+    "typedef signed char int8_t;", "typedef unsigned char uint8_t;",
+    "typedef short int16_t;", "typedef unsigned short uint16_t;",
+    "typedef int int32_t;", "typedef unsigned int uint32_t;",
+    "typedef long long int64_t;", "typedef unsigned long long uint64_t;",
+    *_LIMITS,
+    "#define INT64_MAX 9223372036854775807LL", "#define UINT64_MAX 18446744073709551615ULL",
+    "#define INT64_C(x) x##LL", "#define UINT64_C(x) x##ULL", "#define UINT32_C(x) x##u",
+    "#define INFINITY __int_as_float(0x7f800000)", "#define NAN __int_as_float(0x7fffffff)",
+    "#else",
+    "#include <math.h>", "#include <stdint.h>",
+    "#endif",
+)  # fmt: skip
+_OPENCL = (
+    "typedef char int8_t;", "typedef uchar uint8_t;", "typedef short int16_t;",
+    "typedef ushort uint16_t;", "typedef int int32_t;", "typedef uint uint32_t;",
+    "typedef long int64_t;", "typedef ulong uint64_t;",
+    *_LIMITS,
+    "#define INT64_MAX LONG_MAX", "#define UINT64_MAX ULONG_MAX",
+    "#define INT64_C(x) x##L", "#define UINT64_C(x) x##UL", "#define UINT32_C(x) x##u",
+)  # fmt: skip
+
+_CUDA_NAMES = """
+holds threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t
+int2 int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 half dim3
+"""
+_OPENCL_NAMES = """
+holds kernel global local constant private read_only write_only read_write uniform pipe half uchar
+ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t sampler_t image1d_t image2d_t
+image3d_t quad complex imaginary generic bool2 bool4 barrier get_group_id get_local_id
+get_global_id atomic_cmpxchg as_uint as_float vload_half vstore_half_rte char2 char4 uchar2 uchar4
+short2 short4 ushort2 ushort4 int2 int4 uint2 uint4 long2 long4 ulong2 ulong4 float2 float4
+double2 double4 min max mix step clamp sign dot cross select any all shuffle
+"""
+
+CUDA = DeviceDialect(
+    name="CUDA C",
+    language="cuda",
+    types=_types("int64_t"),
+    stored=C99.stored,
+    functions=C99.functions,
+    helper="static __device__ __forceinline__",
+    bits=MappingProxyType(
+        {
+            "float": "{to} = __uint_as_float({value});",
+            "uint32_t": "{to} = __float_as_uint({value});",
+        }
+    ),
+    helpers=MappingProxyType(
+        {
+            "to_f32 f16": (
+                "    float value;\n"
+                '    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(h));\n'
+                "    return value;"
+            ),
+            "from_f32 f16": (
+                "    uint16_t h;\n"
+                '    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(value));\n'
+                "    return h;"
+            ),
+        }
+    ),
+    reserved=frozenset(_CUDA_NAMES.split()),
+    kernel='extern "C" __global__ void __launch_bounds__({threads})',
+    restrict="__restrict__",
+    shared="__shared__",
+    barrier="__syncthreads();",
+    axes=MappingProxyType({tag: tag for tag in THREADS if tag != "vthread"}),
+    report="atomicCAS((int *)status, 0, {code})",
+    vectors=MappingProxyType(
+        {
+            "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
+            "uint32": "uint", "int64": "longlong", "uint64": "ulonglong", "float32": "float",
+            "float64": "double",
+        }
+    ),
+    vector="make_{type}({lanes})",
+    preamble=_CUDA,
+)  # fmt: skip
+
+OPENCL = DeviceDialect(
+    name="OpenCL C",
+    language="opencl",
+    types=_types("int64_t"),
+    stored=C99.stored,
+    functions=C99.functions,
+    helper="static inline",
+    suffix="",
+    bits=MappingProxyType(
+        {"float": "{to} = as_float({value});", "uint32_t": "{to} = as_uint({value});"}
+    ),
+    helpers=MappingProxyType(
+        {
+            "to_f32 f16": "    return vload_half(0, (const __private half *)&h);",
+            "from_f32 f16": (
+                "    uint16_t h;\n"
+                "    vstore_half_rte(value, 0, (__private half *)&h);\n"
+                "    return h;"
+            ),
+        }
+    ),
+    reserved=frozenset(_OPENCL_NAMES.split()),
+    kernel="__kernel __attribute__((reqd_work_group_size({x}, {y}, {z}))) void",
+    array_space="__global ",
+    shared_space="__local ",
+    shared="__local",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    axes=MappingProxyType(
+        {
+            f"{level}Idx.{axis}": f"get_{name}_id({number})"
+            for level, name in (("block", "group"), ("thread", "local"))
+            for number, axis in enumerate("xyz")
+        }
+    ),
+    report="atomic_cmpxchg((volatile __global int *)status, 0, {code})",
+    vectors=MappingProxyType(
+        {
+            "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
+            "uint32": "uint", "int64": "long", "uint64": "ulong", "float32": "float",
+            "float64": "double",
+        }
+    ),
+    vector="({type})({lanes})",
+    preamble=_OPENCL,
+)  # fmt: skip

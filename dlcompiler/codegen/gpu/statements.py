@@ -1,0 +1,217 @@
+"""Statements of a kernel: barriers, failed checks, shared memory, vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.c.buffers import static_elements
+from dlcompiler.codegen.c.expressions import Expressions
+from dlcompiler.codegen.c.interface import Codes
+from dlcompiler.codegen.c.names import comment
+from dlcompiler.codegen.c.statements import Statements
+from dlcompiler.codegen.c.text import UNARY
+from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
+from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Buffer,
+    Expr,
+    For,
+    IfThenElse,
+    Let,
+    Load,
+    Logical,
+    Stmt,
+    Store,
+    Var,
+    walk,
+)
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.printer import format_buffer
+
+
+def known_elements(buffer: Buffer, owner: str) -> int:
+    """Return the number of elements of memory inside a kernel.
+
+    Raises
+    ------
+    TargetError
+        It depends on symbols.
+    """
+    elements = static_elements(buffer)
+    if elements is None:
+        raise TargetError(
+            "generate code for a GPU",
+            f"the size of {buffer.name} is not known, but a {owner} has memory of fixed sizes only",
+            got=format_buffer(buffer),
+            hint="split the loops that it is computed for by numbers, or compute it in a kernel "
+            "of its own",
+        )
+    return elements
+
+
+class KernelStatements(Statements):
+    """Writes what one thread does.
+
+    Parameters
+    ----------
+    expressions, lines, codes
+        As for `Statements`.
+    dialect
+        The language.
+    spaces
+        The address space of each array that the thread does not allocate: a qualifier.
+    waits
+        Whether threads wait for each other at barriers. If not, one may end before others.
+    """
+
+    def __init__(
+        self,
+        expressions: Expressions,
+        lines: Mapping[int, int],
+        codes: Codes,
+        dialect: DeviceDialect,
+        spaces: Mapping[Buffer, str],
+        *,
+        waits: bool,
+    ) -> None:
+        super().__init__(expressions, lines, codes)
+        self.dialect = dialect
+        self.spaces = spaces
+        self.waits = waits
+        self._vectors: dict[Var, Sequence[Var]] = {}
+        """The lanes of each variable in scope that is a vector."""
+
+    def write(self, stmt: Stmt) -> None:
+        """Append a statement."""
+        match stmt:
+            case Store() if lanes_of(stmt.indices) > 1:
+                self._start(stmt)
+                self._store_vector(stmt)
+            case Let() if dtypes.lanes(stmt.var.dtype) > 1:
+                self._start(stmt)
+                self._let_vector(stmt)
+            case _:
+                super().write(stmt)
+
+    # -- threads ----------------------------------------------------------------------------------
+
+    def _barrier(self) -> None:
+        if self.waits:
+            self.writer.line(self.dialect.barrier)
+
+    def _for(self, stmt: For) -> None:
+        if stmt.kind == "unrolled":
+            self.writer.line(self.dialect.unroll)
+        super()._for(stmt)
+
+    def _assert(self, stmt: Assert) -> None:
+        """Append a check. The first thread for which one fails reports it."""
+        self.expressions.start(stmt.condition)
+        holds = self.expressions.value(stmt.condition)
+        self.writer.line(f"if (!{holds.at(UNARY)}) {{  /* {comment(stmt.text)} */")
+        with self.writer.inside():
+            first = self.dialect.report.format(code=self.codes.add(stmt.template))
+            self.expressions.start(*stmt.values)
+            values = [self.expressions.value(value).text for value in stmt.values]
+            with self.writer.block(f"if ({first} == 0)"):
+                for place, value in enumerate(values, 1):
+                    self.writer.line(f"status[{place}] = {value};")
+            self.writer.line("holds = false;" if self.waits else "return;")
+        self.writer.line("}")
+
+    def _with_use(self, what: Var | Buffer, name: str, body: Stmt) -> None:
+        """Append a body; compilers for GPUs do not warn about names that it does not read."""
+        self.write(body)
+
+    def _allocate(self, stmt: Allocate) -> None:
+        known_elements(stmt.buffer, "thread")
+        super()._allocate(stmt)
+
+    # -- vectors ----------------------------------------------------------------------------------
+
+    def _store_vector(self, stmt: Store) -> None:
+        count = lanes_of(stmt.indices)
+        lanes = Lanes(self._vectors, self._loaded(stmt.value, count))
+        values = lanes.all(stmt.value, count)
+        start = None if stmt.predicate is not None else self._start_of(stmt.buffer, stmt.indices)
+        self.expressions.written.add(stmt.buffer)
+        self.expressions.start(*values, *(() if start is None else (start,)))
+        texts = [self.expressions.stored(value).text for value in values]
+        if start is not None:
+            type_ = self._vector_type(stmt.buffer.dtype, count)
+            vector = self.dialect.vector.format(type=type_, lanes=", ".join(texts))
+            self.writer.line(f"{self._place(stmt.buffer, start, type_)} = {vector};")
+            return
+        # All lanes are computed before the first one is stored.
+        names = [self.writer.names.new("v") for _ in texts]
+        for name, text in zip(names, texts, strict=True):
+            self.writer.line(f"const {self.dialect.element(stmt.buffer.dtype)} {name} = {text};")
+        for number, name in enumerate(names):
+            indices = tuple(lanes.lane(index, number) for index in stmt.indices)
+            mask = () if stmt.predicate is None else (lanes.lane(stmt.predicate, number),)
+            self.expressions.start(*indices, *mask)
+            chosen = "".join(f"if ({self.expressions.value(each).text}) " for each in mask)
+            place = self.expressions.element(stmt.buffer, indices).text
+            self.writer.line(f"{chosen}{place} = {name};")
+
+    def _let_vector(self, stmt: Let) -> None:
+        count, dtype = dtypes.lanes(stmt.var.dtype), dtypes.element(stmt.var.dtype)
+        values = Lanes(self._vectors, self._loaded(stmt.value, count)).all(stmt.value, count)
+        self.expressions.start(*values)
+        made = []
+        for value in values:
+            text, name = self.expressions.value(value).text, self.writer.names.new(stmt.var.name)
+            self.writer.line(f"const {self.expressions.type_of(dtype)} {name} = {text};")
+            made.append(self._bound(name, dtype))
+        self._vectors[stmt.var] = made
+        self.write(stmt.body)
+        del self._vectors[stmt.var]
+
+    def _bound(self, text: str, dtype: str) -> Var:
+        """Return a variable whose value has been written."""
+        var = Var(text, dtype)
+        self.expressions.bind(var, text)
+        return var
+
+    def _loaded(self, value: Expr, count: int) -> dict[int, Sequence[Var]]:
+        """Append the loads of vectors in a value; return the lanes of each, by ``id``."""
+        found: dict[int, Sequence[Var]] = {}
+        for node in walk(value):
+            if not isinstance(node, Load) or node.predicate is not None:
+                continue
+            start = self._start_of(node.buffer, node.indices)
+            if lanes_of(node.indices) != count or start is None or self._may_not_run(value):
+                continue
+            self.expressions.read.add(node.buffer)
+            self.expressions.start(start)
+            name = self.writer.names.new(f"{node.buffer.name}.vector")
+            type_ = self._vector_type(node.buffer.dtype, count)
+            place = self._place(node.buffer, start, f"const {type_}")
+            self.writer.line(f"const {type_} {name} = {place};")
+            dtype = node.buffer.dtype
+            found[id(node)] = [self._bound(f"{name}.{lane}", dtype) for lane in "xyzw"[:count]]
+        return found
+
+    def _may_not_run(self, value: Expr) -> bool:
+        """Tell whether some loads of a value are for one side of a choice only."""
+        return any(isinstance(node, IfThenElse | Logical) for node in walk(value))
+
+    def _start_of(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """Return the position of a vector in memory; None where its lanes are accessed singly."""
+        count = lanes_of(indices)
+        is_type = count in VECTOR_LANES and buffer.dtype in self.dialect.vectors
+        if not is_type or count * dtypes.bytes_of(buffer.dtype) > VECTOR_BYTES:
+            return None
+        return aligned_start(buffer, indices, self.expressions.analyzer)
+
+    def _vector_type(self, dtype: str, count: int) -> str:
+        return f"{self.dialect.vectors[dtype]}{count}"
+
+    def _place(self, buffer: Buffer, start: Expr, type_: str) -> str:
+        """Return the lvalue of a vector in memory."""
+        address = f"{self.expressions.buffers[buffer]} + {self.expressions.value(start).text}"
+        return f"*({self.spaces.get(buffer, '')}{type_} *)({address})"

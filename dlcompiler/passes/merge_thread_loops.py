@@ -1,0 +1,340 @@
+"""Make one loop of each thread axis of a kernel: then all statements are those of one thread.
+
+*Before*::
+
+    def main(A: float32[64], C: float32[64]):
+        for i.outer in blockIdx.x(4):
+            allocate B: float32[16] in shared
+            for i in threadIdx.x(12):
+                B[i] = A[i.outer*16 + i]
+            B[15] = 0.0
+            for i.inner in threadIdx.x(16):
+                C[i.outer*16 + i.inner] = B[i.inner] + B[15]
+
+*After*::
+
+    def main(A: float32[64], C: float32[64]):
+        for i.outer in blockIdx.x(4):
+            allocate B: float32[16] in shared
+            for i in threadIdx.x(16):
+                if i < 12:
+                    B[i] = A[i.outer*16 + i]
+                barrier
+                if i == 0:
+                    B[15] = 0.0
+                barrier
+                i.inner = i
+                C[i.outer*16 + i.inner] = B[i.inner] + B[15]
+
+The first loop of an axis gives it its variable. Conditions select the threads that run a statement,
+and barriers keep the order that the loops had. Each thread reaches each barrier: a condition that
+would keep some away is moved to the statements between the barriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import (
+    SHARED,
+    Allocate,
+    Assert,
+    Barrier,
+    Buffer,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    Let,
+    Load,
+    Not,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    ThreadTag,
+    Var,
+    index_const,
+    is_thread,
+    seq,
+    structural_equal,
+    walk,
+)
+from dlcompiler.ir.program import Launch
+from dlcompiler.passes.base import in_copies, statements
+
+FALSE = Const(False, "bool")
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadProgram:
+    """What one thread of a launch does."""
+
+    axes: Mapping[ThreadTag, Var]
+    """The variable of each axis of the launch, blocks before threads, z before y before x."""
+    extents: Mapping[str, Expr]
+    """The extent of each axis."""
+    shared: tuple[Buffer, ...]
+    """Memory of the block."""
+    body: Stmt
+    """Statements of one thread; each thread reaches each barrier."""
+    origins: Mapping[int, Stmt]
+    """By `id` of a statement in `body` that was made from another, that statement."""
+
+    def as_loops(self) -> Stmt:
+        """Return the launch as one nest of loops, which the interpreter can run."""
+        body = self.body
+        for tag, var in reversed(list(self.axes.items())):
+            if not _is_block(tag):
+                body = For(var, self.extents[tag], tag, body)
+        for buffer in reversed(self.shared):
+            body = Allocate(buffer, body)
+        for tag, var in reversed(list(self.axes.items())):
+            if _is_block(tag):
+                body = For(var, self.extents[tag], tag, body)
+        return body
+
+
+def merge_thread_loops(launch: Launch) -> ThreadProgram:
+    """Return what one thread of a launch does.
+
+    Parameters
+    ----------
+    launch
+        A kernel without virtual threads. The statements are those of `Launch.nest`, in which the
+        variables of the host's loops are free.
+
+    Raises
+    ------
+    TargetError
+        A statement is outside the loop of one of the block axes, so that all its blocks would
+        repeat it.
+    """
+    nest = launch.kernel.body if launch.nest is None else launch.nest
+    merging = _Merging(launch.kernel.name, nest, launch.threads)
+    body = merging.statement(nest, frozenset())
+    return ThreadProgram(
+        {cast(ThreadTag, tag): merging.loops[tag].var for tag in merging.order},
+        launch.threads,
+        tuple(merging.shared),
+        body,
+        merging.origins,
+    )
+
+
+def skip_after_failure(stmt: Stmt, holds: Expr) -> Stmt:
+    """Return a statement that does nothing but wait at barriers once a check has failed.
+
+    Parameters
+    ----------
+    stmt
+        A statement of one thread.
+    holds
+        Becomes false, in this thread, when an assertion fails.
+    """
+    match stmt:
+        case Seq(items):
+            done: list[Stmt] = []
+            for number, item in enumerate(items, 1):
+                done.append(skip_after_failure(item, holds))
+                if _has_check(item) and number < len(items):
+                    rest = skip_after_failure(seq(items[number:]), holds)
+                    return seq((*done, _selected(holds, rest)))
+            return seq(done)
+        case For() if _has_check(stmt):
+            return replace(stmt, body=_selected(holds, skip_after_failure(stmt.body, holds)))
+        case If(condition, then, otherwise):
+            other = None if otherwise is None else skip_after_failure(otherwise, holds)
+            return If(condition, skip_after_failure(then, holds), other)
+        case Allocate() | Let():
+            return replace(stmt, body=skip_after_failure(stmt.body, holds))
+    return stmt
+
+
+@dataclass
+class _Merging:
+    """The state of one launch's conversion."""
+
+    name: str
+    nest: Stmt
+    threads: Mapping[str, Expr]
+    loops: dict[str, For] = field(default_factory=dict)
+    """The first loop of each axis; its variable stands for the axis."""
+    shared: list[Buffer] = field(default_factory=list)
+    origins: dict[int, Stmt] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for node in walk(self.nest):
+            if isinstance(node, For) and node.kind in self.threads:
+                self.loops.setdefault(node.kind, node)
+        self.order = sorted(self.threads, key=lambda tag: (not _is_block(tag), -ord(tag[-1])))
+        """The axes, outermost first."""
+
+    def statement(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
+        """Return what each thread does for a statement inside the loops of the axes `bound`."""
+        if bound == self.threads.keys():
+            return stmt
+        made = self._changed(stmt, bound) if _has_threads(stmt) else self._by_one(stmt, bound)
+        self.origins.setdefault(id(made), stmt)
+        return made
+
+    def _changed(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
+        match stmt:
+            case For() if is_thread(stmt.kind):
+                return self._thread_loop(stmt, bound)
+            case For():
+                body = self.statement(stmt.body, bound)
+                again = [Barrier()] if _conflict([body], [body]) else []
+                return replace(stmt, body=seq((body, *again)))
+            case Seq(items):
+                return _in_order([self.statement(item, bound) for item in items])
+            case If(condition, then, otherwise):
+                rest = None if otherwise is None else self.statement(otherwise, bound)
+                return _only_if(condition, self.statement(then, bound), rest)
+            case Allocate():
+                return self._allocate(stmt, bound)
+            case Let(var, value, body):
+                return Let(var, value, _after_reading(value, self.statement(body, bound)))
+        raise AssertionError(stmt)
+
+    def _thread_loop(self, loop: For, bound: frozenset[str]) -> Stmt:
+        var, extent = self.loops[loop.kind].var, self.threads[loop.kind]
+        inner = self.statement(loop.body, bound | {loop.kind})
+        if not structural_equal(loop.extent, extent):
+            inner = _only_if(Compare("lt", loop.var, loop.extent), inner)
+        return inner if loop.var is var else Let(loop.var, var, inner)
+
+    def _by_one(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
+        """Return a statement that one thread of each other axis runs."""
+        others = [tag for tag in self.order if tag not in bound]
+        if blocks := [tag for tag in others if _is_block(tag)]:
+            raise TargetError(
+                f"generate code for {self.name}",
+                f"a statement is outside the loop of {blocks[0]}",
+                got=str(stmt)[:200],
+                because="each block would repeat it",
+                hint=f"attach its stage inside {self.loops[blocks[0]].var.name}",
+            )
+        for tag in others:
+            stmt = _only_if(Compare("eq", self.loops[tag].var, index_const(0)), stmt)
+        return stmt
+
+    def _allocate(self, stmt: Allocate, bound: frozenset[str]) -> Stmt:
+        """Return the body of an allocation. Several threads use the memory, whatever its scope."""
+        body, buffer = stmt.body, stmt.buffer
+        for tag in reversed([tag for tag in self.order if tag in bound and not _is_block(tag)]):
+            body, buffer = self._copied(body, buffer, tag)
+        self.shared.append(buffer)
+        return self.statement(body, bound)
+
+    def _copied(self, body: Stmt, buffer: Buffer, tag: str) -> tuple[Stmt, Buffer]:
+        """Return a body whose buffer has a copy for each index of an axis."""
+        extent = self.threads[tag]
+        assert isinstance(extent, Const)
+        many = replace(
+            buffer,
+            shape=(int(extent.value), *buffer.shape),
+            strides=(),
+            separators=tuple(place + 1 for place in buffer.separators),
+            scope=SHARED,
+        )
+        made = in_copies(body, {buffer: many}, self.loops[tag].var)
+        pairs = zip(statements(body), statements(made), strict=True)
+        self.origins.update({id(new): self.origins.get(id(old), old) for old, new in pairs})
+        return made, many
+
+
+def _is_block(tag: str) -> bool:
+    return tag.startswith("blockIdx")
+
+
+def _has_threads(stmt: Stmt) -> bool:
+    return any(isinstance(node, For) and is_thread(node.kind) for node in walk(stmt))
+
+
+def _has_check(stmt: Stmt) -> bool:
+    return any(isinstance(node, Assert) for node in walk(stmt))
+
+
+def has_barrier(stmt: Stmt) -> bool:
+    """Tell whether there is a barrier inside a statement."""
+    return any(isinstance(node, Barrier) for node in walk(stmt))
+
+
+def _in_order(parts: Sequence[Stmt]) -> Stmt:
+    """Return statements in order, with barriers where one needs what threads did before it."""
+    ordered: list[Stmt] = []
+    since: list[Stmt] = []
+    for part in parts:
+        if _conflict(since, [part]):
+            ordered.append(Barrier())
+            since = []
+        ordered.append(part)
+        since.append(part)
+    return seq(ordered)
+
+
+def _only_if(condition: Expr, then: Stmt, otherwise: Stmt | None = None) -> Stmt:
+    """Return a conditional statement; all threads reach the barriers in it."""
+    if not has_barrier(then) and (otherwise is None or not has_barrier(otherwise)):
+        return If(condition, then, otherwise)
+    if isinstance(condition, Var):
+        sides = [_selected(condition, then)]
+        if otherwise is not None:
+            sides.append(_selected(Not(condition), otherwise))
+        return _in_order(sides)
+    known = Var("is_chosen", "bool")
+    body = _after_reading(condition, _only_if(known, then, otherwise))
+    return Let(known, condition, body)
+
+
+def _selected(condition: Expr, stmt: Stmt) -> Stmt:
+    """Return a statement whose parts between barriers run under a condition."""
+    if not has_barrier(stmt):
+        return If(condition, stmt)
+    match stmt:
+        case Barrier():
+            return stmt
+        case Seq(items):
+            return seq(_selected(condition, item) for item in items)
+        case For() | Allocate():
+            return replace(stmt, body=_selected(condition, stmt.body))
+        case If(inner, then, otherwise):
+            return _only_if(IfThenElse(condition, inner, FALSE), then, otherwise)
+        case Let(var, value, body):
+            zero = Const(0, value.dtype)
+            return Let(var, IfThenElse(condition, value, zero), _selected(condition, body))
+    raise AssertionError(stmt)
+
+
+def _after_reading(value: Expr, body: Stmt) -> Stmt:
+    """Return a body before which all threads have read a value, if the body changes its memory."""
+    read = {node.buffer for node in walk(value) if isinstance(node, Load)}
+    return seq((Barrier(), body)) if read & _written([body]) else body
+
+
+def _conflict(first: Sequence[Stmt], second: Sequence[Stmt]) -> bool:
+    """Tell whether one of two groups of statements writes memory that the other uses."""
+    return bool(
+        _written(first) & (_read(second) | _written(second)) or _read(first) & _written(second)
+    )
+
+
+def _written(parts: Sequence[Stmt]) -> set[Buffer]:
+    return _used(parts, Store)
+
+
+def _read(parts: Sequence[Stmt]) -> set[Buffer]:
+    return _used(parts, Load)
+
+
+def _used(parts: Sequence[Stmt], kind: type[Load] | type[Store]) -> set[Buffer]:
+    """Return the buffers that loads or stores use, without those that are private to a thread."""
+    nodes = [node for part in parts for node in walk(part)]
+    private = {node.buffer for node in nodes if isinstance(node, Allocate)}
+    return {node.buffer for node in nodes if isinstance(node, kind | Region)} - private

@@ -1,0 +1,84 @@
+"""Launches of kernels as data: what the host does to run a program on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dlcompiler.runtime.formulas import Formula, compiled
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """One launch of a kernel."""
+
+    symbol: str
+    """Name of the kernel."""
+    arrays: tuple[int, ...]
+    """The arrays that it takes: places among the program's arrays, followed by temporaries."""
+    numbers: tuple[tuple[str, str], ...]
+    """Names and dtypes of the numbers that it takes next; an index of 32 bits is an ``int32``."""
+    blocks: tuple[Formula, Formula, Formula]
+    """Number of blocks along x, y and z."""
+    threads: tuple[int, int, int]
+    """Number of threads of a block along x, y and z."""
+    reports: bool
+    """Whether it takes the address of the status of checks, last."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoop:
+    """A loop of the host around launches."""
+
+    variable: str
+    extent: Formula
+    steps: tuple[Step, ...]
+
+
+Step: TypeAlias = KernelCall | HostLoop
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceArray:
+    """Memory of the device that one kernel writes and another one reads."""
+
+    dtype: str
+    elements: Formula
+    """Number of elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """All launches of a program, and the memory that they need."""
+
+    temporaries: tuple[DeviceArray, ...]
+    steps: tuple[Step, ...]
+
+    def run(
+        self,
+        values: Mapping[str, Any],
+        launch: Callable[[KernelCall, tuple[int, ...], Mapping[str, Any]], None],
+    ) -> None:
+        """Call a function for each launch, in order.
+
+        Parameters
+        ----------
+        values : mapping
+            The values of the symbols and numbers of the call, by name.
+        launch : callable
+            Gets the launch, its number of blocks along x, y and z, and the values by name, loop
+            variables included. A launch without blocks is left out.
+        """
+        _run(self.steps, dict(values), launch)
+
+
+def _run(steps: tuple[Step, ...], values: dict[str, Any], launch: Callable[..., None]) -> None:
+    for step in steps:
+        if isinstance(step, KernelCall):
+            blocks = tuple(compiled(count)(values) for count in step.blocks)
+            if all(blocks):
+                launch(step, blocks, values)
+            continue
+        for number in range(compiled(step.extent)(values)):
+            _run(step.steps, {**values, step.variable: number}, launch)

@@ -1,0 +1,58 @@
+"""Compilers and devices for GPU code, where they are installed."""
+
+import ctypes
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from dlcompiler.runtime.opencl import find_device
+
+
+@pytest.fixture(scope="session")
+def opencl():
+    """Skip the test where no OpenCL device is; it fails when CI is set."""
+    reason = find_device()[1]
+    if reason:
+        _missing(reason)
+
+
+@pytest.fixture(scope="session")
+def nvrtc():
+    """NVIDIA's compiler for CUDA C, from the package nvidia-cuda-nvrtc-cu12: no GPU is needed."""
+    spec = importlib.util.find_spec("nvidia") and importlib.util.find_spec("nvidia.cuda_nvrtc")
+    if not spec:
+        _missing("no NVRTC: pip install --group gpu")
+    (folder,) = spec.submodule_search_locations
+    library = ctypes.CDLL(str(Path(folder) / "lib" / "libnvrtc.so.12"))
+    return lambda text, architecture: _compile(library, text, architecture)
+
+
+def _missing(reason):
+    """Skip the test; it fails when CI is set."""
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def _compile(library, text, architecture):
+    """Return what the compiler says, and PTX; that is empty after an error."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    made = ctypes.byref(program)
+    library.nvrtcCreateProgram(made, text.encode(), b"program.cu", 0, None, None)
+    options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17", b"-w"]
+    status = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * 3)(*options))
+    said = _text(program, library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, size)
+    ptx = ""
+    if status == 0:
+        ptx = _text(program, library.nvrtcGetPTXSize, library.nvrtcGetPTX, size)
+    library.nvrtcDestroyProgram(made)
+    return said, ptx
+
+
+def _text(program, get_size, get, size):
+    get_size(program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    get(program, buffer)
+    return buffer.value.decode()

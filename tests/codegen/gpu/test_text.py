@@ -1,0 +1,104 @@
+"""CUDA C and OpenCL C as text."""
+
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import te
+from dlcompiler.errors import TargetError, UserError
+from tests.thread_programs import softmax, staged_copy, tiled_matmul
+
+PROGRAMS = {
+    "staged_copy": staged_copy,
+    "tiled_matmul": lambda: tiled_matmul(vthreads=2),
+    "softmax": softmax,
+}
+
+
+@pytest.mark.parametrize("language", ["cuda", "opencl"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_golden(program, language, golden):
+    kernel = dlc.build(*PROGRAMS[program](), target="gpu", name=program)
+    golden(f"{program}.{language}", kernel.source(language))
+
+
+def test_texts_of_a_simulated_gpu():
+    kernel = dlc.build(*staged_copy(), target="a100")
+    assert kernel.texts == ("loops", "cuda", "opencl")
+    with pytest.raises(UserError, match="no text has this name"):
+        kernel.source("fortran")
+
+
+def test_lines_are_linked_to_the_loops():
+    kernel = dlc.build(*tiled_matmul(), target="gpu", name="product")
+    text = kernel.generated.texts["cuda"]
+    printed = str(kernel.func).splitlines()
+    linked = {
+        line.strip(): printed[number - 1].strip()
+        for line, number in zip(text.text.splitlines(), text.lines, strict=True)
+        if number
+    }
+    loop = "for (int k_inner = 0; k_inner < 8; ++k_inner) {  /* C.local.k.inner */"
+    assert linked[loop] == "for k.inner in range(8):"
+    assert linked["__syncthreads();"] == "barrier"
+
+
+def wide(elements):
+    A = te.placeholder((elements,), dtype="int8", name="A")
+    B = te.compute((elements,), lambda i: A[i] + A[i], name="B")
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[0], 64)
+    s[B].bind(outer, te.thread_axis("blockIdx.x"))
+    s[B].bind(inner, te.thread_axis("threadIdx.x"))
+    return dlc.build(s, [A, B], target="gpu").source("cuda")
+
+
+def test_indices_have_32_bits_where_these_hold_them():
+    assert "const int i_outer = (int)blockIdx.x;" in wide(2**31 - 64)
+    assert "const int64_t i_outer = (int64_t)blockIdx.x;" in wide(2**31)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("threadIdx", "threadIdx_"), ("int", "int_"), ("kernel", "kernel_")]
+)
+def test_names_of_the_language_are_not_taken(name, written):
+    A = te.placeholder((8,), name=name)
+    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    language = "opencl" if name == "kernel" else "cuda"
+    assert f" {written}[" in dlc.build(s, [A, B], target="gpu").source(language)
+
+
+def test_a_vector_is_loaded_at_once_where_it_is_aligned():
+    def source(offset):
+        A = te.placeholder((68,), name="A")
+        B = te.compute((64,), lambda i: A[i + offset] + 1.0, name="B")
+        s = te.create_schedule(B.op)
+        outer, inner = s[B].split(B.op.axis[0], 4)
+        s[B].vectorize(inner)
+        s[B].bind(outer, te.thread_axis("threadIdx.x"))
+        return dlc.build(s, [A, B], target="gpu").source("cuda")
+
+    assert "*(const float4 *)(A + " in source(4)
+    assert "*(const float4 *)" not in source(2)
+    assert "*(float4 *)(B + " in source(2)
+
+
+def test_memory_of_an_unknown_size_inside_a_kernel_is_refused():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    k = te.reduce_axis((0, n), name="k")
+    C = te.compute((n,), lambda i: te.sum(B[k] * (k + i), axis=k), name="C")
+    s = te.create_schedule(C.op)
+    block, thread = s[C].split(C.op.axis[0], 8)
+    s[C].bind(block, te.thread_axis("blockIdx.x"))
+    s[C].bind(thread, te.thread_axis("threadIdx.x"))
+    s[B].set_scope("shared")
+    s[B].compute_at(s[C], block)
+    kernel = dlc.build(s, [A, C], target="gpu")
+    with pytest.raises(TargetError) as caught:
+        kernel.source("cuda")
+    assert str(caught.value).startswith(
+        "generate code for a GPU: the size of B is not known, but a block has memory of fixed sizes"
+    )

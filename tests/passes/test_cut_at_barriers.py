@@ -1,0 +1,75 @@
+"""`cut_at_barriers`: the threads of a block as loops of a CPU."""
+
+import numpy as np
+import pytest
+
+import dlcompiler as dlc
+from dlcompiler import te
+from dlcompiler.errors import ProgramError
+from dlcompiler.ir import Barrier, For, verify_func, walk
+from dlcompiler.passes.cut_at_barriers import as_cpu_function
+from dlcompiler.pipeline import build_program, lower_program
+from dlcompiler.simulate import interpret
+from tests.thread_programs import convolution, softmax, staged_copy, tiled_matmul
+
+PROGRAMS = {
+    "staged_copy": staged_copy,
+    "tiled_matmul": tiled_matmul,
+    "tiled_matmul, virtual": lambda: tiled_matmul(vthreads=2),
+    "softmax": softmax,
+    "convolution": lambda: convolution(vthreads=2),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_cpu_computes_what_the_threads_do(name):
+    schedule, args = PROGRAMS[name]()
+    program = lower_program(schedule, args, "gpu")
+    func = as_cpu_function(program)
+    verify_func(func)
+    kinds = {node.kind for node in walk(func.body) if isinstance(node, For)}
+    assert kinds <= {"serial", "unrolled"}
+    assert not any(isinstance(node, Barrier) for node in walk(func.body))
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-3, 4, a.static_shape).astype(a.dtype) for a in args]
+    expected = [array.copy() for array in arrays]
+    interpret(program.func, expected)
+    build_program(func)(*arrays)
+    np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-6)
+
+
+def test_a_value_of_a_thread_outlives_a_barrier():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    C = te.compute((8,), lambda i: B[7 - i] + A[i], name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], 8)
+    s[C].bind(outer, te.thread_axis("blockIdx.x"))
+    s[C].bind(inner, te.thread_axis("threadIdx.x"))
+    local = s.cache_read(A, "local", [C])
+    s[local].compute_at(s[C], inner)
+    s[B].compute_at(s[C], outer)
+    s[B].set_scope("shared")
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    func = as_cpu_function(lower_program(s, [A, C], "gpu"))
+    a, c = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    build_program(func)(a, c)
+    np.testing.assert_array_equal(c, a[::-1] * 2 + a)
+
+
+def test_a_failed_check_is_an_error():
+    table, index = te.placeholder((4,), name="T"), te.placeholder((8,), "int32", name="I")
+    C = te.compute((8,), lambda i: table[index[i]], name="C")
+    s = te.create_schedule(C.op)
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    kernel = build_program(as_cpu_function(lower_program(s, [table, index, C], "gpu")))
+    with pytest.raises(ProgramError, match="index 9 in dimension 0 of extent 4"):
+        kernel(np.ones(4, "float32"), np.full(8, 9, "int32"), np.zeros(8, "float32"))
+
+
+def test_a_program_for_a_gpu_keeps_its_results():
+    kernel = dlc.build(*staged_copy(), target="gpu")
+    a, b, again = np.arange(64, dtype="float32"), np.zeros(64, "float32"), np.zeros(64, "float32")
+    kernel(a, b)
+    build_program(as_cpu_function(kernel.program))(a, again)
+    np.testing.assert_array_equal(b, again)
