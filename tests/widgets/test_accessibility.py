@@ -76,6 +76,7 @@ def show(contexts):
         page.widget.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
     page = show(color_scheme=scheme)
@@ -87,6 +88,7 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
             assert violations(page.page, pane, rules) == [], name
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, rules, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE_S", 60.0)
@@ -103,6 +105,7 @@ def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, r
     widget.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious_in_what_opens(show, scheme, rules):
     page = show(color_scheme=scheme)
@@ -119,6 +122,7 @@ def test_axe_finds_nothing_serious_in_what_opens(show, scheme, rules):
     assert violations(page.page, ".dlc-history", rules) == []
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("pane", PANES)
 def test_axe_finds_nothing_serious_in_a_single_pane(show, pane):
     assert violations(show(pane).page) == []
