@@ -9,6 +9,7 @@ from dlcompiler import target, te
 from dlcompiler.errors import UserError
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
+from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
@@ -227,7 +228,12 @@ def tabs(explorer):
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("x86-64-avx2", ["llvm", "assembly"]), ("c", ["source"]), ("gpu", ["kernels"])],
+    [
+        ("x86-64-avx2", ["llvm", "assembly"]),
+        ("c", ["source"]),
+        ("gpu", ["kernels", "cuda", "opencl"]),
+        ("opencl", ["source", "cuda"]),
+    ],
 )
 def test_the_tabs_of_code_follow_the_target(explorer, name, code):
     send(explorer, "target", target=name)
@@ -289,6 +295,26 @@ def test_a_widget_of_code_has_the_code_of_each_target():
         widget = CodePanes(create_schedule(B.op), [A, B], target=name)
         assert last in [tab["name"] for tab in widget.text["tabs"]]
         widget.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "tab", "loop"),
+    [
+        ("v100", "cuda", "for (int k_inner = 0; k_inner < 8; ++k_inner) {"),
+        ("v100", "opencl", "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"),
+        ("opencl", "source", "__kernel __attribute__((reqd_work_group_size(16, 16, 1)))"),
+    ],
+)
+def test_code_for_a_gpu_has_tabs_whose_lines_know_their_loops(target, tab, loop):
+    schedule, args = tiled_matmul()
+    widget = Explorer(schedule, args, target=target)
+    text = send(widget, "text", tab=tab)["text"]
+    assert text["error"] is None
+    assert text["note"].startswith("CUDA C, as" if tab == "cuda" else "OpenCL C, as")
+    line = next(each for each in text["lines"] if each["text"].strip().startswith(loop))
+    if tab == "cuda":
+        assert "C.local/k.inner" in line["keys"]
+    widget.close()
 
 
 def test_an_explorer_of_an_unknown_target_is_refused():

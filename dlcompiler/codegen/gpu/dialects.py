@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -45,42 +46,75 @@ class DeviceDialect(Dialect):
     """Dtype -> its vector type without the number of lanes."""
     vector: str = ""
     """A vector of a ``{type}`` made of ``{lanes}``."""
-    preamble: tuple[str, ...] = ()
-    """Lines at the start of a source."""
+    preamble: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Patterns, and the lines at the start of a source in which one occurs."""
+
+    def preamble_of(self, code: str) -> list[str]:
+        """Return the lines that stand before some code."""
+        return [line for name, lines in self.preamble if re.search(name, code) for line in lines]
 
 
-def _types(index: str) -> Mapping[str, str]:
-    return MappingProxyType({**C99.types, "index": index})
-
-
+_NAMES_OF_C = r"\b(u?int\d+_t|U?INT\d+_(MIN|MAX|C))\b"
 _LIMITS = (
-    *(f"#define INT{bits}_MIN (-INT{bits}_MAX - 1)" for bits in (32, 64)),
     "#define INT8_MIN (-128)", "#define INT8_MAX 127", "#define UINT8_MAX 255",
     "#define INT16_MIN (-32768)", "#define INT16_MAX 32767", "#define UINT16_MAX 65535",
-    "#define INT32_MAX 2147483647", "#define UINT32_MAX 4294967295u",
+    "#define INT32_MIN (-2147483647 - 1)", "#define INT32_MAX 2147483647",
+    "#define UINT32_MAX 4294967295u", "#define INT64_MIN (-INT64_MAX - 1)",
 )  # fmt: skip
 _CUDA = (
-    "#ifdef __CUDACC_RTC__",
-    "typedef signed char int8_t;", "typedef unsigned char uint8_t;",
-    "typedef short int16_t;", "typedef unsigned short uint16_t;",
-    "typedef int int32_t;", "typedef unsigned int uint32_t;",
-    "typedef long long int64_t;", "typedef unsigned long long uint64_t;",
-    *_LIMITS,
-    "#define INT64_MAX 9223372036854775807LL", "#define UINT64_MAX 18446744073709551615ULL",
-    "#define INT64_C(x) x##LL", "#define UINT64_C(x) x##ULL", "#define UINT32_C(x) x##u",
-    "#define INFINITY __int_as_float(0x7f800000)", "#define NAN __int_as_float(0x7fffffff)",
-    "#else",
-    "#include <math.h>", "#include <stdint.h>",
-    "#endif",
+    (
+        _NAMES_OF_C,
+        (
+            "#ifdef __CUDACC_RTC__",
+            "typedef signed char int8_t;", "typedef unsigned char uint8_t;",
+            "typedef short int16_t;", "typedef unsigned short uint16_t;",
+            "typedef int int32_t;", "typedef unsigned int uint32_t;",
+            "typedef long long int64_t;", "typedef unsigned long long uint64_t;",
+            *_LIMITS,
+            "#define INT64_MAX 9223372036854775807LL",
+            "#define UINT64_MAX 18446744073709551615ULL",
+            "#define INT64_C(x) x##LL", "#define UINT64_C(x) x##ULL", "#define UINT32_C(x) x##u",
+            "#else", "#include <stdint.h>", "#endif",
+        ),
+    ),
+    (
+        r"\bINFINITY\b",
+        ("#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"),
+    ),
+    (r"\bNAN\b", ("#ifndef NAN", "#define NAN __int_as_float(0x7fffffff)", "#endif")),
 )  # fmt: skip
 _OPENCL = (
-    "typedef char int8_t;", "typedef uchar uint8_t;", "typedef short int16_t;",
-    "typedef ushort uint16_t;", "typedef int int32_t;", "typedef uint uint32_t;",
-    "typedef long int64_t;", "typedef ulong uint64_t;",
-    *_LIMITS,
-    "#define INT64_MAX LONG_MAX", "#define UINT64_MAX ULONG_MAX",
-    "#define INT64_C(x) x##L", "#define UINT64_C(x) x##UL", "#define UINT32_C(x) x##u",
+    (
+        _NAMES_OF_C,
+        (
+            "typedef char int8_t;", "typedef uchar uint8_t;", "typedef short int16_t;",
+            "typedef ushort uint16_t;", "typedef int int32_t;", "typedef uint uint32_t;",
+            "typedef long int64_t;", "typedef ulong uint64_t;",
+            *_LIMITS,
+            "#define INT64_MAX LONG_MAX", "#define UINT64_MAX ULONG_MAX",
+            "#define INT64_C(x) x##L", "#define UINT64_C(x) x##UL", "#define UINT32_C(x) x##u",
+        ),
+    ),
 )  # fmt: skip
+_CUDA_TYPES = MappingProxyType(
+    {
+        **C99.types,
+        "int8": "signed char", "uint8": "unsigned char", "int16": "short",
+        "uint16": "unsigned short", "int32": "int", "uint32": "unsigned int",
+        "int64": "long long", "uint64": "unsigned long long", "index": "long long",
+    }
+)  # fmt: skip
+_CUDA_STORED = MappingProxyType(
+    {"float16": "unsigned short", "bfloat16": "unsigned short", "bool": "unsigned char"}
+)
+_OPENCL_TYPES = MappingProxyType(
+    {
+        **C99.types,
+        "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
+        "uint32": "uint", "int64": "long", "uint64": "ulong", "index": "long",
+    }
+)  # fmt: skip
+_OPENCL_STORED = MappingProxyType({"float16": "ushort", "bfloat16": "ushort", "bool": "uchar"})
 
 _CUDA_NAMES = """
 holds threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t
@@ -98,8 +132,8 @@ double2 double4 min max mix step clamp sign dot cross select any all shuffle
 CUDA = DeviceDialect(
     name="CUDA C",
     language="cuda",
-    types=_types("int64_t"),
-    stored=C99.stored,
+    types=_CUDA_TYPES,
+    stored=_CUDA_STORED,
     functions=C99.functions,
     helper="static __device__ __forceinline__",
     bits=MappingProxyType(
@@ -143,8 +177,8 @@ CUDA = DeviceDialect(
 OPENCL = DeviceDialect(
     name="OpenCL C",
     language="opencl",
-    types=_types("int64_t"),
-    stored=C99.stored,
+    types=_OPENCL_TYPES,
+    stored=_OPENCL_STORED,
     functions=C99.functions,
     helper="static inline",
     suffix="",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
-from dlcompiler.ir import Allocate, Buffer, Const, Expr, For, Load, Stmt, Store, Var, walk
+from dlcompiler.ir import Allocate, Buffer, Const, Expr, For, Let, Load, Stmt, Store, Var, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.flatten_storage import elements_spanned, flat_index
 
@@ -31,6 +31,9 @@ def fits_32_bits(body: Stmt, arrays: Sequence[Buffer], extents: Mapping[Var, Exp
         return False
     loops = {node.var: node.extent for node in nodes if isinstance(node, For)}
     ranges = {var: _values(extent) for var, extent in {**loops, **extents}.items()}
+    for node in nodes:  # outer names first
+        if isinstance(node, Let) and _is_index(node.var):
+            ranges[node.var] = Analyzer(ranges).interval(node.value)
     analyzer = Analyzer(ranges)
     return all(_fits(index, analyzer) for node in nodes for index in _indices(node))
 

@@ -16,8 +16,8 @@ _INDENT = 4
 _PIECES = re.compile(r"(?P<comment>//.*|/\*.*)|(?P<keyword>\b(?:for|if|else|return)\b)")
 
 
-def source_code(source: Source, func: PrimFunc) -> Code:
-    """Return the text that a device loads, with the loops that its lines come from.
+def source_code(source: Source, func: PrimFunc, name: str | None = None) -> Code:
+    """Return a text of a program, with the loops that its lines come from.
 
     Parameters
     ----------
@@ -25,6 +25,13 @@ def source_code(source: Source, func: PrimFunc) -> Code:
         What `codegen.emit` returned, in a language that is written line by line for people.
     func
         The program that it was made from.
+    name
+        The text; by default the one that a device loads.
+
+    Raises
+    ------
+    TargetError
+        The program cannot be written in the language of the text.
 
     Examples
     --------
@@ -37,9 +44,10 @@ def source_code(source: Source, func: PrimFunc) -> Code:
     >>> [code.keys(line) for line in code.lines if "for (" in line.text]
     [['B', 'B/i']]
     """
-    texts = source.text.splitlines()
+    made = source.texts[next(iter(source.texts)) if name is None else name]
+    texts = made.text.splitlines()
     program = source_lines(func)
-    numbers = (number if 0 < number <= len(program) else None for number in source.lines)
+    numbers = (number if 0 < number <= len(program) else None for number in made.lines)
     pairs = zip(texts, itertools.chain(numbers, itertools.repeat(None)), strict=False)
     lines = tuple(_line(text, number) for text, number in pairs)
     return Code(lines, tuple(range(1, len(lines) + 1)), program, _tokens, _NO_LINE)

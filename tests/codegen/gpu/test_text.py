@@ -54,7 +54,7 @@ def wide(elements):
 
 def test_indices_have_32_bits_where_these_hold_them():
     assert "const int i_outer = (int)blockIdx.x;" in wide(2**31 - 64)
-    assert "const int64_t i_outer = (int64_t)blockIdx.x;" in wide(2**31)
+    assert "const long long i_outer = (long long)blockIdx.x;" in wide(2**31)
 
 
 @pytest.mark.parametrize(

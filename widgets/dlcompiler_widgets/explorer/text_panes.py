@@ -58,7 +58,18 @@ class CodePanes(Workbench):
 
     shown_panes = ("text",)
     shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "text": ("loops", "notation", "final", "llvm", "assembly", "kernels", "source", "python")
+        "text": (
+            "loops",
+            "notation",
+            "final",
+            "llvm",
+            "assembly",
+            "kernels",
+            "source",
+            "cuda",
+            "opencl",
+            "python",
+        )
     }
     first_words = "Choose a loop by a click on a line."
 

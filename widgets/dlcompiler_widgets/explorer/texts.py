@@ -72,23 +72,36 @@ def _kernels(session: Session) -> Json:
     return _whole(kernel_lines(made), f"what {session.target.name} is given")
 
 
-def _source(session: Session) -> Json:
-    """Return the source code for a target whose language has no tab of its own, such as C."""
-    made = session.texts.get(("source code", session.schedule.node.id), lambda: _emitted(session))
+def _source(session: Session, language: str | None = None) -> Json:
+    """Return the source code in a language; by default the one that is generated for the target."""
+    name = language or session.target.language
+    made = session.texts.get(
+        (f"source code in {name}", session.schedule.node.id), lambda: _emitted(session, language)
+    )
     code = made["code"]
     if not isinstance(code, Code):
         return {"lines": [], "note": "", "left_out": 0, "error": code}
     shown = code_text(code, place_of(code, session.chosen))
-    language = _LANGUAGES.get(session.target.language, session.target.language)
-    return {**shown, "note": f"{language}, as it is generated", "error": None}
+    return {**shown, "note": f"{_LANGUAGES.get(name, name)}, as it is generated", "error": None}
 
 
-def _emitted(session: Session) -> Json:
+def _emitted(session: Session, language: str | None) -> Json:
     try:
         made = emit_source(session.schedule, session.args, session.target, session.name)
+        return {"code": source_code(*made, language)}
     except DLCompilerError as error:
         return {"code": status_of(error).to_json()}
-    return {"code": source_code(*made)}
+
+
+def _also_in(language: str) -> Text:
+    """Return the tab for a language in which the programs for a target can be read, too."""
+    name = _LANGUAGES[language]
+    return Text(
+        name,
+        f"{name}: the kernels as code",
+        lambda session: _source(session, language),
+        lambda target: language in target.also_in,
+    )
 
 
 def _python(session: Session) -> Json:
@@ -110,6 +123,13 @@ def _has_other_source(target: Target) -> bool:
     return target.language in codegen.REGISTRY and target.language not in ("llvm", "loops")
 
 
+_LANGUAGES = {
+    "llvm": "LLVM IR",
+    "loops": "loop IR, which is simulated",
+    "c": "C",
+    "cuda": "CUDA C",
+    "opencl": "OpenCL C",
+}
 _IN_LLVM = _is_written_in("llvm")
 TEXTS: dict[str, Text] = {
     "notation": Text("notation", "notation: the expression", _of_state("notation", _notation)),
@@ -137,12 +157,13 @@ TEXTS: dict[str, Text] = {
         "kernels", "kernels and launches", _of_state("kernels", _kernels), _is_written_in("loops")
     ),
     "source": Text("source code", "source code, as it is generated", _source, _has_other_source),
+    "cuda": _also_in("cuda"),
+    "opencl": _also_in("opencl"),
     "python": Text("Python", "Python: the steps", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""
-_GENERATED = ("llvm", "assembly", "kernels", "source")
-_LANGUAGES = {"llvm": "LLVM IR", "loops": "loop IR, which is simulated", "c": "C"}
+_GENERATED = ("llvm", "assembly", "kernels", "source", "cuda", "opencl")
 
 
 def tabs_of(target: Target) -> dict[str, Text]:
