@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer
-from dlcompiler.errors import InternalError
-from dlcompiler.ir import (
-    Binary,
-    Broadcast,
-    Buffer,
-    Call,
-    Cast,
-    Compare,
-    Const,
-    Expr,
-    IfThenElse,
-    Load,
-    Logical,
-    Not,
-    Ramp,
-    Select,
-    Var,
-    binary,
-)
+from dlcompiler.ir import Buffer, Const, Expr, Load, Var, index_const, rewrite, walk
 from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.lanes import at_lane
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.flatten_storage import flat_index
 
 
@@ -43,67 +27,32 @@ class Lanes:
     def __init__(
         self, variables: Mapping[Var, Sequence[Var]], loaded: Mapping[int, Sequence[Var]]
     ) -> None:
-        self.variables = variables
-        self.loaded = loaded
-        # By `id` of the vector. It is kept, so that no new node gets its id.
-        self._known: dict[tuple[int, int], tuple[Expr, Expr]] = {}
-
-    def lane(self, expr: Expr, number: int) -> Expr:
-        """Return one lane of an expression; a scalar is the same in all lanes."""
-        if dtypes.lanes(expr.dtype) == 1:
-            return expr
-        key = id(expr), number
-        if key not in self._known:
-            self._known[key] = expr, self._lane(expr, number)
-        return self._known[key][1]
+        self._loaded = loaded
+        self._vectors: dict[Var, Callable[[Expr], Expr]] = {
+            var: partial(_nth, lanes) for var, lanes in variables.items()
+        }
 
     def all(self, expr: Expr, count: int) -> list[Expr]:
-        """Return the lanes of an expression."""
-        return [self.lane(expr, number) for number in range(count)]
+        """Return the lanes of an expression; a scalar is the same in all."""
+        known = rewrite(expr, self._read) if self._loaded else expr
+        return [at_lane(known, index_const(number), self._vectors) for number in range(count)]
 
-    def _lane(self, expr: Expr, number: int) -> Expr:  # noqa: C901 - one case per node
-        def of(part: Expr) -> Expr:
-            return self.lane(part, number)
+    def lane(self, expr: Expr, number: int) -> Expr:
+        """Return one lane of an expression; a scalar is the same in all."""
+        return at_lane(expr, index_const(number), self._vectors)
 
-        match expr:
-            case Ramp(base, stride):
-                return _nth(base, stride, number)
-            case Broadcast(value):
-                return value
-            case Var():
-                return self.variables[expr][number]
-            case Const(value, dtype):
-                return Const(value, dtypes.element(dtype))
-            case Load() if id(expr) in self.loaded:
-                return self.loaded[id(expr)][number]
-            case Load(buffer, indices, predicate):
-                mask = None if predicate is None else of(predicate)
-                return Load(buffer, tuple(map(of, indices)), mask)
-            case Binary(op, a, b):
-                return Binary(op, of(a), of(b))
-            case Compare(op, a, b):
-                return Compare(op, of(a), of(b))
-            case Logical(op, a, b):
-                return Logical(op, of(a), of(b))
-            case Not(value):
-                return Not(of(value))
-            case Cast(value, dtype):
-                return Cast(of(value), dtypes.element(dtype))
-            case Select(condition, a, b):
-                return Select(of(condition), of(a), of(b))
-            case IfThenElse(condition, a, b):
-                return IfThenElse(of(condition), of(a), of(b))
-            case Call(name, args, dtype):
-                return Call(name, tuple(map(of, args)), dtypes.element(dtype))
-        raise InternalError("write a vector", f"unknown expression {type(expr).__name__}")
+    def _read(self, node: Node) -> Node:
+        """Return a variable in place of a load that has been made."""
+        if not isinstance(node, Load) or id(node) not in self._loaded:
+            return node
+        var = Var(node.buffer.name, node.dtype)
+        self._vectors[var] = partial(_nth, self._loaded[id(node)])
+        return var
 
 
-def _nth(base: Expr, stride: Expr, number: int) -> Expr:
-    if number == 0:
-        return base
-    if isinstance(stride, Const):
-        return binary("add", base, Const(int(stride.value) * number, base.dtype))
-    return binary("add", base, binary("mul", stride, Const(number, base.dtype)))
+def _nth(lanes: Sequence[Var], lane: Expr) -> Expr:
+    assert isinstance(lane, Const)
+    return lanes[int(lane.value)]
 
 
 def aligned_start(buffer: Buffer, indices: tuple[Expr, ...], analyzer: Analyzer) -> Expr | None:
@@ -122,16 +71,16 @@ def aligned_start(buffer: Buffer, indices: tuple[Expr, ...], analyzer: Analyzer)
     -------
     Expr or None
         A multiple of the number of lanes. None if the lanes are not neighbours, or may begin
-        elsewhere.
+        elsewhere, or if an index is a variable that is a vector.
     """
-    count, lanes = lanes_of(indices), Lanes({}, {})
-    try:
-        places = [
-            flat_index(buffer, tuple(lanes.lane(index, number) for index in indices))
-            for number in range(count)
-        ]
-    except KeyError:  # a part of an index is a variable
+    parts = (node for index in indices for node in walk(index))
+    if any(isinstance(part, Var) and lanes_of([part]) > 1 for part in parts):
         return None
+    count = lanes_of(indices)
+    places = [
+        flat_index(buffer, tuple(at_lane(index, index_const(n), {}) for index in indices))
+        for n in range(count)
+    ]
     start = analyzer.affine(places[0])
     for number, place in enumerate(places):
         distance = analyzer.affine(place).plus(start, -1)

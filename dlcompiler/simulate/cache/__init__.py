@@ -1,7 +1,6 @@
 """A simulated hierarchy of set-associative caches, driven by the accesses of a lowered program.
 
 - `tracing`: the program that makes only the accesses, in order, each by a call;
-- `lanes`: the accesses of vectors, lane by lane;
 - `inputs`: arrays on which indices and conditions depend;
 - `sampling`: the first iterations of a program that makes too many accesses;
 - `model`: the caches, as LLVM IR (``*.ll``), and the array that holds their state;

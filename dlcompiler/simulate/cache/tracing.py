@@ -18,7 +18,7 @@ inputs, the trace reads these, if arrays are given. It cannot be made if they de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dlcompiler import dtypes
@@ -55,9 +55,9 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import children
 from dlcompiler.simulate.cache.inputs import NONE, Inputs
-from dlcompiler.simulate.cache.lanes import at_lane
 from dlcompiler.simulate.cache.model import (
     ADDRESS_BITS,
     BINS,
@@ -229,7 +229,7 @@ class Tracer:
     """Variables whose values depend on data that is not given."""
     _given: set[Var] = field(default_factory=set)
     """Variables whose values depend on `inputs`."""
-    _vectors: dict[Var, Expr] = field(default_factory=dict)
+    _vectors: dict[Var, Callable[[Expr], Expr]] = field(default_factory=dict)
     """The values of variables that are vectors."""
     _rows: dict[tuple[int, Buffer, bool], int] = field(default_factory=dict)
 
@@ -272,7 +272,7 @@ class Tracer:
         if self._depends(value):
             self._data.add(let.var)
         elif dtypes.lanes(let.var.dtype) > 1:
-            self._vectors[let.var] = value
+            self._vectors[let.var] = lambda lane: at_lane(value, lane, self._vectors)
         else:
             if self._is_given(value):
                 self._given.add(let.var)

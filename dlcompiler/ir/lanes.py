@@ -1,25 +1,25 @@
-"""Read a vector expression at one lane: the accesses of a vector statement become scalar."""
+"""Read a vector expression at one lane: a vector statement becomes scalar ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Broadcast, Call, Cast, Const, Expr, Ramp, Var, binary, rewrite
-from dlcompiler.ir.rewrite import Node
+from dlcompiler.ir.expr import Broadcast, Call, Cast, Const, Expr, Ramp, Var, binary
+from dlcompiler.ir.rewrite import Node, rewrite
 
 
-def at_lane(expr: Expr, lane: Expr, vectors: Mapping[Var, Expr]) -> Expr:
+def at_lane(expr: Expr, lane: Expr, vectors: Mapping[Var, Callable[[Expr], Expr]]) -> Expr:
     """Return the value of a vector expression at one lane; a scalar stays as it is.
 
     Parameters
     ----------
     expr
-        An index, or the predicate of an access.
+        An index, a predicate, or a value that is stored.
     lane
         Number of the lane.
     vectors
-        The values of variables that are vectors.
+        For each variable that is a vector, a function from the number of a lane to its value there.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def at_lane(expr: Expr, lane: Expr, vectors: Mapping[Var, Expr]) -> Expr:
             case Broadcast(value):
                 return value
             case Var() if node in vectors:
-                return at_lane(vectors[node], lane, vectors)
+                return vectors[node](lane)
             case Cast(value, dtype) if dtypes.lanes(dtype) > 1:
                 return Cast(value, dtypes.element(dtype))
             case Const(number, dtype) if dtypes.lanes(dtype) > 1:
