@@ -27,7 +27,7 @@ GPU_LIMITS = (
     "too many threads",
     "too many virtual threads",
     "is not known",
-    "would share the memory of a warp",
+    "may belong to several warps",
     "stores too much at once",
 )
 """What `build` refuses for a GPU that has limits."""
