@@ -42,7 +42,7 @@ def test_unknown_language(target):
     assert str(error.value) == (
         "generate code for copy: no code generator has this name\n"
         "  got       'abacus'\n"
-        "  expected  'llvm', 'c', 'loops'"
+        "  expected  'llvm', 'c', 'loops', 'cuda', 'opencl'"
     )
 
 

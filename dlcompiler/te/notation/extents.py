@@ -81,7 +81,7 @@ class Symbols:
                 return binary("sub", 0, self._value(operand, text, where))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in INDEX_OPERATORS:
                 a, b = self._value(left, text, where), self._value(right, text, where)
-                if b == 0 and isinstance(op, ast.FloorDiv | ast.Mod) and isinstance(b, int):
+                if isinstance(b, int) and b == 0 and isinstance(op, ast.FloorDiv | ast.Mod):
                     raise ExpressionError(where, "an extent divides by 0", got=repr(text))
                 if isinstance(a, int) and isinstance(b, int):
                     a = index_const(a)
