@@ -276,6 +276,7 @@ def _copied(server, name):
     nbformat.write(book, server.folder / name)
 
 
+@pytest.mark.campaign  # by itself: it needs nothing of the saved notebook
 @pytest.mark.parametrize("name", sorted(SMALLER))
 def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
     _copied(lab, name)
