@@ -63,6 +63,7 @@ def test_what_is_no_product(name, tensor):
     assert product_of(tensor) is None, name
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(64, 64, 64), (48, 40, 20), (13, 17, 5), (4, 64, 64), (1, 1, 1), (96, 6, 33)]
 )
@@ -103,6 +104,7 @@ def stored(m, n, k, layout, batch=None, dtype="float32"):
     return A, B, te.compute((*lead, m, n), body, name="C")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("batch", [None, 3])
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
 def test_transposed_operands_and_stacks(layout, batch):
