@@ -23,6 +23,10 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "loops": "dlcompiler.codegen.loops:emit",
         "cuda": "dlcompiler.codegen.gpu:emit_cuda",
         "opencl": "dlcompiler.codegen.gpu:emit_opencl",
+        "hip": "dlcompiler.codegen.gpu:emit_hip",
+        "metal": "dlcompiler.codegen.gpu:emit_metal",
+        "ptx": "dlcompiler.codegen.gpu:emit_ptx",
+        "amdgcn": "dlcompiler.codegen.gpu:emit_amdgcn",
     },
     ("__call__",),
 )

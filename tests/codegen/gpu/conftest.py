@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,26 @@ def nvrtc():
     (folder,) = spec.submodule_search_locations
     library = ctypes.CDLL(str(Path(folder) / "lib" / "libnvrtc.so.12"))
     return lambda text, architecture: _compile(library, text, architecture)
+
+
+@pytest.fixture(scope="session")
+def ptxas(tmp_path_factory):
+    """NVIDIA's assembler, from the package nvidia-cuda-nvcc-cu12: no GPU is needed."""
+    spec = importlib.util.find_spec("nvidia") and importlib.util.find_spec("nvidia.cuda_nvcc")
+    if not spec:
+        _missing("no ptxas: pip install --group gpu")
+    (folder,) = spec.submodule_search_locations
+    path = tmp_path_factory.mktemp("ptx") / "kernels.ptx"
+    command = [Path(folder) / "bin" / "ptxas", "-lineinfo", path, "-o", os.devnull]
+
+    def said(text, architecture):
+        """Return what the assembler says: nothing if it accepts the text."""
+        path.write_text(text)
+        done = subprocess.run([*command, f"-arch={architecture}"], capture_output=True, text=True)
+        assert done.returncode == 0 or done.stderr
+        return done.stderr
+
+    return said
 
 
 def _missing(reason):

@@ -23,7 +23,7 @@ def test_golden(program, language, golden):
 
 def test_texts_of_a_simulated_gpu():
     kernel = dlc.build(*staged_copy(), target="a100")
-    assert kernel.texts == ("loops", "cuda", "opencl")
+    assert kernel.texts == ("loops", "cuda", "ptx", "opencl", "hip", "metal", "amdgcn")
     with pytest.raises(UserError, match="no text has this name"):
         kernel.source("fortran")
 
