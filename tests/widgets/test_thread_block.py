@@ -66,7 +66,8 @@ def test_a_phase_and_a_buffer_are_asked_for(explore):
 def test_the_kernels_are_a_text_and_machine_code_is_none(explore):
     widget = explore(*tiled_matmul(), target="v100")
     names = [tab["name"] for tab in widget.text["tabs"]]
-    assert names == ["notation", "loops", "passes", "final", "kernels", "cuda", "opencl", "python"]
+    code = ["kernels", "cuda", "ptx", "opencl"]
+    assert names == ["notation", "loops", "passes", "final", *code, "python"]
     ask(widget, "text", tab="kernels")
     first, second = widget.text["lines"][:2]
     assert first["text"].startswith("# launch: blockIdx.x ")

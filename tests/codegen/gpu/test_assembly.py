@@ -8,12 +8,15 @@ from dlcompiler import dtypes, te
 from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.codegen.gpu.assembly import llvm_module
 from dlcompiler.codegen.gpu.machines import NVPTX
-from dlcompiler.errors import TargetError, filled
+from dlcompiler.errors import ScheduleError, TargetError, filled
 from dlcompiler.ir import Call
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
+from tests.fuzz.checks import Oracle, case_of, stored, uses_threads
+from tests.fuzz.threads import ThreadWalk
+from tests.share import share_of
 from tests.thread_programs import staged_copy, tiled_matmul
 
 GPUS = ("gtx-titan-x", "gtx-1080", "v100", "a100", "rtx-a6000", "rtx-4060-laptop", "h100")
@@ -252,3 +255,33 @@ def test_lines_are_linked_to_the_loops():
         }
         assert linked[barrier] == "barrier"
         assert linked[store.strip()].startswith("C[")
+
+
+@pytest.mark.parametrize("seed", range(3000, 3000 + share_of(160, at_least=20), 20))
+def test_random_schedules(seed, folder, ptxas):
+    """The first schedule of each group that a GPU can run computes what its expression means."""
+    for each in range(seed, seed + 20):
+        case = case_of(each, walk=ThreadWalk)
+        results = stored(case, case.schedule())
+        if not uses_threads(case.schedule().state):
+            continue
+        try:
+            args = [*case.expression.inputs, *results]
+            kernel = dlc.build(case.schedule(), args, target="gpu")
+            accepted(kernel, ptxas)
+        except (ScheduleError, TargetError):
+            continue
+        oracle = Oracle(case, results, next(iter(case.expression.sizes(case.seed))))
+        arrays = oracle.poisoned()
+        given = [np.ascontiguousarray(array) for array in (*oracle.arrays.values(), *arrays)]
+        params = kernel.generated.interface.params
+        extents = zip(params, given, strict=True)
+        numbers = dict(
+            pair for param, array in extents for pair in zip(param.shape, array.shape, strict=True)
+        )
+        _, status = run(kernel.program, given, folder, numbers=numbers)
+        assert status[0] == 0
+        for array, result in zip(arrays, given[len(oracle.arrays) :], strict=True):
+            array[...] = result
+        oracle.compare("its LLVM IR", arrays, kernel.func)
+        return
