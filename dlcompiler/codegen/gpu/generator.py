@@ -187,7 +187,8 @@ class _Kernel:
         for var in kernel.variables:
             name = self.names.new(var.name)
             self.expressions.bind(of_host.get(var, var), name)
-            declared.append(dialect.number.format(type=dialect.types[var.dtype], name=name))
+            # As in memory: OpenCL has no parameters that are a bool.
+            declared.append(dialect.number.format(type=dialect.element(var.dtype), name=name))
         if has_assertions(self.thread.body):
             status = f"{dialect.array_space}{dialect.types['int64']}"
             declared.append(f"{status} *{dialect.restrict} status")
