@@ -27,6 +27,7 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "metal": "dlcompiler.codegen.gpu:emit_metal",
         "ptx": "dlcompiler.codegen.gpu:emit_ptx",
         "amdgcn": "dlcompiler.codegen.gpu:emit_amdgcn",
+        "sass": "dlcompiler.codegen.gpu:emit_sass",
     },
     ("__call__",),
 )

@@ -14,12 +14,22 @@ Assembly that LLVM writes, from the LLVM IR of `codegen.llvm`:
 - `machines`: what differs between the machines;
 - `assembly`: the entry points, and the lines of the text;
 - `device_llvm`: threads, shared memory, barriers, failed checks;
-- `narrowing`: indices in 32 bits.
+- `narrowing`: indices in 32 bits;
+- `sass`: PTX through the tools of NVIDIA.
 """
 
 from __future__ import annotations
 
 from dlcompiler.codegen.gpu.assembly import emit_amdgcn, emit_ptx
 from dlcompiler.codegen.gpu.generator import emit_cuda, emit_hip, emit_metal, emit_opencl
+from dlcompiler.codegen.gpu.sass import emit_sass
 
-__all__ = ["emit_amdgcn", "emit_cuda", "emit_hip", "emit_metal", "emit_opencl", "emit_ptx"]
+__all__ = [
+    "emit_amdgcn",
+    "emit_cuda",
+    "emit_hip",
+    "emit_metal",
+    "emit_opencl",
+    "emit_ptx",
+    "emit_sass",
+]

@@ -76,7 +76,8 @@ def test_metal_reports_a_failed_check_and_takes_numbers_by_reference():
 
 def test_texts_of_a_simulated_gpu():
     kernel = dlc.build(*staged_copy(), target="a100")
-    assert kernel.texts == ("loops", "cuda", "ptx", "opencl", "hip", "metal", "amdgcn")
+    languages = ("cuda", "ptx", "opencl", "hip", "metal", "amdgcn", "sass")
+    assert kernel.texts == ("loops", *languages)
     with pytest.raises(UserError, match="no text has this name"):
         kernel.source("fortran")
 
