@@ -15,6 +15,7 @@ from dlcompiler.codegen.gpu.launches import launches_of
 from dlcompiler.codegen.gpu.machines import AMDGPU, NVPTX, Machine
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
+from dlcompiler.codegen.llvm.bfloat16 import ROUNDS
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.writer import Module
 from dlcompiler.errors import TargetError
@@ -64,11 +65,23 @@ def emit_amdgcn(program: Program, target: Target) -> Source:
     return _emit(program, target, AMDGPU)
 
 
-def llvm_module(program: Program, machine: Machine) -> tuple[Module, Source]:
-    """Return the module with the kernels of a program, and a source without texts."""
+def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Module, Source]:
+    """Return the module with the kernels of a program, and a source without texts.
+
+    Parameters
+    ----------
+    program
+        The kernels and launches.
+    machine
+        What they are for.
+    cpu
+        LLVM's name of the processor; without one, only what all of them have is used.
+    """
+    has_rounding = cpu.startswith(machine.rounds_to_bfloat16)
     module = Module(
         DebugInfo(program.func.name, machine.emission),
         machine.triple,
+        features=frozenset({ROUNDS} if has_rounding else ()),
         stack_space=machine.stack_space,
     )
     names, line_of = Names(), statement_lines(program.func)
@@ -84,11 +97,12 @@ def llvm_module(program: Program, machine: Machine) -> tuple[Module, Source]:
 
 
 def _emit(program: Program, target: Target, machine: Machine) -> Source:
-    module, source = llvm_module(program, machine)
-    text, _ = module.finished()
     known = target.triple == machine.triple
+    cpu = target.cpu if known else machine.cpu
+    module, source = llvm_module(program, machine, cpu)
+    text, _ = module.finished()
     options = Options(
-        machine.triple, target.cpu if known else machine.cpu, target.features if known else (),
+        machine.triple, cpu, target.features if known else (),
         unroll=True,  # arrays of a thread are in registers only if all their indices are constant
     )  # fmt: skip
     made = list(_linked(assembly_elsewhere(text, options, program.func.name)))

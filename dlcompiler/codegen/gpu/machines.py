@@ -36,6 +36,8 @@ class Machine:
     """Address space of memory that a block shares."""
     stack_space: int = 0
     """Address space of the memory of a thread."""
+    rounds_to_bfloat16: tuple[str, ...] = ()
+    """Beginnings of the names of processors with an instruction for that."""
     emission: str = "LineTablesOnly"
     """Which debug information LLVM writes."""
 
@@ -51,7 +53,7 @@ def _indices(block: str, thread: str) -> Mapping[str, str]:
 
 
 #: Source: LLVM 22, User Guide for NVPTX Back-end (kernel metadata, address spaces, special
-#: registers, barriers).
+#: registers, barriers); PTX ISA 8.7, section 9.7.9.22 (``cvt.rn.bf16.f32`` needs sm_80).
 NVPTX = Machine(
     name="PTX",
     language="ptx",
@@ -62,6 +64,7 @@ NVPTX = Machine(
     barrier=("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",),
     barrier_intrinsic=("llvm.nvvm.barrier.cta.sync.aligned.all", "i32"),
     size='"nvvm.reqntid"="{x},{y},{z}"',
+    rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
     emission="DebugDirectivesOnly",
 )
 

@@ -105,6 +105,14 @@ def test_conversions(source, result, folder, ptxas):
     accepted(kernel, ptxas)
 
 
+def test_a_bfloat16_is_rounded_by_one_instruction_where_there_is_one(ptxas):
+    kernel, _ = of_one("bfloat16", lambda x: x * x + x)
+    for gpu, count in (("v100", 0), ("a100", 2), ("h100", 2)):
+        text = emit_ptx(kernel.program, resolve(gpu)).text
+        assert text.count("cvt.rn.bf16.f32") == count
+        assert not ptxas(text, resolve(gpu).cpu)
+
+
 FLOAT_FUNCTIONS = [name for name, each in FUNCTIONS.items() if each.domain == "float"]
 WITHOUT_CODE = [
     "acos",
