@@ -17,6 +17,7 @@ from dlcompiler.codegen.gpu.assembly import llvm_module
 from dlcompiler.codegen.gpu.machines import NVPTX
 from dlcompiler.errors import MAX_VALUES
 from dlcompiler.runtime import llvm
+from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.formulas import compiled
 from dlcompiler.runtime.options import Options
 from dlcompiler.target.detect import host
@@ -106,7 +107,8 @@ REPLACED = (
 def _runner(folder):
     path = folder / "runner.o"
     (folder / "runner.c").write_text(RUNNER)
-    subprocess.run(["cc", "-O1", "-fPIC", "-c", folder / "runner.c", "-o", path], check=True)
+    command = [c_compiler(), "-O1", "-fPIC", "-c", folder / "runner.c", "-o", path]
+    subprocess.run(command, check=True)
     return path
 
 
@@ -121,7 +123,7 @@ def loaded(program, folder):
     number = len(list(folder.glob("*.so")))
     (folder / "kernels.o").write_bytes(image)
     path = folder / f"kernels{number}.so"
-    command = ["cc", "-shared", _runner(folder), folder / "kernels.o", "-lm", "-o", path]
+    command = [c_compiler(), "-shared", _runner(folder), folder / "kernels.o", "-lm", "-o", path]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(path)), source
 

@@ -11,6 +11,7 @@ from dlcompiler.codegen.gpu.machines import NVPTX
 from dlcompiler.errors import ScheduleError, TargetError, filled
 from dlcompiler.ir import Call
 from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
@@ -26,6 +27,8 @@ GPUS = ("gtx-titan-x", "gtx-1080", "v100", "a100", "rtx-a6000", "rtx-4060-laptop
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Libraries of emulated kernels, which stay loaded."""
+    if c_compiler() is None:
+        pytest.skip("no C compiler")
     return tmp_path_factory.mktemp("kernels")
 
 
@@ -55,6 +58,7 @@ def test_golden(language, golden):
     golden(f"staged_copy.{language}", kernel.source(language))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_ptx_is_accepted_for_every_architecture(program, ptxas):
     kernel = dlc.build(*PROGRAMS[program](), target="gpu")
@@ -76,6 +80,7 @@ def test_its_llvm_ir_computes_what_the_simulator_does(program, folder):
         np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-6)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "dtype", [name for name in dtypes.SCALARS if name not in ("bool", "index")]
 )
@@ -133,11 +138,16 @@ WITHOUT_FLOAT64 = ["cos", "exp10", "exp2", "log10", "log1p", "log2", "pow", "sin
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("name", [name for name in FLOAT_FUNCTIONS if name not in WITHOUT_CODE])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in FLOAT_FUNCTIONS
+        for dtype in ("float16", "float32", "float64")
+        if name not in WITHOUT_CODE and not (dtype == "float64" and name in WITHOUT_FLOAT64)
+    ],
+)
 def test_functions(name, dtype, folder, ptxas):
-    if dtype == "float64" and name in WITHOUT_FLOAT64:
-        pytest.skip("refused: this package has no code for it")
     signature = FUNCTIONS[name]
     kernel, arrays = of_one(
         dtype, lambda x: Call(name, (x,) * signature.arity, signature.result_dtype(dtype))
