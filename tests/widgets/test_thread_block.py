@@ -166,7 +166,7 @@ def test_the_pane_stands_still_when_recorded():
     pane.close()
 
 
-def test_a_replay_page_has_the_block(tmp_path, monkeypatch):
+def test_a_replay_page_has_the_block_and_the_code(tmp_path, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
@@ -176,6 +176,7 @@ def test_a_replay_page_has_the_block(tmp_path, monkeypatch):
     page = widget.save_html(tmp_path / "page.html")
     assert '"is_pending": true' not in page.html
     assert "each reads 1 element of A" in page.html
+    assert ".target sm_70" in page.html
     widget.close()
 
 
