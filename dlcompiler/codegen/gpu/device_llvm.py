@@ -232,8 +232,10 @@ class _KernelStatements(Statements):
                 self._barrier(stmt)
             case Prefetch():
                 pass  # a hint
-            case IntrinsicCall():  # its declaration: emitters write code for CPUs
-                self.write(stmt.body)
+            case IntrinsicCall(body=body):  # its declaration: emitters write code for CPUs
+                line = self.lines.get(id(stmt), 0)
+                self.lines = {**self.lines, **{id(inner): line for inner in statements(body)}}
+                self.write(body)
             case ExternCall(name):
                 raise TargetError(
                     f"generate {self.machine.name}",

@@ -17,6 +17,7 @@ from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
 from tests.fuzz.checks import Oracle, case_of, stored, uses_threads
 from tests.fuzz.threads import ThreadWalk
+from tests.intrinsics import dots
 from tests.share import share_of
 from tests.thread_programs import staged_copy, tiled_matmul
 
@@ -221,6 +222,26 @@ def test_symbolic_extents(size, folder, ptxas):
     accepted(kernel, ptxas)
 
 
+def test_an_intrinsic_is_the_loops_of_its_declaration(folder, ptxas):
+    X, W, D = dots(6, 8, 3, "uint8")
+    s = te.create_schedule(D.op)
+    (i, j), (g, q) = D.op.axis, D.op.reduce_axis
+    outer, inner = s[D].split(j, 4)
+    s[D].reorder(i, outer, g, inner, q)
+    s[D].bind(i, te.thread_axis("blockIdx.x"))
+    s[D].bind(outer, te.thread_axis("threadIdx.x"))
+    s[D].tensorize(inner, "dot4_u8s8_4x1")
+    kernel = dlc.build(s, [X, W, D], target="gpu")
+    arrays = arrays_of([X, W, D])
+    run(kernel.program, arrays, folder)
+    x, w = (array.astype(int) for array in arrays[:2])
+    np.testing.assert_array_equal(arrays[2], np.einsum("mgq,gnq->mn", x, w))
+    accepted(kernel, ptxas)
+    text = kernel.generated.texts["ptx"]
+    printed = str(kernel.func).splitlines()
+    assert any("dot4" in printed[number - 1] for number in text.lines if number)
+
+
 def vectors(n, offset, dtype="float32"):
     A = te.placeholder((n + 4,), dtype=dtype, name="A")
     B = te.compute((n,), lambda i: A[i + offset] + A[i + offset], name="B")
@@ -229,6 +250,23 @@ def vectors(n, offset, dtype="float32"):
     s[B].vectorize(inner)
     s[B].bind(outer, te.thread_axis("threadIdx.x"))
     return dlc.build(s, [A, B], target="gpu"), arrays_of([A, B])
+
+
+def test_memory_of_an_unknown_size_inside_a_thread_is_refused():
+    n = te.var("n")
+    A = te.placeholder((4, n), name="A")
+    B = te.compute((4, n), lambda i, j: A[i, j] * 2.0, name="B")
+    C = te.compute((4, n), lambda i, j: B[i, n - 1 - j], name="C")
+    s = te.create_schedule(C.op)
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[B].set_scope("local")
+    s[B].compute_at(s[C], C.op.axis[0])
+    kernel = dlc.build(s, [A, C], target="gpu")
+    with pytest.raises(TargetError) as caught:
+        kernel.source("ptx")
+    assert str(caught.value).startswith(
+        "generate code for a GPU: the size of B is not known, but a thread has memory of fixed "
+    )
 
 
 @pytest.mark.parametrize("offset", [4, 2])
