@@ -9,8 +9,9 @@ from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.codegen.gpu.assembly import llvm_module
 from dlcompiler.codegen.gpu.machines import NVPTX
 from dlcompiler.errors import ScheduleError, TargetError, filled
-from dlcompiler.ir import Call
+from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, Store, seq
 from dlcompiler.ir.functions import FUNCTIONS
+from dlcompiler.ir.program import Program
 from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
@@ -250,6 +251,27 @@ def vectors(n, offset, dtype="float32"):
     s[B].vectorize(inner)
     s[B].bind(outer, te.thread_axis("threadIdx.x"))
     return dlc.build(s, [A, B], target="gpu"), arrays_of([A, B])
+
+
+def test_a_call_of_code_from_outside_is_refused():
+    a = Buffer("A", (8,), "float32")
+    program = Program.of(PrimFunc("main", (a,), (a,), ExternCall("sgemm", "c", ())))
+    with pytest.raises(TargetError) as caught:
+        emit_ptx(program, resolve("gpu"))
+    assert str(caught.value) == (
+        "generate PTX: a call of a registered function, which is in this process\n"
+        "  got       sgemm\n"
+        "  hint      target='cpu'"
+    )
+
+
+def test_a_prefetch_is_left_out(folder):
+    a = Buffer("A", (8,), "float32")
+    place = (Const(0, "index"),)
+    body = seq((Prefetch(a, place), Store(a, place, Const(2.0, "float32"))))
+    array = np.zeros(8, "float32")
+    run(Program.of(PrimFunc("main", (a,), (a,), body)), [array], folder)
+    assert array[0] == 2
 
 
 def test_memory_of_an_unknown_size_inside_a_thread_is_refused():
