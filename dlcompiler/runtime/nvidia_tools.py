@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from dlcompiler.errors import DeviceUnavailable, TargetError
+from dlcompiler.runtime.private_folders import private_folder
 
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {"ptxas": "nvidia-cuda-nvcc-cu12", "nvdisasm": "nvidia-cuda-nvdisasm"}
@@ -61,12 +61,11 @@ def disassembled(ptx: str, architecture: str, name: str = "a program") -> str:
     """
     operation = f"disassemble {name} for {architecture}"
     tools = {tool: _tool(tool, operation) for tool in PACKAGES}
-    with tempfile.TemporaryDirectory() as folder:
-        text, cubin = Path(folder) / "kernels.ptx", Path(folder) / "kernels.cubin"
-        text.write_text(ptx)
-        assemble = (f"-arch={architecture}", "-lineinfo", str(text), "-o", str(cubin))
-        _output(tools["ptxas"], assemble, operation)
-        return _output(tools["nvdisasm"], ("-c", "-g", str(cubin)), operation)
+    with private_folder() as folder:
+        cubin = str(folder / "kernels.cubin")
+        assemble = (f"-arch={architecture}", "-lineinfo", "-", "-o", cubin)
+        _output(tools["ptxas"], assemble, operation, ptx)
+        return _output(tools["nvdisasm"], ("-c", "-g", cubin), operation)
 
 
 def _tool(name: str, operation: str) -> Path:
@@ -78,10 +77,16 @@ def _tool(name: str, operation: str) -> Path:
     return found
 
 
-def _output(tool: Path, arguments: Sequence[str], operation: str) -> str:
+def _output(tool: Path, arguments: Sequence[str], operation: str, text: str = "") -> str:
+    """Run a tool that reads a text, and return what it writes."""
     try:
         done = subprocess.run(
-            [tool, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False
+            [tool, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DeviceUnavailable(
