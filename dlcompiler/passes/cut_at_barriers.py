@@ -33,6 +33,7 @@ from dlcompiler.ir import (
     Const,
     Expr,
     For,
+    If,
     Let,
     Load,
     PrimFunc,
@@ -40,6 +41,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    free_vars,
     rewrite,
     seq,
     substitute,
@@ -135,6 +137,9 @@ class _Cutting:
                 return self._sequence(items)
             case For():
                 return replace(stmt, body=self.phases(stmt.body))
+            case If(condition, then, otherwise) if self._is_uniform(condition):
+                rest = None if otherwise is None else self.phases(otherwise)
+                return If(condition, self.phases(then), rest)
             case Allocate(buffer, body):
                 many = self._for_each_thread(buffer)
                 return Allocate(many, self.phases(self._moved(body, buffer, many)))
@@ -147,6 +152,11 @@ class _Cutting:
                 store = self.all_threads(Store(cell, index, value))
                 return Allocate(cell, seq((store, self.phases(body))))
         raise InternalError("cut at barriers", f"a barrier inside {type(stmt).__name__}")
+
+    def _is_uniform(self, value: Expr) -> bool:
+        """Tell whether a value is the same for all threads of a block."""
+        reads = any(isinstance(node, Load) for node in walk(value))
+        return not reads and free_vars(value).isdisjoint(axis for axis, _ in self.threads)
 
     def _sequence(self, items: Sequence[Stmt]) -> Stmt:
         done: list[Stmt] = []

@@ -53,6 +53,7 @@ from dlcompiler.ir import (
     Let,
     Load,
     Not,
+    Prefetch,
     Region,
     Seq,
     Stmt,
@@ -211,12 +212,14 @@ class _Merging:
 
     def _by_one(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
         """Return a statement that one thread of each other axis runs."""
+        if all(isinstance(node, Prefetch | Seq | If | For) for node in statements(stmt)):
+            return stmt  # a hint may be repeated
         others = [tag for tag in self.order if tag not in bound]
         if blocks := [tag for tag in others if _is_block(tag)]:
             raise TargetError(
                 f"generate code for {self.name}",
                 f"a statement is outside the loop of {blocks[0]}",
-                got=str(stmt)[:200],
+                got="it writes " + ", ".join(sorted(buffer.name for buffer in _written([stmt]))),
                 because="each block would repeat it",
                 hint=f"attach its stage inside {self.loops[blocks[0]].var.name}",
             )

@@ -51,6 +51,21 @@ def test_no_barrier_stands_between_stages_that_share_nothing():
     assert "barrier" not in body_of(merged(text))
 
 
+def test_all_threads_may_prefetch():
+    lines = body_of(
+        merged("""\
+        def main(A: float32[8], C: float32[4, 8]):
+            for y in threadIdx.x(4):
+                for k in range(2):
+                    prefetch A[k*4]
+                    for x in blockIdx.x(8):
+                        C[y, x] = A[x]
+        """)
+    )
+    assert "prefetch A[k*4]" in lines
+    assert not any(line.startswith("if") for line in lines)
+
+
 def test_memory_inside_a_thread_loop_has_a_copy_for_each_thread():
     func = merged("""\
         def main(A: float32[4, 8], C: float32[4, 8]):

@@ -72,6 +72,20 @@ def test_a_symbol_is_handed_on():
     assert launch.size == "blockIdx.x n"
 
 
+def test_a_size_that_only_addresses_need_is_handed_on():
+    (launch,) = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[n, m], C: float32[n, m]):
+                for i in range(n):
+                    for j in threadIdx.x(4):
+                        C[i, j] = A[i, j]
+            """)
+        )
+    ).launches
+    assert [var.name for var in launch.kernel.variables] == ["m", "i"]
+
+
 def test_a_loop_around_threads_is_the_hosts():
     program = split_host_device(
         read(
