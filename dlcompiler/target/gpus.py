@@ -53,6 +53,13 @@ GPU_SCOPES = (
 )
 
 
+#: Emitter of tensor intrinsics -> the least compute capability of processors with its instruction.
+#: Source: CUDA C++ Programming Guide 12.9, "Features and Technical Specifications"; PTX ISA 8.8.
+INSTRUCTIONS = MappingProxyType({"dot4": (6, 1)})
+GPU_EMITS = frozenset({"vectors", "prefetch"})
+"""What code for every GPU may contain."""
+
+
 def gpu_target(
     name: str, compute: tuple[int, int], processors: int, *, l1_kib: int, l2_mib: int
 ) -> Target:
@@ -89,7 +96,7 @@ def gpu_target(
         ),
         scopes=GPU_SCOPES,
         thread_axes=GPU_THREAD_AXES,
-        emits=frozenset({"vectors", "prefetch"}),
+        emits=GPU_EMITS.union(name for name, least in INSTRUCTIONS.items() if compute >= least),
         limits=CUDA_LIMITS,
     )
 
@@ -115,6 +122,7 @@ OPENCL = replace(
     GPU,
     name="opencl",
     language="opencl",
+    emits=GPU_EMITS,
     also_in=("cuda",),
     runs_on="opencl",
     triple="",

@@ -35,6 +35,8 @@ class DeviceDialect(Dialect):
     """Qualifier of memory that the threads of a block share."""
     barrier: str = ""
     """Statement in which each thread of a block waits for all."""
+    aligned: str = ""
+    """What aligns an array in which vectors begin at multiples of ``{bytes}``, with a space."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Thread axis -> the index of this thread or block along it."""
     unroll: str = "#pragma unroll"
@@ -46,6 +48,9 @@ class DeviceDialect(Dialect):
     """Dtype -> its vector type without the number of lanes."""
     vector: str = ""
     """A vector of a ``{type}`` made of ``{lanes}``."""
+    emits: frozenset[str] = frozenset()
+    """Emitters of `codegen.gpu.intrinsics` that write this language for the processor. Calls of
+    other intrinsics are written as the loops of their declarations."""
     preamble: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Patterns, and the lines at the start of a source in which one occurs."""
 
@@ -161,6 +166,7 @@ CUDA = DeviceDialect(
     restrict="__restrict__",
     shared="__shared__",
     barrier="__syncthreads();",
+    aligned="__align__({bytes}) ",
     axes=MappingProxyType({tag: tag for tag in THREADS if tag != "vthread"}),
     report="atomicCAS((int *)status, 0, {code})",
     vectors=MappingProxyType(
@@ -201,6 +207,7 @@ OPENCL = DeviceDialect(
     shared_space="__local ",
     shared="__local",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    aligned="__attribute__((aligned({bytes}))) ",
     axes=MappingProxyType(
         {
             f"{level}Idx.{axis}": f"get_{name}_id({number})"

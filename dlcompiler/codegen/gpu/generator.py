@@ -12,10 +12,11 @@ from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import Names, comment
 from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.c.writer import Writer
+from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import host_variables, launches_of
-from dlcompiler.codegen.gpu.statements import KernelStatements, known_elements
+from dlcompiler.codegen.gpu.statements import KernelStatements, array_type, known_elements
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.ir import Stmt, Var, walk
@@ -42,15 +43,14 @@ def emit_cuda(program: Program, target: Target) -> Source:
     program
         The kernels and launches.
     target
-        Not used: the text is the same for every NVIDIA GPU.
+        The processor: it decides which tensor intrinsics are instructions.
 
     Raises
     ------
     TargetError
         The threads of a kernel cannot be written as those of a GPU: see `merge_thread_loops`.
     """
-    del target
-    return _emit(program, CUDA)
+    return _emit(program, replace(CUDA, emits=target.emits.intersection(intrinsics.REGISTRY)))
 
 
 def emit_opencl(program: Program, target: Target) -> Source:
@@ -177,7 +177,8 @@ class _Kernel:
     def _declare_shared(self) -> None:
         for buffer in self.thread.shared:
             name = self.expressions.buffers[buffer] = self.names.new(buffer.name)
-            type_ = f"{self.dialect.shared} {self.dialect.element(buffer.dtype)}"
+            element = array_type(buffer, self.thread.body, self.dialect)
+            type_ = f"{self.dialect.shared} {element}"
             about = comment(format_buffer(buffer))
             elements = known_elements(buffer, "block")
             self.writer.line(f"{type_} {name}[{elements}];  /* {about} */")

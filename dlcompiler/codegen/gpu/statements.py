@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.buffers import static_elements
@@ -11,8 +12,9 @@ from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
 from dlcompiler.codegen.c.statements import Statements
 from dlcompiler.codegen.c.text import UNARY
+from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
-from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start
+from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, with_vectors
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     Allocate,
@@ -21,16 +23,21 @@ from dlcompiler.ir import (
     Expr,
     For,
     IfThenElse,
+    IntrinsicCall,
     Let,
     Load,
     Logical,
+    Region,
     Stmt,
     Store,
     Var,
+    along,
+    index_const,
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.printer import format_buffer
+from dlcompiler.passes.flatten_storage import flat_index
 
 
 def known_elements(buffer: Buffer, owner: str) -> int:
@@ -51,6 +58,12 @@ def known_elements(buffer: Buffer, owner: str) -> int:
             "of its own",
         )
     return elements
+
+
+def array_type(buffer: Buffer, body: Stmt, dialect: DeviceDialect) -> str:
+    """Return the type of an array's elements, with the alignment that vectors in it need."""
+    aligned = dialect.aligned.format(bytes=VECTOR_BYTES) if buffer in with_vectors(body) else ""
+    return f"{aligned}{dialect.element(buffer.dtype)}"
 
 
 class KernelStatements(Statements):
@@ -94,6 +107,9 @@ class KernelStatements(Statements):
             case Let() if dtypes.lanes(stmt.var.dtype) > 1:
                 self._start(stmt)
                 self._let_vector(stmt)
+            case IntrinsicCall() if stmt.part in self.dialect.emits:
+                self._start(stmt)
+                intrinsics.REGISTRY[str(stmt.part)](self, stmt)
             case _:
                 super().write(stmt)
 
@@ -130,6 +146,38 @@ class KernelStatements(Statements):
     def _allocate(self, stmt: Allocate) -> None:
         known_elements(stmt.buffer, "thread")
         super()._allocate(stmt)
+
+    def _array_type(self, stmt: Allocate) -> str:
+        return array_type(stmt.buffer, stmt.body, self.dialect)
+
+    # -- tensor intrinsics ------------------------------------------------------------------------
+
+    def shape_of(self, operand: tuple[Region, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the declared shape of an operand of an intrinsic."""
+        region, dims = operand
+        return tuple(int(extent) for extent in along(region.extents, dims))
+
+    @contextmanager
+    def unrolled(self, name: str, extent: int) -> Iterator[Expr]:
+        """Append an unrolled loop around what is written inside; none for one iteration."""
+        if extent == 1:
+            yield index_const(0)
+            return
+        var = Var(name)
+        self.writer.line(self.dialect.unroll)
+        with self.writer.names.block():
+            own = self.writer.names.new(name)
+            self.expressions.bind(var, own, index_const(extent))
+            head = f"for ({self.index_type} {own} = 0; {own} < {extent}; ++{own})"
+            with self.writer.block(head):
+                yield var
+            del self.expressions.variables[var]
+
+    def at_once(self, buffer: Buffer, indices: tuple[Expr, ...], type_: str) -> str:
+        """Return the value of neighbouring elements, read as one value of a type."""
+        start = flat_index(buffer, indices)
+        self.expressions.start(start)
+        return self._place(buffer, start, f"const {type_}")
 
     # -- vectors ----------------------------------------------------------------------------------
 

@@ -1,0 +1,163 @@
+"""Run generated CUDA C without a GPU: as C++, with a thread of this machine for each of a block's.
+
+Instructions that C++ lacks are functions here, written from their description in NVIDIA's PTX ISA
+and not from the emitters, so that each judges the other. A shuffle or a barrier that some threads
+do not reach never ends: the process is stopped after a while.
+"""
+
+import re
+import subprocess
+
+import numpy as np
+
+SECONDS = 120
+"""Until a program that does not end is stopped; [s]."""
+
+HEAD = """
+#include <atomic>
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __restrict__
+#define __launch_bounds__(n)
+#define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
+struct Index { int x, y, z; };
+static thread_local Index threadIdx, blockIdx;
+static thread_local int rank;  // number of the thread in its block
+static std::unique_ptr<std::barrier<>> block;
+static std::vector<std::unique_ptr<std::barrier<>>> warps;
+static unsigned char slots[1024][64];
+
+#define __syncthreads() block->arrive_and_wait()
+static void together() { warps[rank / 32]->arrive_and_wait(); }
+
+template <class T> T of_lane(T value, int lane)  // the value of another thread of the warp
+{
+    memcpy(slots[rank], &value, sizeof value);
+    together();
+    T other;
+    memcpy(&other, slots[rank / 32 * 32 + lane], sizeof other);
+    together();
+    return other;
+}
+template <class T> T __shfl_sync(unsigned, T value, int lane, int width)
+{
+    int own = rank % 32;
+    return of_lane(value, own / width * width + (lane & (width - 1)));
+}
+template <class T> T __shfl_down_sync(unsigned, T value, int delta, int width)
+{
+    int own = rank % 32;
+    return of_lane(value, own % width + delta < width ? own + delta : own);
+}
+static float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
+static float __uint_as_float(unsigned bits) { return __int_as_float(bits); }
+static unsigned __float_as_uint(float x) { unsigned bits; memcpy(&bits, &x, 4); return bits; }
+struct alignas(16) float4 { float x, y, z, w; };
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+"""
+
+INSTRUCTIONS = {
+    "dlc_to_f32_f16": "float {name}(uint16_t h) { _Float16 x; memcpy(&x, &h, 2); return x; }",
+    "dlc_from_f32_f16": (
+        "uint16_t {name}(float f) { _Float16 x = f; uint16_t h; memcpy(&h, &x, 2); return h; }"
+    ),
+    "dlc_dot4_u8s8": (
+        "int {name}(int x, int w, int c) { for (int n = 0; n < 32; n += 8) "
+        "c += (int)(uint8_t)(x >> n) * (int8_t)(w >> n); return c; }"
+    ),
+    "dlc_dot4_s8s8": (
+        "int {name}(int x, int w, int c) { for (int n = 0; n < 32; n += 8) "
+        "c += (int)(int8_t)(x >> n) * (int8_t)(w >> n); return c; }"
+    ),
+}
+"""Function of a generated source that consists of assembly -> the same in C++."""
+
+MAIN = """
+int main()
+{
+    <read>
+    int threads = <x> * <y> * <z>;
+    block = std::make_unique<std::barrier<>>(threads);
+    for (int first = 0; first < threads; first += 32)
+        warps.push_back(std::make_unique<std::barrier<>>(std::min(threads - first, 32)));
+    std::vector<std::thread> running;
+    for (int n = 0; n < threads; ++n) running.emplace_back([=] {
+        rank = n;
+        threadIdx = {n % <x>, n / <x> % <y>, n / <x> / <y>};
+        for (int b = 0; b < <bx> * <by> * <bz>; ++b) {
+            blockIdx = {b % <bx>, b / <bx> % <by>, b / <bx> / <by>};
+            <kernel>(<arguments>);
+            block->arrive_and_wait();
+        }
+    });
+    for (auto &thread : running) thread.join();
+    <write>
+}
+"""
+
+
+def run(text, arrays, folder):
+    """Run the one kernel of a source on arrays, which it changes.
+
+    Parameters
+    ----------
+    text : str
+        CUDA C with one kernel, whose launch has a fixed size.
+    arrays : list of ndarray
+        One for each parameter of the kernel.
+    folder : Path
+        Where the program is put.
+    """
+    (launch,) = re.findall(r"/\* launch: (.*) \*/", text)
+    size = {axis: int(count) for axis, count in re.findall(r"(\w+Idx\.[xyz]) (\d+)", launch)}
+    (kernel,) = re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", text)
+    code = HEAD + _without_assembly(text).replace('extern "C" ', "") + MAIN
+    names = [f"a{number}" for number in range(len(arrays))]
+    (parameters,) = re.findall(rf"\b{kernel}\((.*)\)\n", text)
+    types = [each.rpartition("*")[0] for each in parameters.split(", ")]
+    known = {
+        "read": "\n    ".join(
+            f"alignas(256) static char {n}[{a.nbytes}]; if (fread({n}, 1, {a.nbytes}, stdin)) {{}}"
+            for n, a in zip(names, arrays, strict=True)
+        ),
+        "write": " ".join(
+            f"fwrite({n}, 1, {a.nbytes}, stdout);" for n, a in zip(names, arrays, strict=True)
+        ),
+        "arguments": ", ".join(f"({t}*){n}" for t, n in zip(types, names, strict=True)),
+        "kernel": kernel,
+        **{axis: str(size.get(f"threadIdx.{axis}", 1)) for axis in "xyz"},
+        **{f"b{axis}": str(size.get(f"blockIdx.{axis}", 1)) for axis in "xyz"},
+    }
+    for name, value in known.items():
+        code = code.replace(f"<{name}>", value)
+    source, program = folder / "kernel.cpp", folder / "kernel"
+    source.write_text(code)
+    compiler = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-w", "-pthread"]
+    subprocess.run([*compiler, "-o", str(program), str(source)], check=True)
+    given = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    done = subprocess.run([program], input=given, stdout=-1, check=True, timeout=SECONDS).stdout
+    for array in arrays:
+        array[...] = np.frombuffer(done[: array.nbytes], array.dtype).reshape(array.shape)
+        done = done[array.nbytes :]
+
+
+def _without_assembly(text):
+    """Return a source whose functions of assembly are written in C++."""
+
+    def replaced(found):
+        if "asm(" not in found[0] and "asm volatile(" not in found[0]:
+            return found[0]
+        return "static " + INSTRUCTIONS[found[1]].replace("{name}", found[1])
+
+    functions = r"static __device__ [^\n]*?(\w+)\([^)]*\)\n\{\n.*?\n\}"
+    return re.sub(functions, replaced, text, flags=re.S)
