@@ -40,6 +40,7 @@ from typing import cast
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     SHARED,
+    WARP,
     Allocate,
     Assert,
     Barrier,
@@ -241,7 +242,7 @@ class _Merging:
             shape=(int(extent.value), *buffer.shape),
             strides=(),
             separators=tuple(place + 1 for place in buffer.separators),
-            scope=SHARED,
+            scope=WARP if buffer.scope == WARP else SHARED,
         )
         made = in_copies(body, {buffer: many}, self.loops[tag].var)
         pairs = zip(statements(body), statements(made), strict=True)

@@ -48,6 +48,8 @@ class DeviceDialect(Dialect):
     """Dtype -> its vector type without the number of lanes."""
     vector: str = ""
     """A vector of a ``{type}`` made of ``{lanes}``."""
+    shuffles: bool = False
+    """Whether threads of a warp can read the registers of others: see `codegen.gpu.shuffles`."""
     emits: frozenset[str] = frozenset()
     """Emitters of `codegen.gpu.intrinsics` that write this language for the processor. Calls of
     other intrinsics are written as the loops of their declarations."""
@@ -167,6 +169,7 @@ CUDA = DeviceDialect(
     shared="__shared__",
     barrier="__syncthreads();",
     aligned="__align__({bytes}) ",
+    shuffles=True,
     axes=MappingProxyType({tag: tag for tag in THREADS if tag != "vthread"}),
     report="atomicCAS((int *)status, 0, {code})",
     vectors=MappingProxyType(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dlcompiler.codegen.c.arithmetic import Arithmetic
-from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import Names, comment
@@ -14,12 +13,14 @@ from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL, DeviceDialect
+from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import host_variables, launches_of
+from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
 from dlcompiler.codegen.gpu.statements import KernelStatements, array_type, known_elements
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.ir import Stmt, Var, walk
+from dlcompiler.ir import Buffer, Stmt, Var, walk
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import (
@@ -67,9 +68,15 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
     calls = {}
     for place, launch in enumerate(program.launches):
         thread = merge_thread_loops(launch)
+        exchanges: Mapping[Buffer, Exchange] = {}
+        if dialect.shuffles:
+            thread, exchanges = with_shuffles(launch, thread)
         used = Helpers(_with_index_type(launch, thread, dialect))
         symbol = names.new(launch.kernel.name)
-        kernels += ("", 0), *_Kernel(launch, thread, used, codes).function(symbol, line_of)
+        kernels += (
+            ("", 0),
+            *_Kernel(launch, thread, exchanges, used, codes).function(symbol, line_of),
+        )
         calls[place] = symbol, used.dialect.index, has_assertions(thread.body)
         helpers.update(dict.fromkeys(used.definitions()))
     written = "\n".join((*helpers, *(line for line, _ in kernels)))
@@ -104,8 +111,8 @@ class _Kernel:
 
     Parameters
     ----------
-    launch, thread
-        The kernel, and what one of its threads does.
+    launch, thread, exchanges
+        The kernel, what one of its threads does, and how threads read the registers of others.
     helpers
         The helper functions that it uses, with its dialect.
     codes
@@ -113,7 +120,12 @@ class _Kernel:
     """
 
     def __init__(
-        self, launch: Launch, thread: ThreadProgram, helpers: Helpers, codes: Codes
+        self,
+        launch: Launch,
+        thread: ThreadProgram,
+        exchanges: Mapping[Buffer, Exchange],
+        helpers: Helpers,
+        codes: Codes,
     ) -> None:
         assert isinstance(helpers.dialect, DeviceDialect)
         self.dialect: DeviceDialect = helpers.dialect
@@ -122,7 +134,9 @@ class _Kernel:
         self.codes = codes
         self.names = Names(self.dialect.reserved)
         self.writer = Writer(self.names)
-        self.expressions = Expressions(self.writer, Arithmetic(self.dialect, helpers))
+        self.expressions = KernelExpressions(
+            self.writer, Arithmetic(self.dialect, helpers), exchanges
+        )
 
     def function(self, symbol: str, line_of: Mapping[int, int]) -> Lines:
         """Return the lines of the kernel as a function."""

@@ -14,15 +14,11 @@ SECONDS = 120
 """Until a program that does not end is stopped; [s]."""
 
 HEAD = """
-#include <atomic>
-#include <barrier>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <thread>
-#include <vector>
+#include <pthread.h>
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -33,12 +29,11 @@ HEAD = """
 struct Index { int x, y, z; };
 static thread_local Index threadIdx, blockIdx;
 static thread_local int rank;  // number of the thread in its block
-static std::unique_ptr<std::barrier<>> block;
-static std::vector<std::unique_ptr<std::barrier<>>> warps;
+static pthread_barrier_t block, warps[32];
 static unsigned char slots[1024][64];
 
-#define __syncthreads() block->arrive_and_wait()
-static void together() { warps[rank / 32]->arrive_and_wait(); }
+#define __syncthreads() pthread_barrier_wait(&block)
+static void together() { pthread_barrier_wait(&warps[rank / 32]); }
 
 template <class T> T of_lane(T value, int lane)  // the value of another thread of the warp
 {
@@ -83,24 +78,28 @@ INSTRUCTIONS = {
 """Function of a generated source that consists of assembly -> the same in C++."""
 
 MAIN = """
+static void *thread(void *number)
+{
+    rank = (int)(intptr_t)number;
+    threadIdx = {rank % <x>, rank / <x> % <y>, rank / <x> / <y>};
+    for (int b = 0; b < <bx> * <by> * <bz>; ++b) {
+        blockIdx = {b % <bx>, b / <bx> % <by>, b / <bx> / <by>};
+        <kernel>(<arguments>);
+        pthread_barrier_wait(&block);
+    }
+    return NULL;
+}
 int main()
 {
     <read>
     int threads = <x> * <y> * <z>;
-    block = std::make_unique<std::barrier<>>(threads);
-    for (int first = 0; first < threads; first += 32)
-        warps.push_back(std::make_unique<std::barrier<>>(std::min(threads - first, 32)));
-    std::vector<std::thread> running;
-    for (int n = 0; n < threads; ++n) running.emplace_back([=] {
-        rank = n;
-        threadIdx = {n % <x>, n / <x> % <y>, n / <x> / <y>};
-        for (int b = 0; b < <bx> * <by> * <bz>; ++b) {
-            blockIdx = {b % <bx>, b / <bx> % <by>, b / <bx> / <by>};
-            <kernel>(<arguments>);
-            block->arrive_and_wait();
-        }
-    });
-    for (auto &thread : running) thread.join();
+    pthread_t running[1024];
+    pthread_barrier_init(&block, NULL, threads);
+    for (int n = 0; n < threads; n += 32)
+        pthread_barrier_init(&warps[n / 32], NULL, threads - n < 32 ? threads - n : 32);
+    for (int n = 0; n < threads; ++n)
+        pthread_create(&running[n], NULL, thread, (void *)(intptr_t)n);
+    for (int n = 0; n < threads; ++n) pthread_join(running[n], NULL);
     <write>
 }
 """
@@ -121,13 +120,16 @@ def run(text, arrays, folder):
     (launch,) = re.findall(r"/\* launch: (.*) \*/", text)
     size = {axis: int(count) for axis, count in re.findall(r"(\w+Idx\.[xyz]) (\d+)", launch)}
     (kernel,) = re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", text)
-    code = HEAD + _without_assembly(text).replace('extern "C" ', "") + MAIN
+    code = HEAD + _without_assembly(text).replace('extern "C" ', "") + "<memory>" + MAIN
     names = [f"a{number}" for number in range(len(arrays))]
     (parameters,) = re.findall(rf"\b{kernel}\((.*)\)\n", text)
     types = [each.rpartition("*")[0] for each in parameters.split(", ")]
+    memory = "".join(
+        f"alignas(256) static char {n}[{a.nbytes}];\n" for n, a in zip(names, arrays, strict=True)
+    )
     known = {
         "read": "\n    ".join(
-            f"alignas(256) static char {n}[{a.nbytes}]; if (fread({n}, 1, {a.nbytes}, stdin)) {{}}"
+            f"if (fread({n}, 1, {a.nbytes}, stdin)) {{}}"
             for n, a in zip(names, arrays, strict=True)
         ),
         "write": " ".join(
@@ -135,6 +137,7 @@ def run(text, arrays, folder):
         ),
         "arguments": ", ".join(f"({t}*){n}" for t, n in zip(types, names, strict=True)),
         "kernel": kernel,
+        "memory": "\n" + memory,
         **{axis: str(size.get(f"threadIdx.{axis}", 1)) for axis in "xyz"},
         **{f"b{axis}": str(size.get(f"blockIdx.{axis}", 1)) for axis in "xyz"},
     }
@@ -142,7 +145,7 @@ def run(text, arrays, folder):
         code = code.replace(f"<{name}>", value)
     source, program = folder / "kernel.cpp", folder / "kernel"
     source.write_text(code)
-    compiler = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-w", "-pthread"]
+    compiler = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-w", "-pthread"]
     subprocess.run([*compiler, "-o", str(program), str(source)], check=True)
     given = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
     done = subprocess.run([program], input=given, stdout=-1, check=True, timeout=SECONDS).stdout
