@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
+from dlcompiler.target.fragments import OPERANDS
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 WARP = 32
@@ -55,7 +56,7 @@ GPU_SCOPES = (
 
 #: Emitter of tensor intrinsics -> the least compute capability of processors with its instruction.
 #: Source: CUDA C++ Programming Guide 12.9, "Features and Technical Specifications"; PTX ISA 8.8.
-INSTRUCTIONS = MappingProxyType({"dot4": (6, 1)})
+INSTRUCTIONS = MappingProxyType({"dot4": (6, 1), **dict.fromkeys(OPERANDS, (8, 0))})
 GPU_EMITS = frozenset({"vectors", "prefetch"})
 """What code for every GPU may contain."""
 

@@ -156,8 +156,9 @@ class _Kernel:
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
             body = skip_after_failure(body, holds)
+        lane = self.thread.axes.get("threadIdx.x")
         KernelStatements(
-            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits
+            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits, lane=lane
         ).write(body)
         head = self.dialect.kernel.format(threads=threads, **counts)
         return [

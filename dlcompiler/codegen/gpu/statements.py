@@ -22,6 +22,7 @@ from dlcompiler.ir import (
     Buffer,
     Expr,
     For,
+    If,
     IfThenElse,
     IntrinsicCall,
     Let,
@@ -38,6 +39,9 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.passes.flatten_storage import flat_index
+from dlcompiler.passes.fragments import fragments_in
+from dlcompiler.passes.merge_thread_loops import of_warp
+from dlcompiler.target.fragments import REGISTER_BYTES
 
 
 def known_elements(buffer: Buffer, owner: str) -> int:
@@ -79,6 +83,8 @@ class KernelStatements(Statements):
         The address space of each array that the thread does not allocate: a qualifier.
     waits
         Whether threads wait for each other at barriers. If not, one may end before others.
+    lane
+        The number of a thread along x.
     """
 
     def __init__(
@@ -90,11 +96,13 @@ class KernelStatements(Statements):
         spaces: Mapping[Buffer, str],
         *,
         waits: bool,
+        lane: Var | None = None,
     ) -> None:
         super().__init__(expressions, lines, codes)
         self.dialect = dialect
         self.spaces = spaces
         self.waits = waits
+        self.lane = lane
         self._vectors: dict[Var, Sequence[Var]] = {}
         """The lanes of each variable in scope that is a vector."""
 
@@ -107,6 +115,8 @@ class KernelStatements(Statements):
             case Let() if dtypes.lanes(stmt.var.dtype) > 1:
                 self._start(stmt)
                 self._let_vector(stmt)
+            case If() if self._is_emitted(of_warp(stmt, self.lane)):
+                self.write(stmt.then)
             case IntrinsicCall() if stmt.part in self.dialect.emits:
                 self._start(stmt)
                 intrinsics.REGISTRY[str(stmt.part)](self, stmt)
@@ -144,13 +154,31 @@ class KernelStatements(Statements):
         self.write(body)
 
     def _allocate(self, stmt: Allocate) -> None:
-        known_elements(stmt.buffer, "thread")
-        super()._allocate(stmt)
+        tiles = fragments_in(stmt.body).get(stmt.buffer) if "mma" in self.dialect.emits else None
+        if tiles is None:
+            known_elements(stmt.buffer, "thread")
+            super()._allocate(stmt)
+            return
+        buffer = stmt.buffer
+        name = self.expressions.buffers[buffer] = self.writer.names.new(buffer.name)
+        about = comment(f"this thread's part of {format_buffer(buffer)}")
+        registers = tiles.registers(buffer)
+        self.writer.line(f"{self.register_type(buffer)} {name}[{registers}];  /* {about} */")
+        self.write(stmt.body)
+        del self.expressions.buffers[buffer]
 
     def _array_type(self, stmt: Allocate) -> str:
         return array_type(stmt.buffer, stmt.body, self.dialect)
 
     # -- tensor intrinsics ------------------------------------------------------------------------
+
+    def _is_emitted(self, call: IntrinsicCall | None) -> bool:
+        return call is not None and call.part in self.dialect.emits
+
+    def register_type(self, buffer: Buffer) -> str:
+        """Return the type of a register of a fragment: a sum, or several packed elements."""
+        packed = dtypes.bytes_of(buffer.dtype) < REGISTER_BYTES
+        return "unsigned int" if packed else self.dialect.element(buffer.dtype)
 
     def shape_of(self, operand: tuple[Region, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the declared shape of an operand of an intrinsic."""

@@ -61,11 +61,13 @@ class TensorIntrin:
     id: str = ""
     """Its name in traces. If the user declared it, this contains a hash of the declaration, so that
     a trace is not replayed with another intrinsic of the same name."""
+    threads: int = 1
+    """Number of neighbouring threads along x that carry out a call together; [1]."""
     lowered: Intrinsic = field(init=False)
     """The intrinsic as calls in the loop IR refer to it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts))
+        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts, self.threads))
 
     @property
     def output(self) -> Tensor:

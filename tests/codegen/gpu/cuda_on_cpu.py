@@ -57,6 +57,7 @@ template <class T> T __shfl_down_sync(unsigned, T value, int delta, int width)
 static float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
 static float __uint_as_float(unsigned bits) { return __int_as_float(bits); }
 static unsigned __float_as_uint(float x) { unsigned bits; memcpy(&bits, &x, 4); return bits; }
+struct Bfloat { uint16_t bits; operator float() { return __uint_as_float(bits << 16); } };
 struct alignas(16) float4 { float x, y, z, w; };
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 """
@@ -76,6 +77,35 @@ INSTRUCTIONS = {
     ),
 }
 """Function of a generated source that consists of assembly -> the same in C++."""
+
+for _kind, _dtype, _sum, _deep in (
+    ("f16", "_Float16", "float", 16), ("bf16", "Bfloat", "float", 16), ("s8", "int8_t", "int", 32)
+):  # fmt: skip
+    INSTRUCTIONS[f"dlc_mma_{_kind}"] = f"""
+void {{name}}({_sum} *c, const unsigned *a, const unsigned *b)
+{{
+    enum {{ K = {_deep}, P = K / 8 }};
+    struct {{ unsigned a[4], b[2]; }} given, all[32];
+    memcpy(given.a, a, 16);
+    memcpy(given.b, b, 8);
+    for (int lane = 0; lane < 32; ++lane) all[lane] = of_lane(given, lane);
+    float A[16][K], B[K][8];
+    for (int lane = 0; lane < 32; ++lane) {{
+        int g = lane >> 2, t = lane % 4;
+        {_dtype} x[4 * P], y[2 * P];
+        memcpy(x, all[lane].a, 16);
+        memcpy(y, all[lane].b, 8);
+        for (int i = 0; i < 4 * P; ++i)  // as the tables of the PTX ISA have it
+            A[i % (2 * P) < P ? g : g + 8][t * P + i % P + (i < 2 * P ? 0 : 4 * P)] = (float)x[i];
+        for (int i = 0; i < 2 * P; ++i)
+            B[t * P + i % P + (i < P ? 0 : 4 * P)][g] = (float)y[i];
+    }}
+    int g = (rank % 32) >> 2, t = rank % 4;
+    for (int i = 0; i < 4; ++i)
+        for (int k = 0; k < K; ++k)
+            c[i] += A[i < 2 ? g : g + 8][k] * B[k][t * 2 + i % 2];
+}}
+"""
 
 MAIN = """
 static void *thread(void *number)

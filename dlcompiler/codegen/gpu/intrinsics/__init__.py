@@ -23,6 +23,14 @@ Emitter: TypeAlias = "Callable[[KernelStatements, IntrinsicCall], None]"
 
 REGISTRY: Registry[Emitter] = Registry(
     "emitter of CUDA C",
-    {"dot4": "dlcompiler.codegen.gpu.intrinsics.dot4:emit"},
+    {
+        "dot4": "dlcompiler.codegen.gpu.intrinsics.dot4:emit",
+        "mma": "dlcompiler.codegen.gpu.intrinsics.mma:multiply",
+        "mma_bt": "dlcompiler.codegen.gpu.intrinsics.mma:multiply",
+        "mma_load_a": "dlcompiler.codegen.gpu.intrinsics.mma:load",
+        "mma_load_b": "dlcompiler.codegen.gpu.intrinsics.mma:load",
+        "mma_load_bt": "dlcompiler.codegen.gpu.intrinsics.mma:load",
+        "mma_store": "dlcompiler.codegen.gpu.intrinsics.mma:store",
+    },
 )
 """Emitters by name; a module is imported when its emitter is first used."""
