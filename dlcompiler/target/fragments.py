@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 
 WARP = 32
 """Lanes that hold a fragment; [1]."""
@@ -95,6 +96,9 @@ class Fragment:
         """Return the lane that holds an element, and its number there."""
         pairs = ((lane, n) for lane in range(WARP) for n in range(self.elements))
         return next(pair for pair in pairs if self.place(*pair) == (row, column))
+
+    def _repr_html_(self) -> str:
+        return render("fragment", self)
 
 
 @dataclass(frozen=True, slots=True)
