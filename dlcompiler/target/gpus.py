@@ -57,6 +57,8 @@ GPU_SCOPES = (
 #: Emitter of tensor intrinsics -> the least compute capability of processors with its instruction.
 #: Source: CUDA C++ Programming Guide 12.9, "Features and Technical Specifications"; PTX ISA 8.8.
 INSTRUCTIONS = MappingProxyType({"dot4": (6, 1), **dict.fromkeys(OPERANDS, (8, 0))})
+ASYNC_COPIES = "async copies"
+"""In `Target.emits`: a thread can begin a copy to shared memory and go on."""
 GPU_EMITS = frozenset({"vectors", "prefetch"})
 """What code for every GPU may contain."""
 
@@ -97,7 +99,10 @@ def gpu_target(
         ),
         scopes=GPU_SCOPES,
         thread_axes=GPU_THREAD_AXES,
-        emits=GPU_EMITS.union(name for name, least in INSTRUCTIONS.items() if compute >= least),
+        emits=GPU_EMITS.union(
+            (name for name, least in INSTRUCTIONS.items() if compute >= least),
+            [ASYNC_COPIES] if compute >= (8, 0) else [],
+        ),
         limits=CUDA_LIMITS,
     )
 

@@ -50,6 +50,8 @@ class DeviceDialect(Dialect):
     """A vector of a ``{type}`` made of ``{lanes}``."""
     shuffles: bool = False
     """Whether threads of a warp can read the registers of others: see `codegen.gpu.shuffles`."""
+    copies_async: bool = False
+    """Whether a thread can begin a copy and go on: see `codegen.gpu.async_copies`."""
     emits: frozenset[str] = frozenset()
     """Emitters of `codegen.gpu.intrinsics` that write this language for the processor. Calls of
     other intrinsics are written as the loops of their declarations."""

@@ -12,6 +12,7 @@ from dlcompiler.codegen.c.names import Names, comment
 from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu import intrinsics
+from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
@@ -31,6 +32,7 @@ from dlcompiler.passes.merge_thread_loops import (
 )
 from dlcompiler.runtime.source import Source, Text
 from dlcompiler.target import Target
+from dlcompiler.target.gpus import ASYNC_COPIES
 
 Lines = list[tuple[str, int]]
 """Lines of code, each with the line of the printed loop IR that it implements; 0 for none."""
@@ -51,7 +53,12 @@ def emit_cuda(program: Program, target: Target) -> Source:
     TargetError
         The threads of a kernel cannot be written as those of a GPU: see `merge_thread_loops`.
     """
-    return _emit(program, replace(CUDA, emits=target.emits.intersection(intrinsics.REGISTRY)))
+    dialect = replace(
+        CUDA,
+        emits=target.emits.intersection(intrinsics.REGISTRY),
+        copies_async=ASYNC_COPIES in target.emits,
+    )
+    return _emit(program, dialect)
 
 
 def emit_opencl(program: Program, target: Target) -> Source:
@@ -156,10 +163,13 @@ class _Kernel:
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
             body = skip_after_failure(body, holds)
+        copies: frozenset[int] = frozenset()
+        if waits and self.dialect.copies_async:
+            copies = async_copies(self.launch, self.thread)
         lane = self.thread.axes.get("threadIdx.x")
         KernelStatements(
             self.expressions, lines, self.codes, self.dialect, spaces, waits=waits, lane=lane
-        ).write(body)
+        ).whole(body, copies)
         head = self.dialect.kernel.format(threads=threads, **counts)
         return [
             (f"/* launch: {comment(self.launch.size)} */", 0),

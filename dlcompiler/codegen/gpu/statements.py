@@ -11,7 +11,7 @@ from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
 from dlcompiler.codegen.c.statements import Statements
-from dlcompiler.codegen.c.text import UNARY
+from dlcompiler.codegen.c.text import SUM, UNARY
 from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
 from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, with_vectors
@@ -70,6 +70,27 @@ def array_type(buffer: Buffer, body: Stmt, dialect: DeviceDialect) -> str:
     return f"{aligned}{dialect.element(buffer.dtype)}"
 
 
+def copy_function(dialect: DeviceDialect, size: int) -> str:
+    """Return the function that begins a copy of some bytes from global to shared memory."""
+    caches = "cg" if size == 16 else "ca"  # 16 bytes need not go through the first cache
+    return (
+        f"/* begin to copy {size} bytes from global to shared memory */\n"
+        f"{dialect.helper} void dlc_copy_async_{size}(void *to, const void *from)\n{{\n"
+        "    unsigned int place = (unsigned int)__cvta_generic_to_shared(to);\n"
+        f'    asm volatile("cp.async.{caches}.shared.global [%0], [%1], {size};"\n'
+        '            : : "r"(place), "l"(from) : "memory");\n}'
+    )
+
+
+def wait_function(dialect: DeviceDialect) -> str:
+    """Return the function that waits for the copies that this thread has begun."""
+    return (
+        "/* wait until all copies are done that this thread has begun */\n"
+        f"{dialect.helper} void dlc_wait_for_copies(void)\n{{\n"
+        '    asm volatile("cp.async.wait_all;" : : : "memory");\n}'
+    )
+
+
 class KernelStatements(Statements):
     """Writes what one thread does.
 
@@ -103,12 +124,31 @@ class KernelStatements(Statements):
         self.spaces = spaces
         self.waits = waits
         self.lane = lane
+        self._copies: frozenset[int] = frozenset()
+        """The stores, by `id`, that are asynchronous copies."""
         self._vectors: dict[Var, Sequence[Var]] = {}
         """The lanes of each variable in scope that is a vector."""
+
+    def whole(self, body: Stmt, copies: frozenset[int]) -> None:
+        """Append all that a thread does.
+
+        Parameters
+        ----------
+        body
+            The statements.
+        copies
+            The stores, by ``id``, that are asynchronous copies: see `async_copies`.
+        """
+        self._copies = copies
+        self.write(body)
+        self._wait_for_copies()
 
     def write(self, stmt: Stmt) -> None:
         """Append a statement."""
         match stmt:
+            case Store() if id(stmt) in self._copies:
+                self._start(stmt)
+                self._copy(stmt)
             case Store() if lanes_of(stmt.indices) > 1:
                 self._start(stmt)
                 self._store_vector(stmt)
@@ -127,6 +167,7 @@ class KernelStatements(Statements):
 
     def _barrier(self) -> None:
         if self.waits:
+            self._wait_for_copies()
             self.writer.line(self.dialect.barrier)
 
     def _for(self, stmt: For) -> None:
@@ -169,6 +210,29 @@ class KernelStatements(Statements):
 
     def _array_type(self, stmt: Allocate) -> str:
         return array_type(stmt.buffer, stmt.body, self.dialect)
+
+    # -- asynchronous copies ----------------------------------------------------------------------
+
+    def _copy(self, stmt: Store) -> None:
+        assert isinstance(stmt.value, Load)
+        source = stmt.value
+        size = lanes_of(stmt.indices) * dtypes.bytes_of(stmt.buffer.dtype)
+        ends = []
+        for buffer, indices in ((stmt.buffer, stmt.indices), (source.buffer, source.indices)):
+            start = aligned_start(buffer, indices, self.expressions.analyzer)
+            assert start is not None
+            self.expressions.start(start)
+            place = self.expressions.value(start).at(SUM)
+            ends.append(f"{self.expressions.buffers[buffer]} + {place}")
+        self.expressions.read.add(source.buffer)
+        self.expressions.written.add(stmt.buffer)
+        self.expressions.arithmetic.helpers.add(copy_function(self.dialect, size))
+        self.writer.line(f"dlc_copy_async_{size}({', '.join(ends)});")
+
+    def _wait_for_copies(self) -> None:
+        if self._copies:
+            self.expressions.arithmetic.helpers.add(wait_function(self.dialect))
+            self.writer.line("dlc_wait_for_copies();")
 
     # -- tensor intrinsics ------------------------------------------------------------------------
 
