@@ -13,6 +13,7 @@ from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.async_copies import async_copies
+from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
@@ -78,6 +79,7 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
         exchanges: Mapping[Buffer, Exchange] = {}
         if dialect.shuffles:
             thread, exchanges = with_shuffles(launch, thread)
+        thread = without_needless(launch, thread, inserted(launch, thread))
         used = Helpers(_with_index_type(launch, thread, dialect))
         symbol = names.new(launch.kernel.name)
         kernels += (

@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dlcompiler.analysis import analyze_races
 from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.c.statements import has_assertions
+from dlcompiler.codegen.gpu.barriers import without_needless
 from dlcompiler.dtypes import is_index
 from dlcompiler.ir import (
     PART,
@@ -60,7 +60,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.program import Launch
-from dlcompiler.ir.rewrite import Node, map_children
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.merge_thread_loops import ThreadProgram
 
 WARP_SIZE = 32
@@ -441,48 +441,4 @@ def _finished(
         for buffer in moving.candidates
     }
     made = replace(thread, shared=shared, body=body, origins=moving.origins)
-    return _with_few_barriers(launch, made, moving.barriers), exchanges
-
-
-def _with_few_barriers(
-    launch: Launch, thread: ThreadProgram, barriers: Sequence[Barrier]
-) -> ThreadProgram:
-    """Leave out barriers one by one, as long as no two threads are seen to race."""
-    without_all = _without(thread, barriers)
-    if _is_safe(launch, without_all):
-        return without_all
-    for barrier in barriers:
-        shorter = _without(thread, [barrier])
-        if _is_safe(launch, shorter):
-            thread = shorter
-    return thread
-
-
-def _without(thread: ThreadProgram, barriers: Sequence[Barrier]) -> ThreadProgram:
-    """Return what a thread does without some barriers."""
-    left_out = set(map(id, barriers))
-    origins = dict(thread.origins)
-
-    def changed(stmt: Stmt) -> Stmt:
-        if id(stmt) in left_out:
-            return seq(())
-        if isinstance(stmt, Seq):
-            made = seq(map(changed, stmt.statements))
-        else:
-            made = map_children(
-                stmt, lambda part: changed(part) if isinstance(part, Stmt) else part
-            )
-        origins.setdefault(id(made), origins.get(id(stmt), stmt))
-        return made
-
-    return replace(thread, body=changed(thread.body), origins=origins)
-
-
-def _is_safe(launch: Launch, thread: ThreadProgram) -> bool:
-    """Tell whether the threads of a block are proved not to race."""
-    report = analyze_races(replace(launch.kernel, body=thread.as_loops(), axes={}))
-    return all(
-        verdict.status == "safe"
-        for verdict in report.verdicts
-        if verdict.loop.kind.startswith("threadIdx")
-    )
+    return without_needless(launch, made, moving.barriers), exchanges
