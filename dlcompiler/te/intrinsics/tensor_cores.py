@@ -2,6 +2,39 @@
 
 The tiles A, B and C of ``mma`` are fragments: memory of scope ``local`` that only these intrinsics
 touch. `dlcompiler.target.fragments` tells which thread holds which element.
+
+Examples
+--------
+A product whose blocks are one warp each. No loop is bound to ``threadIdx.x``: all 32 threads of the
+warp carry out the calls together.
+
+>>> import dlcompiler as dlc
+>>> from dlcompiler import te
+>>> A = te.placeholder((64, 32), "float16", "A")
+>>> B = te.placeholder((32, 16), "float16", "B")
+>>> k = te.reduce_axis((0, 32), name="k")
+>>> C = te.compute(
+...     (64, 16),
+...     lambda i, j: te.sum(A[i, k].astype("float32") * B[k, j].astype("float32"), axis=k),
+...     name="C",
+... )
+>>> s = te.create_schedule(C.op)
+>>> sums = s.cache_write(C, "local")
+>>> i, j, ii, jj = s[C].tile(C.op.axis[0], C.op.axis[1], 16, 8)
+>>> s[C].bind(i, te.thread_axis("blockIdx.y"))
+>>> s[C].bind(j, te.thread_axis("blockIdx.x"))
+>>> s[C].tensorize(ii, "mma_store_f32_16x8")
+>>> s[sums].compute_at(s[C], j)
+>>> step, kk = s[sums].split(s[sums].op.reduce_axis[0], 16)
+>>> s[sums].reorder(step, *s[sums].op.axis, kk)
+>>> s[sums].tensorize(s[sums].op.axis[0], "mma_f16_16x8x16")
+>>> for tensor, load in ((A, "mma_load_a_f16_16x16"), (B, "mma_load_b_f16_16x8")):
+...     tile = s.cache_read(tensor, "local", [sums])
+...     s[tile].compute_at(s[sums], step)
+...     s[tile].tensorize(s[tile].op.axis[0], load)
+>>> kernel = dlc.build(s, [A, B, C], target="a100")
+>>> "mma.sync.aligned.m16n8k16" in kernel.source("cuda")
+True
 """
 
 from __future__ import annotations

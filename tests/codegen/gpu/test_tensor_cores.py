@@ -83,12 +83,12 @@ class Product:
         s[tile].tensorize(ii, f"mma_load_{name}_{self.kind}_{shape[0]}x{shape[1]}")
         return tile
 
-    def share(self, source, at, warps=1):
+    def share(self, source, at, warps=1, threads=32):
         """Let the threads of a block copy a part of an input to shared memory."""
         s = self.s
         shared = s.cache_read(source, "shared", [self.sums])
         s[shared].compute_at(s[self.sums], at)
-        loop, x = s[shared].split(s[shared].fuse(*s[shared].op.axis), 32)
+        loop, x = s[shared].split(s[shared].fuse(*s[shared].op.axis), threads)
         _, y = s[shared].split(loop, warps)
         s[shared].bind(x, TX)
         s[shared].bind(y, TY)
@@ -105,10 +105,19 @@ def simple(kind="f16", transposed=False):
 
 def staged(kind="f16", transposed=False):
     """Two warps of 32x16 elements each, with both inputs in shared memory."""
-    p = Product(64, 32, 128, kind, transposed=transposed)
+    p = Product(64, 32, 4 * DEPTHS[kind], kind, transposed=transposed)
     outer, k = p.multiply(p.tiles_of_warps(2, 2, 2), 2)
     for source in (p.A, p.B):
         p.load(p.share(source, outer, 2), k)
+    return p.s, p.args
+
+
+def half_loaded():
+    """Only half of the threads of a warp load a part of B."""
+    p = Product(16, 8, 32)
+    outer, k = p.multiply(p.tiles_of_warps())
+    p.load(p.A, k)
+    p.load(p.share(p.B, outer, threads=16), k)
     return p.s, p.args
 
 
@@ -118,6 +127,7 @@ PROGRAMS = {
     "int8, one tile": lambda: simple("s8"),
     "float16, shared": staged,
     "bfloat16 transposed, shared": lambda: staged("bf16", transposed=True),
+    "loads by 16 threads": half_loaded,
     "int8 transposed, shared": lambda: staged("s8", transposed=True),
 }
 
