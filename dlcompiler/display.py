@@ -24,6 +24,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "verdict": "dlcompiler.views.cards.schedules:verdict_html",
         "moves": "dlcompiler.views.cards.schedules:moves_html",
         "target": "dlcompiler.views.cards.machines:target_html",
+        "fragment": "dlcompiler.views.device.fragment:fragment_html",
         "function": "dlcompiler.views.cards.machines:function_html",
         "timing": "dlcompiler.views.cards.machines:timing_html",
         "paired": "dlcompiler.views.cards.machines:paired_html",

@@ -116,6 +116,7 @@ from dlcompiler.ir.rewrite import (
 )
 from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
+    PART,
     SHARED,
     SHARED_SCOPES,
     THREADS,
@@ -152,6 +153,7 @@ from dlcompiler.ir.structural import structural_equal, structural_key
 from dlcompiler.ir.verify import verify_func
 
 __all__ = [
+    "PART",
     "SHARED",
     "SHARED_SCOPES",
     "THREADS",

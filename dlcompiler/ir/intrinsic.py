@@ -48,6 +48,8 @@ class Intrinsic:
 
     name: str
     parts: Mapping[IntrinsicMode, Part]
+    threads: int = 1
+    """Number of neighbouring threads along x that carry out a call together; [1]."""
 
 
 @node

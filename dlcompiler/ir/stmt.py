@@ -67,6 +67,10 @@ def is_concurrent(kind: str) -> bool:
     return kind in ("parallel", "vectorized") or kind in THREADS
 
 
+PART = "(part)"
+"""In place of an axis in the origin of a store: it is a step of a reduction that threads share."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepRef:
     """The origin of a piece of the program: a stage or one of its axes, in a schedule state.

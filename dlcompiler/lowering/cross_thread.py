@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dlcompiler.ir import (
+    PART,
     Barrier,
     Buffer,
     Expr,
@@ -60,9 +61,6 @@ from dlcompiler.schedule.inference.thread_loops import (
     reduced_by_threads,
     threads_around,
 )
-
-PART = "(part)"
-"""Marks, in an origin, the part of a reduction that a single thread computes."""
 
 
 @dataclass(frozen=True)

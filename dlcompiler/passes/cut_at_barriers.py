@@ -17,7 +17,8 @@
     for i in range(16):
         B[i] = S[15 - i] + x[i, 0]
 
-A loop around a barrier runs around the loops of threads.
+A loop around a barrier runs around the loops of threads. Intrinsics are the loops of their
+declarations.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from dlcompiler.ir import (
     If,
     Let,
     Load,
+    Prefetch,
     PrimFunc,
     Seq,
     Stmt,
@@ -48,6 +50,7 @@ from dlcompiler.ir import (
     walk,
 )
 from dlcompiler.ir.program import Launch, Program
+from dlcompiler.passes.lower_intrinsics import declared_loops
 from dlcompiler.passes.merge_thread_loops import ThreadProgram, has_barrier, merge_thread_loops
 
 
@@ -98,7 +101,7 @@ def cut_at_barriers(thread: ThreadProgram) -> Stmt:
     """
     threads = [(tag, var) for tag, var in thread.axes.items() if tag.startswith("threadIdx")]
     cutting = _Cutting([(var, thread.extents[tag]) for tag, var in threads])
-    body = cutting.phases(thread.body)
+    body = cutting.phases(declared_loops(thread.body))
     for buffer in reversed(thread.shared):
         body = Allocate(buffer, body)
     for tag, var in reversed(list(thread.axes.items())):
@@ -188,7 +191,7 @@ class _Cutting:
         index = tuple(axis for axis, _ in self.threads)
 
         def rule(node: object) -> object:
-            if isinstance(node, Load | Store) and node.buffer is buffer:
+            if isinstance(node, Load | Store | Prefetch) and node.buffer is buffer:
                 return replace(node, buffer=many, indices=(*index, *node.indices))
             return node
 

@@ -19,7 +19,7 @@ the code generator. The declaration of an intrinsic is not used.
 
 from __future__ import annotations
 
-from dlcompiler.ir import IntrinsicCall, PrimFunc, Routine, rewrite, routine_statement
+from dlcompiler.ir import IntrinsicCall, PrimFunc, Routine, Stmt, rewrite, routine_statement
 from dlcompiler.ir.rewrite import Node
 
 
@@ -38,3 +38,18 @@ def lower_intrinsics(func: PrimFunc) -> PrimFunc:
         return node
 
     return func.with_body(rewrite(func.body, rule))
+
+
+def declared_loops(stmt: Stmt) -> Stmt:
+    """Replace calls of intrinsics by the loops of their declarations.
+
+    Parameters
+    ----------
+    stmt
+        Any statement.
+    """
+
+    def rule(node: Node) -> Node:
+        return node.body if isinstance(node, IntrinsicCall) else node
+
+    return rewrite(stmt, rule)

@@ -35,11 +35,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Literal, cast
 
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     SHARED,
+    WARP,
     Allocate,
     Assert,
     Barrier,
@@ -50,6 +51,7 @@ from dlcompiler.ir import (
     For,
     If,
     IfThenElse,
+    IntrinsicCall,
     Let,
     Load,
     Not,
@@ -68,6 +70,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.program import Launch
 from dlcompiler.passes.base import in_copies, statements
+from dlcompiler.passes.fragments import fragments_in, is_of_warp
 
 FALSE = Const(False, "bool")
 
@@ -173,12 +176,16 @@ class _Merging:
         for node in walk(self.nest):
             if isinstance(node, For) and node.kind in self.threads:
                 self.loops.setdefault(node.kind, node)
+        for tag, extent in self.threads.items():  # threads of a warp's intrinsic need no loop
+            self.loops.setdefault(tag, For(Var("lane"), extent, cast(ThreadTag, tag), seq(())))
+        self.fragments = frozenset(fragments_in(self.nest))
+        """Memory that all threads of a warp hold together."""
         self.order = sorted(self.threads, key=lambda tag: (not _is_block(tag), -ord(tag[-1])))
         """The axes, outermost first."""
 
     def statement(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
         """Return what each thread does for a statement inside the loops of the axes `bound`."""
-        if bound == self.threads.keys():
+        if bound == self.threads.keys() or isinstance(stmt, Barrier):
             return stmt
         made = self._changed(stmt, bound) if _has_threads(stmt) else self._by_one(stmt, bound)
         self.origins.setdefault(id(made), stmt)
@@ -190,10 +197,10 @@ class _Merging:
                 return self._thread_loop(stmt, bound)
             case For():
                 body = self.statement(stmt.body, bound)
-                again = [Barrier()] if _conflict([body], [body]) else []
+                again = [Barrier()] if _conflict([body], [body], self.fragments) else []
                 return replace(stmt, body=seq((body, *again)))
             case Seq(items):
-                return _in_order([self.statement(item, bound) for item in items])
+                return _in_order([self.statement(item, bound) for item in items], self.fragments)
             case If(condition, then, otherwise):
                 rest = None if otherwise is None else self.statement(otherwise, bound)
                 return _only_if(condition, self.statement(then, bound), rest)
@@ -201,6 +208,8 @@ class _Merging:
                 return self._allocate(stmt, bound)
             case Let(var, value, body):
                 return Let(var, value, _after_reading(value, self.statement(body, bound)))
+            case IntrinsicCall():
+                return self._by_one(stmt, bound)
         raise AssertionError(stmt)
 
     def _thread_loop(self, loop: For, bound: frozenset[str]) -> Stmt:
@@ -223,12 +232,14 @@ class _Merging:
                 because="each block would repeat it",
                 hint=f"attach its stage inside {self.loops[blocks[0]].var.name}",
             )
-        for tag in others:
+        for tag in reversed(others):  # x innermost: see `of_warp`
             stmt = _only_if(Compare("eq", self.loops[tag].var, index_const(0)), stmt)
         return stmt
 
     def _allocate(self, stmt: Allocate, bound: frozenset[str]) -> Stmt:
         """Return the body of an allocation. Several threads use the memory, whatever its scope."""
+        if stmt.buffer in self.fragments:
+            return replace(stmt, body=self.statement(stmt.body, bound))
         body, buffer = stmt.body, stmt.buffer
         for tag in reversed([tag for tag in self.order if tag in bound and not _is_block(tag)]):
             body, buffer = self._copied(body, buffer, tag)
@@ -244,7 +255,7 @@ class _Merging:
             shape=(int(extent.value), *buffer.shape),
             strides=(),
             separators=tuple(place + 1 for place in buffer.separators),
-            scope=SHARED,
+            scope=WARP if buffer.scope == WARP else SHARED,
         )
         made = in_copies(body, {buffer: many}, self.loops[tag].var)
         pairs = zip(statements(body), statements(made), strict=True)
@@ -252,12 +263,26 @@ class _Merging:
         return made, many
 
 
+def of_warp(stmt: Stmt, lane: Var | None) -> IntrinsicCall | None:
+    """Return the call that all threads of a warp carry out, if a statement is one.
+
+    In what one thread does, the call stands under a condition: the first thread along x computes
+    what it declares.
+    """
+    match stmt:
+        case If(Compare("eq", var, Const(0)), IntrinsicCall() as call, None) if is_of_warp(call):
+            return call if var is lane else None
+    return None
+
+
 def _is_block(tag: str) -> bool:
     return tag.startswith("blockIdx")
 
 
 def _has_threads(stmt: Stmt) -> bool:
-    return any(isinstance(node, For) and is_thread(node.kind) for node in walk(stmt))
+    return any(
+        (isinstance(node, For) and is_thread(node.kind)) or is_of_warp(node) for node in walk(stmt)
+    )
 
 
 def _has_check(stmt: Stmt) -> bool:
@@ -269,12 +294,12 @@ def has_barrier(stmt: Stmt) -> bool:
     return any(isinstance(node, Barrier) for node in walk(stmt))
 
 
-def _in_order(parts: Sequence[Stmt]) -> Stmt:
+def _in_order(parts: Sequence[Stmt], private: frozenset[Buffer] = frozenset()) -> Stmt:
     """Return statements in order, with barriers where one needs what threads did before it."""
     ordered: list[Stmt] = []
     since: list[Stmt] = []
     for part in parts:
-        if _conflict(since, [part]):
+        if _conflict(since, [part], private):
             ordered.append(Barrier())
             since = []
         ordered.append(part)
@@ -321,23 +346,29 @@ def _after_reading(value: Expr, body: Stmt) -> Stmt:
     return seq((Barrier(), body)) if read & _written([body]) else body
 
 
-def _conflict(first: Sequence[Stmt], second: Sequence[Stmt]) -> bool:
+def _conflict(first: Sequence[Stmt], second: Sequence[Stmt], private: frozenset[Buffer]) -> bool:
     """Tell whether one of two groups of statements writes memory that the other uses."""
-    return bool(
-        _written(first) & (_read(second) | _written(second)) or _read(first) & _written(second)
-    )
+    both = _written(first) & (_read(second) | _written(second)) | _read(first) & _written(second)
+    return bool(both - private)
 
 
 def _written(parts: Sequence[Stmt]) -> set[Buffer]:
-    return _used(parts, Store)
+    return _used(parts, Store, "w")
 
 
 def _read(parts: Sequence[Stmt]) -> set[Buffer]:
-    return _used(parts, Load)
+    return _used(parts, Load, "r")
 
 
-def _used(parts: Sequence[Stmt], kind: type[Load] | type[Store]) -> set[Buffer]:
+def _used(
+    parts: Sequence[Stmt], kind: type[Load] | type[Store], mode: Literal["r", "w"]
+) -> set[Buffer]:
     """Return the buffers that loads or stores use, without those that are private to a thread."""
     nodes = [node for part in parts for node in walk(part)]
     private = {node.buffer for node in nodes if isinstance(node, Allocate)}
-    return {node.buffer for node in nodes if isinstance(node, kind | Region)} - private
+    accessed = {
+        node.buffer
+        for node in nodes
+        if isinstance(node, kind) or (isinstance(node, Region) and mode in (node.mode or mode))
+    }
+    return accessed - private

@@ -38,6 +38,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Load,
     PrimFunc,
     Seq,
@@ -46,6 +47,7 @@ from dlcompiler.ir import (
     Var,
     binary,
     free_vars,
+    index_const,
     is_thread,
     structural_equal,
     substitute,
@@ -132,11 +134,17 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
 
 
 def _threads(nest: Stmt) -> dict[str, Expr]:
-    """Return the extent of each thread axis: the longest of the loops bound to it."""
+    """Return the extent of each thread axis: the longest of the loops bound to it.
+
+    If threads along x carry out an intrinsic together, there are as many, also without a loop.
+    """
     found: dict[str, Expr] = {}
     for stmt in statements(nest):
         if isinstance(stmt, For) and is_thread(stmt.kind) and stmt.kind != "vthread":
             found[stmt.kind] = _longer(found.get(stmt.kind, stmt.extent), stmt.extent)
+        if isinstance(stmt, IntrinsicCall) and stmt.intrinsic.threads > 1:
+            lanes = index_const(stmt.intrinsic.threads)
+            found["threadIdx.x"] = _longer(found.get("threadIdx.x", lanes), lanes)
     return dict(sorted(found.items()))
 
 

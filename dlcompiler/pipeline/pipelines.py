@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dlcompiler.analysis.device_intrinsics import check_intrinsics
 from dlcompiler.analysis.device_limits import check_memory, check_threads
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import PrimFunc
@@ -44,6 +45,12 @@ def emits(what: str) -> Callable[[Target], bool]:
 def lacks(what: str) -> Callable[[Target], bool]:
     """Return a predicate: code for a target cannot contain `what`."""
     return lambda target: what not in target.emits
+
+
+def check_kernels(func: PrimFunc, target: Target) -> None:
+    """Refuse a program that a GPU has no memory or no instructions for."""
+    check_memory(func, target)
+    check_intrinsics(func, target)
 
 
 # Why this order: index arithmetic is simplified while loops still stand for ranges; double
@@ -123,7 +130,7 @@ PIPELINES: Registry[Pipeline] = Registry(
     "pipeline",
     {
         "cpu": Pipeline(CPU_PASSES),
-        "gpu": Pipeline(GPU_PASSES, check_threads, check_memory, split_host_device),
+        "gpu": Pipeline(GPU_PASSES, check_threads, check_kernels, split_host_device),
     },
     ("passes", "check_nests", "check_result", "divide"),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
+from dlcompiler.target.fragments import OPERANDS
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 WARP = 32
@@ -53,6 +54,15 @@ GPU_SCOPES = (
 )
 
 
+#: Emitter of tensor intrinsics -> the least compute capability of processors with its instruction.
+#: Source: CUDA C++ Programming Guide 12.9, "Features and Technical Specifications"; PTX ISA 8.8.
+INSTRUCTIONS = MappingProxyType({"dot4": (6, 1), **dict.fromkeys(OPERANDS, (8, 0))})
+ASYNC_COPIES = "async copies"
+"""In `Target.emits`: a thread can begin a copy to shared memory and go on."""
+GPU_EMITS = frozenset({"vectors", "prefetch"})
+"""What code for every GPU may contain."""
+
+
 def gpu_target(
     name: str, compute: tuple[int, int], processors: int, *, l1_kib: int, l2_mib: int
 ) -> Target:
@@ -89,7 +99,10 @@ def gpu_target(
         ),
         scopes=GPU_SCOPES,
         thread_axes=GPU_THREAD_AXES,
-        emits=frozenset({"vectors", "prefetch"}),
+        emits=GPU_EMITS.union(
+            (name for name, least in INSTRUCTIONS.items() if compute >= least),
+            [ASYNC_COPIES] if compute >= (8, 0) else [],
+        ),
         limits=CUDA_LIMITS,
     )
 
@@ -115,6 +128,7 @@ OPENCL = replace(
     GPU,
     name="opencl",
     language="opencl",
+    emits=GPU_EMITS,
     also_in=("cuda", "hip", "metal", "amdgcn"),
     runs_on="opencl",
     triple="",

@@ -39,12 +39,17 @@ class Helpers:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._used: dict[tuple[str, str], None] = {}
+        self._given: dict[str, None] = {}
 
     def call(self, operation: str, dtype: str, *arguments: Text) -> Text:
         """Return the call of a helper for a dtype, and add the helper to the source."""
         dtype = self.dialect.index if dtypes.is_index(dtype) else dtype
         name = self._use(operation, dtype)
         return Text(f"{name}({', '.join(argument.text for argument in arguments)})")
+
+    def add(self, definition: str) -> None:
+        """Add a function that is not among these helpers, by its text."""
+        self._given.setdefault(definition)
 
     def _use(self, operation: str, dtype: str) -> str:
         if operation not in _ALL:
@@ -58,7 +63,7 @@ class Helpers:
         """Return the definitions; each consists of several lines and begins with a comment."""
         order = list(_ALL)
         used = sorted(self._used, key=lambda item: (order.index(item[0]), item[1]))
-        return [self._definition(operation, dtype) for operation, dtype in used]
+        return [*(self._definition(*item) for item in used), *self._given]
 
     def _copied(self, to: str, value: str) -> str:
         type_ = "uint32_t" if to == "bits" else "float"

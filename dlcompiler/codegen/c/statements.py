@@ -325,13 +325,16 @@ class Statements:
             return
         name = self.writer.names.new(buffer.name)
         self.expressions.buffers[buffer] = name
-        type_ = self.expressions.arithmetic.dialect.element(buffer.dtype)
         self.writer.line(
-            f"{type_} {name}[{buffers.static_elements(buffer)}];"
+            f"{self._array_type(stmt)} {name}[{buffers.static_elements(buffer)}];"
             f"  /* {comment(format_buffer(buffer))} */"
         )
         self._with_use(buffer, name, stmt.body)
         del self.expressions.buffers[buffer]
+
+    def _array_type(self, stmt: Allocate) -> str:
+        """Return the type of the elements of an array, as in its declaration."""
+        return self.expressions.arithmetic.dialect.element(stmt.buffer.dtype)
 
     def _let(self, stmt: Let) -> None:
         self.expressions.start(stmt.value)

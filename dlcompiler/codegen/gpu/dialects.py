@@ -39,6 +39,8 @@ class DeviceDialect(Dialect):
     """Qualifier of memory that the threads of a block share."""
     barrier: str = ""
     """Statement in which each thread of a block waits for all."""
+    aligned: str = ""
+    """What aligns an array in which vectors begin at multiples of ``{bytes}``, with a space."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Thread axis -> the index of this thread or block along it."""
     unroll: str = "#pragma unroll"
@@ -56,6 +58,13 @@ class DeviceDialect(Dialect):
     """What follows a parameter; ``{place}`` is its place, from 0."""
     parameters: tuple[str, ...] = ()
     """Parameters of each kernel after those of the program."""
+    shuffles: bool = False
+    """Whether threads of a warp can read the registers of others: see `codegen.gpu.shuffles`."""
+    copies_async: bool = False
+    """Whether a thread can begin a copy and go on: see `codegen.gpu.async_copies`."""
+    emits: frozenset[str] = frozenset()
+    """Emitters of `codegen.gpu.intrinsics` that write this language for the processor. Calls of
+    other intrinsics are written as the loops of their declarations."""
     preamble: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Patterns, and the lines at the start of a source in which one occurs."""
     lacks: tuple[tuple[str, str], ...] = ()
@@ -239,6 +248,8 @@ CUDA = DeviceDialect(
     restrict="__restrict__",
     shared="__shared__",
     barrier="__syncthreads();",
+    aligned="__align__({bytes}) ",
+    shuffles=True,
     axes=MappingProxyType({tag: tag for tag in THREADS if tag != "vthread"}),
     report="atomicCAS((int *)status, 0, {code})",
     vectors=MappingProxyType(
@@ -279,6 +290,7 @@ OPENCL = DeviceDialect(
     shared_space="__local ",
     shared="__local",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    aligned="__attribute__((aligned({bytes}))) ",
     axes=MappingProxyType(
         {
             f"{level}Idx.{axis}": f"get_{name}_id({number})"
@@ -302,6 +314,7 @@ HIP = replace(
     CUDA,
     name="HIP",
     language="hip",
+    shuffles=False,
     helpers=MappingProxyType(
         {
             "to_f32 f16": "    return (float)__builtin_bit_cast(_Float16, h);",

@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dlcompiler.codegen.c.arithmetic import Arithmetic
-from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import Names, comment
 from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.c.writer import Writer
+from dlcompiler.codegen.gpu import intrinsics
+from dlcompiler.codegen.gpu.async_copies import async_copies
+from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import CUDA, HIP, METAL, OPENCL, DeviceDialect
+from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import host_variables, launches_of
-from dlcompiler.codegen.gpu.statements import KernelStatements, known_elements
+from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
+from dlcompiler.codegen.gpu.statements import KernelStatements, array_type, known_elements
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.ir import Stmt, Var, walk
+from dlcompiler.ir import Buffer, Stmt, Var, walk
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import (
@@ -29,6 +33,7 @@ from dlcompiler.passes.merge_thread_loops import (
 )
 from dlcompiler.runtime.source import Source, Text
 from dlcompiler.target import Target
+from dlcompiler.target.gpus import ASYNC_COPIES
 
 Lines = list[tuple[str, int]]
 """Lines of code, each with the line of the printed loop IR that it implements; 0 for none."""
@@ -42,15 +47,19 @@ def emit_cuda(program: Program, target: Target) -> Source:
     program
         The kernels and launches.
     target
-        Not used: the text is the same for every NVIDIA GPU.
+        The processor: it decides which tensor intrinsics are instructions.
 
     Raises
     ------
     TargetError
         The threads of a kernel cannot be written as those of a GPU: see `merge_thread_loops`.
     """
-    del target
-    return _emit(program, CUDA)
+    dialect = replace(
+        CUDA,
+        emits=target.emits.intersection(intrinsics.REGISTRY),
+        copies_async=ASYNC_COPIES in target.emits,
+    )
+    return _emit(program, dialect)
 
 
 def emit_opencl(program: Program, target: Target) -> Source:
@@ -85,9 +94,16 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
     calls = {}
     for place, launch in enumerate(program.launches):
         thread = merge_thread_loops(launch)
+        exchanges: Mapping[Buffer, Exchange] = {}
+        if dialect.shuffles:
+            thread, exchanges = with_shuffles(launch, thread)
+        thread = without_needless(launch, thread, inserted(launch, thread))
         used = Helpers(_with_index_type(launch, thread, dialect))
         symbol = names.new(launch.kernel.name)
-        kernels += ("", 0), *_Kernel(launch, thread, used, codes).function(symbol, line_of)
+        kernels += (
+            ("", 0),
+            *_Kernel(launch, thread, exchanges, used, codes).function(symbol, line_of),
+        )
         calls[place] = symbol, used.dialect.index, has_assertions(thread.body)
         helpers.update(dict.fromkeys(used.definitions()))
     written = "\n".join((*helpers, *(line for line, _ in kernels)))
@@ -123,8 +139,8 @@ class _Kernel:
 
     Parameters
     ----------
-    launch, thread
-        The kernel, and what one of its threads does.
+    launch, thread, exchanges
+        The kernel, what one of its threads does, and how threads read the registers of others.
     helpers
         The helper functions that it uses, with its dialect.
     codes
@@ -132,7 +148,12 @@ class _Kernel:
     """
 
     def __init__(
-        self, launch: Launch, thread: ThreadProgram, helpers: Helpers, codes: Codes
+        self,
+        launch: Launch,
+        thread: ThreadProgram,
+        exchanges: Mapping[Buffer, Exchange],
+        helpers: Helpers,
+        codes: Codes,
     ) -> None:
         assert isinstance(helpers.dialect, DeviceDialect)
         self.dialect: DeviceDialect = helpers.dialect
@@ -141,7 +162,9 @@ class _Kernel:
         self.codes = codes
         self.names = Names(self.dialect.reserved)
         self.writer = Writer(self.names)
-        self.expressions = Expressions(self.writer, Arithmetic(self.dialect, helpers))
+        self.expressions = KernelExpressions(
+            self.writer, Arithmetic(self.dialect, helpers), exchanges
+        )
 
     def function(self, symbol: str, line_of: Mapping[int, int]) -> Lines:
         """Return the lines of the kernel as a function."""
@@ -161,9 +184,13 @@ class _Kernel:
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
             body = skip_after_failure(body, holds)
+        copies: frozenset[int] = frozenset()
+        if waits and self.dialect.copies_async:
+            copies = async_copies(self.launch, self.thread)
+        lane = self.thread.axes.get("threadIdx.x")
         KernelStatements(
-            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits
-        ).write(body)
+            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits, lane=lane
+        ).whole(body, copies)
         head = self.dialect.kernel.format(threads=threads, **counts)
         return [
             (f"/* launch: {comment(self.launch.size)} */", 0),
@@ -198,7 +225,8 @@ class _Kernel:
     def _declare_shared(self) -> None:
         for buffer in self.thread.shared:
             name = self.expressions.buffers[buffer] = self.names.new(buffer.name)
-            type_ = f"{self.dialect.shared} {self.dialect.element(buffer.dtype)}"
+            element = array_type(buffer, self.thread.body, self.dialect)
+            type_ = f"{self.dialect.shared} {element}"
             about = comment(format_buffer(buffer))
             elements = known_elements(buffer, "block")
             self.writer.line(f"{type_} {name}[{elements}];  /* {about} */")

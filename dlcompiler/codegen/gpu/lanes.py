@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from dlcompiler.arith import Analyzer
-from dlcompiler.ir import Buffer, Const, Expr, Load, Var, index_const, rewrite, walk
+from dlcompiler.arith import Affine, Analyzer
+from dlcompiler.ir import (
+    Buffer,
+    Const,
+    Expr,
+    IntrinsicCall,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    index_const,
+    rewrite,
+    walk,
+)
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import Node
@@ -86,5 +98,25 @@ def aligned_start(buffer: Buffer, indices: tuple[Expr, ...], analyzer: Analyzer)
         distance = analyzer.affine(place).plus(start, -1)
         if not distance.is_constant or distance.constant != number:
             return None
-    factors = (start.constant, *(term.factor for term in start.terms.values()))
-    return None if any(factor % count for factor in factors) else places[0]
+    return places[0] if _divides(count, start) else None
+
+
+def is_multiple(buffer: Buffer, indices: tuple[Expr, ...], count: int, analyzer: Analyzer) -> bool:
+    """Tell whether the position of an element is proved to be a multiple of `count`."""
+    return _divides(count, analyzer.affine(flat_index(buffer, indices)))
+
+
+def with_vectors(stmt: Stmt) -> frozenset[Buffer]:
+    """Return the buffers in which a statement may access several elements at once."""
+    found: set[Buffer] = set()
+    for node in walk(stmt):
+        if isinstance(node, Load | Store) and lanes_of(node.indices) > 1:
+            found.add(node.buffer)
+        if isinstance(node, IntrinsicCall):
+            found.update(region.buffer for region in node.regions)
+    return frozenset(found)
+
+
+def _divides(count: int, position: Affine) -> bool:
+    factors = (position.constant, *(term.factor for term in position.terms.values()))
+    return not any(factor % count for factor in factors)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.buffers import static_elements
@@ -10,9 +11,10 @@ from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
 from dlcompiler.codegen.c.statements import Statements
-from dlcompiler.codegen.c.text import UNARY
+from dlcompiler.codegen.c.text import SUM, UNARY
+from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
-from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start
+from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, with_vectors
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
     Allocate,
@@ -20,17 +22,26 @@ from dlcompiler.ir import (
     Buffer,
     Expr,
     For,
+    If,
     IfThenElse,
+    IntrinsicCall,
     Let,
     Load,
     Logical,
+    Region,
     Stmt,
     Store,
     Var,
+    along,
+    index_const,
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.printer import format_buffer
+from dlcompiler.passes.flatten_storage import flat_index
+from dlcompiler.passes.fragments import fragments_in
+from dlcompiler.passes.merge_thread_loops import of_warp
+from dlcompiler.target.fragments import REGISTER_BYTES
 
 
 def known_elements(buffer: Buffer, owner: str) -> int:
@@ -53,6 +64,33 @@ def known_elements(buffer: Buffer, owner: str) -> int:
     return elements
 
 
+def array_type(buffer: Buffer, body: Stmt, dialect: DeviceDialect) -> str:
+    """Return the type of an array's elements, with the alignment that vectors in it need."""
+    aligned = dialect.aligned.format(bytes=VECTOR_BYTES) if buffer in with_vectors(body) else ""
+    return f"{aligned}{dialect.element(buffer.dtype)}"
+
+
+def copy_function(dialect: DeviceDialect, size: int) -> str:
+    """Return the function that begins a copy of some bytes from global to shared memory."""
+    caches = "cg" if size == 16 else "ca"  # 16 bytes need not go through the first cache
+    return (
+        f"/* begin to copy {size} bytes from global to shared memory */\n"
+        f"{dialect.helper} void dlc_copy_async_{size}(void *to, const void *from)\n{{\n"
+        "    unsigned int place = (unsigned int)__cvta_generic_to_shared(to);\n"
+        f'    asm volatile("cp.async.{caches}.shared.global [%0], [%1], {size};"\n'
+        '            : : "r"(place), "l"(from) : "memory");\n}'
+    )
+
+
+def wait_function(dialect: DeviceDialect) -> str:
+    """Return the function that waits for the copies that this thread has begun."""
+    return (
+        "/* wait until all copies are done that this thread has begun */\n"
+        f"{dialect.helper} void dlc_wait_for_copies(void)\n{{\n"
+        '    asm volatile("cp.async.wait_all;" : : : "memory");\n}'
+    )
+
+
 class KernelStatements(Statements):
     """Writes what one thread does.
 
@@ -66,6 +104,8 @@ class KernelStatements(Statements):
         The address space of each array that the thread does not allocate: a qualifier.
     waits
         Whether threads wait for each other at barriers. If not, one may end before others.
+    lane
+        The number of a thread along x.
     """
 
     def __init__(
@@ -77,23 +117,49 @@ class KernelStatements(Statements):
         spaces: Mapping[Buffer, str],
         *,
         waits: bool,
+        lane: Var | None = None,
     ) -> None:
         super().__init__(expressions, lines, codes)
         self.dialect = dialect
         self.spaces = spaces
         self.waits = waits
+        self.lane = lane
+        self._copies: frozenset[int] = frozenset()
+        """The stores, by `id`, that are asynchronous copies."""
         self._vectors: dict[Var, Sequence[Var]] = {}
         """The lanes of each variable in scope that is a vector."""
+
+    def whole(self, body: Stmt, copies: frozenset[int]) -> None:
+        """Append all that a thread does.
+
+        Parameters
+        ----------
+        body
+            The statements.
+        copies
+            The stores, by ``id``, that are asynchronous copies: see `async_copies`.
+        """
+        self._copies = copies
+        self.write(body)
+        self._wait_for_copies()
 
     def write(self, stmt: Stmt) -> None:
         """Append a statement."""
         match stmt:
+            case Store() if id(stmt) in self._copies:
+                self._start(stmt)
+                self._copy(stmt)
             case Store() if lanes_of(stmt.indices) > 1:
                 self._start(stmt)
                 self._store_vector(stmt)
             case Let() if dtypes.lanes(stmt.var.dtype) > 1:
                 self._start(stmt)
                 self._let_vector(stmt)
+            case If() if self._is_emitted(of_warp(stmt, self.lane)):
+                self.write(stmt.then)
+            case IntrinsicCall() if stmt.part in self.dialect.emits:
+                self._start(stmt)
+                intrinsics.REGISTRY[str(stmt.part)](self, stmt)
             case _:
                 super().write(stmt)
 
@@ -101,6 +167,7 @@ class KernelStatements(Statements):
 
     def _barrier(self) -> None:
         if self.waits:
+            self._wait_for_copies()
             self.writer.line(self.dialect.barrier)
 
     def _for(self, stmt: For) -> None:
@@ -128,8 +195,81 @@ class KernelStatements(Statements):
         self.write(body)
 
     def _allocate(self, stmt: Allocate) -> None:
-        known_elements(stmt.buffer, "thread")
-        super()._allocate(stmt)
+        tiles = fragments_in(stmt.body).get(stmt.buffer) if "mma" in self.dialect.emits else None
+        if tiles is None:
+            known_elements(stmt.buffer, "thread")
+            super()._allocate(stmt)
+            return
+        buffer = stmt.buffer
+        name = self.expressions.buffers[buffer] = self.writer.names.new(buffer.name)
+        about = comment(f"this thread's part of {format_buffer(buffer)}")
+        registers = tiles.registers(buffer)
+        self.writer.line(f"{self.register_type(buffer)} {name}[{registers}];  /* {about} */")
+        self.write(stmt.body)
+        del self.expressions.buffers[buffer]
+
+    def _array_type(self, stmt: Allocate) -> str:
+        return array_type(stmt.buffer, stmt.body, self.dialect)
+
+    # -- asynchronous copies ----------------------------------------------------------------------
+
+    def _copy(self, stmt: Store) -> None:
+        assert isinstance(stmt.value, Load)
+        source = stmt.value
+        size = lanes_of(stmt.indices) * dtypes.bytes_of(stmt.buffer.dtype)
+        ends = []
+        for buffer, indices in ((stmt.buffer, stmt.indices), (source.buffer, source.indices)):
+            start = aligned_start(buffer, indices, self.expressions.analyzer)
+            assert start is not None
+            self.expressions.start(start)
+            place = self.expressions.value(start).at(SUM)
+            ends.append(f"{self.expressions.buffers[buffer]} + {place}")
+        self.expressions.read.add(source.buffer)
+        self.expressions.written.add(stmt.buffer)
+        self.expressions.arithmetic.helpers.add(copy_function(self.dialect, size))
+        self.writer.line(f"dlc_copy_async_{size}({', '.join(ends)});")
+
+    def _wait_for_copies(self) -> None:
+        if self._copies:
+            self.expressions.arithmetic.helpers.add(wait_function(self.dialect))
+            self.writer.line("dlc_wait_for_copies();")
+
+    # -- tensor intrinsics ------------------------------------------------------------------------
+
+    def _is_emitted(self, call: IntrinsicCall | None) -> bool:
+        return call is not None and call.part in self.dialect.emits
+
+    def register_type(self, buffer: Buffer) -> str:
+        """Return the type of a register of a fragment: a sum, or several packed elements."""
+        packed = dtypes.bytes_of(buffer.dtype) < REGISTER_BYTES
+        return "unsigned int" if packed else self.dialect.element(buffer.dtype)
+
+    def shape_of(self, operand: tuple[Region, tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the declared shape of an operand of an intrinsic."""
+        region, dims = operand
+        return tuple(int(extent) for extent in along(region.extents, dims))
+
+    @contextmanager
+    def unrolled(self, name: str, extent: int) -> Iterator[Expr]:
+        """Append an unrolled loop around what is written inside; none for one iteration."""
+        if extent == 1:
+            yield index_const(0)
+            return
+        var = Var(name)
+        self.writer.line(self.dialect.unroll)
+        with self.writer.names.block():
+            own = self.writer.names.new(name)
+            self.expressions.bind(var, own, index_const(extent))
+            head = f"for ({self.index_type} {own} = 0; {own} < {extent}; ++{own})"
+            with self.writer.block(head):
+                yield var
+            del self.expressions.variables[var]
+
+    def at_once(self, buffer: Buffer, indices: tuple[Expr, ...], type_: str) -> str:
+        """Return the value of neighbouring elements, read as one value of a type."""
+        start = flat_index(buffer, indices)
+        self.expressions.start(start)
+        return self._place(buffer, start, f"const {type_}")
 
     # -- vectors ----------------------------------------------------------------------------------
 

@@ -188,6 +188,8 @@ def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]
         tag = stage.kind(leaf)
         if around and not is_in_threads and is_in_block(tag):
             continue  # the threads of the block run this stage's loops, and then those beside it
+        if is_in_threads and stage.scope == SHARED and tag == "threadIdx.x":
+            continue  # a warp: its first thread runs what is around, and all its threads this loop
         if is_thread(tag) and tag not in around:
             yield Obligation(
                 stage.name,

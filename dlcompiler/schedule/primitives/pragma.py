@@ -35,6 +35,7 @@ HINTS: Mapping[str, str] = {
     "unroll_explicit": "1: repeat the body of unrolled loops here; 0: leave that to LLVM",
     "loop_partition_hint": "split off the iterations at the ends, where conditions fail",
     "nontemporal": "store past the caches the vectors that nothing here reads",
+    "async_copy": "GPU: begin copies to shared memory, and wait for them at the barrier",
     "parallel_launch_point": "classic TVM: begin the threads here",
     "parallel_barrier_when_finish": "classic TVM: wait for all threads behind this loop",
     "parallel_stride_pattern": "classic TVM: give out iterations in strides",

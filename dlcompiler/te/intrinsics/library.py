@@ -8,22 +8,33 @@ name          sizes                  computes
 `dot4_u8s8`   ``n x g``              ``C[j] += X[g, q] * W[g, j, q]``, q < 4: uint8 by int8, in
                                      int32
 `dot4_s8s8`   ``n x g``              the same of int8 by int8
+`mma_f16`      `16x8x16`              ``C[i, j] += A[i, k] * B[k, j]`` on tensor cores, in float32;
+`mma_bf16`     `16x8x16`              the same of bfloat16
+`mma_s8`       `16x8x32`              the same of int8, in int32
+`mma_bt_…`     as of `mma_…`          the same with ``B[j, k]``, for each kind
+`mma_load_…`   of a tile              a tile of A (``a_f16``), B (``b_f16``) or B transposed
+                                     (``bt_f16``), of each kind, into a fragment
+`mma_store_…`  `16x8`                 a fragment of sums (``f32``, ``s32``) into memory
 ============  =====================  ==============================================================
 
 The name of an intrinsic is the family's name with the sizes: ``gemm_f32_6x16x64``. The last
-dimension of each operand that is loaded as vectors must be contiguous.
+dimension of each operand that is loaded as vectors must be contiguous. The threads of a warp
+carry out `mma` and its loads and stores together: see `dlcompiler.target.fragments`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Reduce
 from dlcompiler.target import Target
+from dlcompiler.target.fragments import WARP, Fragment, MatrixName
+from dlcompiler.te.intrinsics.tensor_cores import KINDS, copy, product
 from dlcompiler.te.intrinsics.tensor_intrin import (
     Strides,
     TensorIntrin,
@@ -32,7 +43,7 @@ from dlcompiler.te.intrinsics.tensor_intrin import (
 )
 from dlcompiler.te.language import compute, placeholder, reduce_axis
 from dlcompiler.te.reducers.reductions import sum
-from dlcompiler.te.tensor import Tensor
+from dlcompiler.te.tensor import ComputeOp, Tensor
 
 NAME = re.compile(r"(\w+)_(\d{1,18}(?:x\d{1,18})*)")
 MAX_RESULTS = 512
@@ -58,6 +69,10 @@ class Family:
     """Name of the emitter: targets that have it in `Target.emits` are offered the family."""
     group: int = 1
     """Extent of an innermost reduced dimension that is not among the sizes; 1 if there is none."""
+    fixed: tuple[int, ...] = ()
+    """The only sizes that there are, if they are not free."""
+    threads: int = 1
+    """Number of neighbouring threads along x that carry it out together; [1]."""
 
     def fitting(self, data: Sequence[int], reduced: Sequence[int]) -> str | None:
         """Return the intrinsic whose axes have these extents, if there is one."""
@@ -122,15 +137,19 @@ def _shipped(name: str) -> TensorIntrin | None:
         return None
     if name != f"{family.name}_{'x'.join(map(str, sizes))}":
         return None
+    if family.fixed and sizes != family.fixed:
+        return None
     output, strides = family.declare(*sizes)
-    emitter = family.emitter
+    op = output.op
+    assert isinstance(op, ComputeOp)
+    parts = (family.emitter,) * (3 if isinstance(op.body, Reduce) else 1)
     made = decl_tensor_intrin(
-        output.op,  # type: ignore[arg-type]
-        lambda _ins, _outs: (emitter, emitter, emitter),
+        op,
+        lambda _ins, _outs: parts,
         name,
         strides,
     )
-    return replace(made, id=name)
+    return replace(made, id=name, threads=family.threads)
 
 
 def gemm_tile(target: Target) -> tuple[int, int]:
@@ -159,9 +178,13 @@ def gemm_tile(target: Target) -> tuple[int, int]:
 
 
 def families_for(result: str, read: Sequence[str]) -> list[Family]:
-    """Return the shipped families for a result and inputs of these dtypes, in any order."""
+    """Return the shipped families for a result and inputs of these dtypes, in any order.
+
+    Those that a warp carries out are left out: which memory they need is not known here.
+    """
     wanted = (result, sorted(read))
-    return [f for f in FAMILIES.values() if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
+    own = (family for family in FAMILIES.values() if family.threads == 1)
+    return [f for f in own if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
 
 
 def _gemm(m: int, n: int, k: int) -> Declared:
@@ -194,6 +217,29 @@ def _dot4(first: str) -> Callable[[int, int], Declared]:
     return declare
 
 
+def _tensor_core_families() -> Iterator[Family]:
+    """Yield the families of tensor cores: products, and copies from and to fragments."""
+
+    def family(emitter: str, suffix: str, declare: Callable[..., Tensor], tile: Fragment) -> Family:
+        is_product = emitter in ("mma", "mma_bt")
+        depth = Fragment("b", tile.dtype).shape[:1] if is_product else ()
+        shape = (16, 8) if is_product else tile.shape
+        sizes = (*(shape[::-1] if emitter == "mma_load_bt" else shape), *depth)
+        return Family(
+            f"{emitter}_{suffix}", ("m", "n", "k")[: len(sizes)],
+            lambda *sizes: (declare(*sizes), {}), (), 2, emitter, fixed=sizes, threads=WARP,
+        )  # fmt: skip
+
+    loads: tuple[tuple[str, MatrixName], ...] = (("a", "a"), ("b", "b"), ("bt", "b"))
+    for kind, dtype in KINDS.items():
+        yield family("mma", kind, product(kind, transposed=False), Fragment("b", dtype))
+        yield family("mma_bt", kind, product(kind, transposed=True), Fragment("b", dtype))
+        for name, matrix in loads:
+            yield family(f"mma_load_{name}", kind, copy(dtype), Fragment(matrix, dtype))
+    for kind, dtype in (("f32", "float32"), ("s32", "int32")):
+        yield family("mma_store", kind, copy(dtype), Fragment("c", dtype))
+
+
 _FLOATS = ("float32", "float32", "float32")
 _U8S8, _S8S8 = ("int32", "uint8", "int8"), ("int32", "int8", "int8")
 
@@ -202,5 +248,6 @@ FAMILIES: dict[str, Family] = {
     "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1, "fma_tile"),
     "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), _U8S8, 1, "dot4", group=4),
     "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), _S8S8, 1, "dot4", group=4),
+    **{family.name: family for family in _tensor_core_families()},
 }
 """Name -> family of shipped intrinsics."""

@@ -29,6 +29,7 @@ from dlcompiler.ir import (
     print_func,
     verify_func,
 )
+from dlcompiler.target.fragments import OPERANDS, Fragment
 from dlcompiler.te.definition import checked_name
 from dlcompiler.te.extern.accesses import outside
 from dlcompiler.te.extern.checks import with_checks
@@ -61,16 +62,37 @@ class TensorIntrin:
     id: str = ""
     """Its name in traces. If the user declared it, this contains a hash of the declaration, so that
     a trace is not replayed with another intrinsic of the same name."""
+    threads: int = 1
+    """Number of neighbouring threads along x that carry out a call together; [1]."""
     lowered: Intrinsic = field(init=False)
     """The intrinsic as calls in the loop IR refer to it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts))
+        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts, self.threads))
 
     @property
     def output(self) -> Tensor:
         """The tensor that it computes."""
         return self.op.output(0)
+
+    @property
+    def fragments(self) -> dict[Tensor, Fragment]:
+        """How the threads of a warp hold its tiles; empty for an intrinsic of one thread.
+
+        Examples
+        --------
+        >>> from dlcompiler import te
+        >>> c, a, b = te.tensor_intrin("mma_f16_16x8x16").fragments.values()
+        >>> a.place(lane=5, element=3)
+        (9, 3)
+        """
+        part = self.parts["body"] if self.threads > 1 else ""
+        operands = OPERANDS.get(part, ()) if isinstance(part, str) else ()
+        return {
+            tensor: Fragment(operand.matrix, tensor.dtype)
+            for tensor, operand in zip((self.output, *self.inputs), operands, strict=False)
+            if operand is not None
+        }
 
     @property
     def is_reduction(self) -> bool:
