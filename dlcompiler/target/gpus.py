@@ -35,6 +35,32 @@ CUDA_LIMITS = MappingProxyType(
     }
 )
 
+#: Register file of a multiprocessor: its registers of 32 bits, the unit in which a warp gets them,
+#: and the parts, each of which serves its own warps.
+#: Source: CUDA C++ Programming Guide 12.9, table 21; NVIDIA's cuda_occupancy.h of CUDA 12.9.
+REGISTERS = {
+    "max_registers_per_thread": 255,
+    "registers_per_processor": 65_536,
+    "registers_per_block": 65_536,
+    "register_unit": 256,
+    "register_files": 4,
+}
+#: By compute capability, of one multiprocessor: threads, blocks, and shared memory [KiB].
+#: Source: CUDA C++ Programming Guide 12.9, table 21.
+PROCESSORS = {
+    (5, 2): (2048, 32, 96),
+    (6, 0): (2048, 32, 64),
+    (6, 1): (2048, 32, 96),
+    (7, 0): (2048, 32, 96),
+    (7, 5): (1024, 16, 64),
+    (8, 0): (2048, 32, 164),
+    (8, 6): (1536, 16, 100),
+    (8, 9): (1536, 24, 100),
+    (9, 0): (2048, 32, 228),
+    (10, 0): (2048, 32, 228),
+    (12, 0): (1536, 24, 100),
+}
+
 GPU_THREAD_AXES = (
     *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     *("threadIdx.x", "threadIdx.y", "threadIdx.z"),
@@ -51,6 +77,34 @@ GPU_SCOPES = (
         "local", 3, CUDA_LIMITS["max_local_bytes"], alignment=16, accessible_by=("thread",)
     ),
 )
+
+
+def processor_limits(compute: tuple[int, int]) -> dict[str, int]:
+    """Return the limits of one multiprocessor; those that are not known are left out.
+
+    Parameters
+    ----------
+    compute : tuple of int
+        Compute capability: (major, minor).
+
+    Notes
+    -----
+    **Source:** NVIDIA's cuda_occupancy.h of CUDA 12.9: shared memory is given out in units of 256
+    bytes up to compute capability 7, and of 128 bytes from 8 on; from 8 on each block has 1 KiB
+    more than it asks for. Capability 6.0 has two register files.
+    """
+    if compute not in PROCESSORS:
+        return dict(REGISTERS)
+    threads, blocks, shared_kib = PROCESSORS[compute]
+    return {
+        **REGISTERS,
+        "register_files": 2 if compute == (6, 0) else 4,
+        "max_threads_per_processor": threads,
+        "max_blocks_per_processor": blocks,
+        "shared_bytes_per_processor": shared_kib * 1024,
+        "shared_unit": 128 if compute[0] >= 8 else 256,
+        "reserved_shared_bytes": 1024 if compute[0] >= 8 else 0,
+    }
 
 
 def gpu_target(
@@ -90,7 +144,7 @@ def gpu_target(
         scopes=GPU_SCOPES,
         thread_axes=GPU_THREAD_AXES,
         emits=frozenset({"vectors", "prefetch"}),
-        limits=CUDA_LIMITS,
+        limits=MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)}),
     )
 
 

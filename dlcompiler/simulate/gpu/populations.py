@@ -99,6 +99,8 @@ class Place:
     """Variables that all threads of a warp have in common, with their extents: blocks, loops."""
     guards: tuple[Predicate, ...] = ()
     """Conditions under which a thread gets here."""
+    choices: tuple[object, ...] = ()
+    """What names the choices inside an expression that lead here, outermost first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +211,7 @@ class Populations:
         counts = np.array([free], np.int64)
         for part in parts:
             limits.low, limits.high = limits.low - part.min(axis=0), limits.high - part.max(axis=0)
-            states = (states[:, None, :] + part).reshape(-1, len(forms))
+            states = (states[:, None, :] + part).reshape(len(states) * len(part), len(forms))
             counts = np.repeat(counts, len(part))
             states, counts = _merged(limits.clipped(states), counts)
         if not parts:

@@ -44,7 +44,7 @@ from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import children
-from dlcompiler.simulate.gpu.forms import Fixed, Form, Part, Predicate, constant_form
+from dlcompiler.simulate.gpu.forms import Fixed, Form, Predicate, constant_form
 from dlcompiler.simulate.gpu.populations import Access, Place
 from dlcompiler.simulate.gpu.reading import Reader, Scope, negated
 
@@ -132,7 +132,8 @@ class _Walk:
         self.vectors: dict[Var, Callable[[Expr], Expr]] = {}
         self.found = Found()
         self._statement: Stmt | None = None
-        self._seen: set[tuple[int, Place]] = set()
+        self._seen: dict[int, list[tuple[object, ...]]] = {}
+        """The choices that led to each expression of the statement, by its `id`."""
         self._numbers: Counter[tuple[Buffer, bool]] = Counter()
         self._values: tuple[Expr, ...] = ()
 
@@ -181,7 +182,7 @@ class _Walk:
     def _start(self, stmt: Stmt, *values: Expr) -> None:
         """Begin a statement: a part that it uses twice is computed once."""
         self._statement = stmt
-        self._seen = set()
+        self._seen = {}
         self._numbers = Counter()
         self._values = values
 
@@ -231,9 +232,8 @@ class _Walk:
 
     def value(self, expr: Expr, place: Place, scope: Scope) -> None:  # noqa: C901 - by node
         """Add what the computation of a value executes."""
-        if isinstance(expr, Const | Var) or (id(expr), place) in self._seen:
+        if isinstance(expr, Const | Var) or self._is_done(expr, place):
             return
-        self._seen.add((id(expr), place))
         lanes = dtypes.lanes(expr.dtype)
         match expr:
             case Load(buffer, indices, predicate):
@@ -246,12 +246,13 @@ class _Walk:
                 self.value(condition, place, scope)
                 self.executed("branch", place)
                 holds = self.reader.predicate(condition, scope)
-                self.value(a, under(place, holds), scope)
-                self.value(b, under(place, negated(holds)), scope)
+                self.value(a, chosen(place, holds, (id(expr), True)), scope)
+                self.value(b, chosen(place, negated(holds), (id(expr), False)), scope)
             case Logical(op, a, b) if lanes == 1:
                 self.value(a, place, scope)
                 first = self.reader.predicate(a, scope)
-                self.value(b, under(place, first if op == "and" else negated(first)), scope)
+                second = first if op == "and" else negated(first)
+                self.value(b, chosen(place, second, (id(expr), True)), scope)
             case Binary() if dtypes.is_float(expr.dtype):
                 self._float_operation(expr, place, scope)
             case _:
@@ -261,6 +262,14 @@ class _Walk:
                 for child in children(expr):
                     if isinstance(child, Expr):
                         self.value(child, place, scope)
+
+    def _is_done(self, expr: Expr, place: Place) -> bool:
+        """Tell whether an expression was computed here, or for all threads that get here."""
+        before = self._seen.setdefault(id(expr), [])
+        if any(choices == place.choices[: len(choices)] for choices in before):
+            return True
+        before.append(place.choices)
+        return False
 
     def _float_operation(self, expr: Binary, place: Place, scope: Scope) -> None:
         """Add an operation on floats; a product and the sum that it is in are one instruction."""
@@ -278,10 +287,7 @@ class _Walk:
 
     def _index(self, index: Expr, place: Place, scope: Scope) -> None:
         """Add the loads in an index. Its arithmetic is not counted: see `counters`."""
-        if dtypes.lanes(index.dtype) > 1:
-            index = at_lane(index, index_const(0), self.vectors)
-        form = self.reader.form(index, scope)
-        if any(isinstance(term, Part) for term in form.terms):
+        if _has_load(index):
             self.value(index, place, scope)
 
     # -- memory -----------------------------------------------------------------------------------
@@ -359,7 +365,13 @@ def under(place: Place, guard: Predicate) -> Place:
     """Return a place under one more condition."""
     if isinstance(guard, Fixed) and guard.value:
         return place
-    return Place(place.extents, (*place.guards, guard))
+    return Place(place.extents, (*place.guards, guard), place.choices)
+
+
+def chosen(place: Place, guard: Predicate, choice: object) -> Place:
+    """Return a place inside an expression where only some threads compute."""
+    inside = under(place, guard)
+    return Place(inside.extents, inside.guards, (*place.choices, choice))
 
 
 def _operands(expr: Expr) -> list[Expr]:
@@ -368,6 +380,14 @@ def _operands(expr: Expr) -> list[Expr]:
 
 def _is_product(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op == "mul"
+
+
+def _has_load(expr: Expr) -> bool:
+    if isinstance(expr, Const | Var | Load):
+        return isinstance(expr, Load)
+    if isinstance(expr, Binary):  # the usual case, without the detour over `children`
+        return _has_load(expr.a) or _has_load(expr.b)
+    return any(map(_has_load, _operands(expr)))
 
 
 def _has_choice(expr: Expr) -> bool:

@@ -47,6 +47,8 @@ Known: TypeAlias = Form | Predicate
 Scope: TypeAlias = Mapping[Var, Known]
 """What each variable in scope stands for."""
 Interval: TypeAlias = tuple[float, float]
+LARGEST = 1 << 40
+"""Largest number in an array with which this module computes; [1]."""
 
 
 class Reader:
@@ -91,7 +93,7 @@ class Reader:
             case Binary(op, a, b) if not dtypes.is_float(expr.dtype):
                 return self._wrapped(self._binary(op, self.form(a, scope), self.form(b, scope)),
                                      expr.dtype)  # fmt: skip
-            case Cast(value, dtype) if not dtypes.is_float(value.dtype + dtype):
+            case Cast(value, dtype) if not (dtypes.is_float(value.dtype) or dtypes.is_float(dtype)):
                 return self._wrapped(self._number(value, scope), dtype)
             case Select(condition, a, b) | IfThenElse(condition, a, b):
                 if dtypes.is_float(expr.dtype):
@@ -156,6 +158,9 @@ class Reader:
         array = self.arrays.get(buffer)
         if array is None or array.dtype.kind not in "iub" or not array.size:
             return unknown_form()
+        low, high = int(array.min()), int(array.max())
+        if max(-low, high) > LARGEST:  # sums of such numbers may overflow
+            return unknown_form()
         places = tuple(self.form(index, scope) for index in indices)
         if not all(place.is_known for place in places):
             return unknown_form()
@@ -167,7 +172,7 @@ class Reader:
 
         if not any(map(variables_of, places)):
             return constant_form(int(read(*(place.at({}) for place in places))))
-        part = Part(read, places, int(array.min()), int(array.max()))
+        part = Part(read, places, low, high)
         key = ("load", id(buffer), *(place.key for place in places))
         return Form(0, {self._parts.setdefault(key, part): 1})
 

@@ -6,6 +6,8 @@ compute capability 5.0 and later); Nsight Compute documentation, "Memory Tables"
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dlcompiler.simulate.gpu.forms import Integers, Truth
@@ -61,7 +63,7 @@ def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
     )
     words = np.sort(words, axis=-1)
     is_new = _distinct(words)
-    rows = words.reshape(-1, words.shape[-1])
+    rows = words.reshape(math.prod(words.shape[:-1]), words.shape[-1])
     place = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
     load = np.bincount(place.ravel(), is_new.ravel(), minlength=len(rows) * BANKS)
     busiest = load.reshape(*words.shape[:-1], BANKS).max(axis=-1)
@@ -74,7 +76,8 @@ def ideal_wavefronts(mask: Truth, bytes_: int) -> Integers:
 
 
 def _in_parts(lanes: Integers | Truth, bytes_: int) -> np.ndarray:
-    return lanes.reshape(*lanes.shape[:-1], halves(bytes_), -1)
+    parts = halves(bytes_)
+    return lanes.reshape(*lanes.shape[:-1], parts, lanes.shape[-1] // parts)
 
 
 def _distinct(ordered: Integers) -> Truth:

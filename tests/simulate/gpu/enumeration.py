@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
+from dlcompiler.arith import Analyzer
+from dlcompiler.codegen.gpu.lanes import aligned_start
 from dlcompiler.ir import (
     Allocate, Assert, Barrier, Binary, Broadcast, Buffer, Call, Cast, Compare, Const, Expr, For,
     If, IfThenElse, IntrinsicCall, Let, Load, Logical, Not, Prefetch, Ramp, Select, Seq, Stmt,
@@ -25,6 +27,10 @@ from dlcompiler.ir.rewrite import children, walk
 Env = dict[Var, Any]
 Lanes = list[Env]
 """The variables of each active thread of a warp."""
+
+
+class DataDecidesError(Exception):
+    """Raised where values that the program computes decide what it executes."""
 
 
 class Enumeration:
@@ -143,7 +149,7 @@ class Enumeration:
 
     def begin(self, stmt: Stmt, value: Expr) -> None:
         self.statement, self.root = stmt, value
-        self.done: set[Any] = set()
+        self.done: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
         self.numbers: dict[Any, int] = defaultdict(int)
 
     def executed(self, kind: str, lanes: Lanes, times: int = 1) -> None:
@@ -155,9 +161,10 @@ class Enumeration:
 
     def compute(self, expr: Expr, lanes: Lanes, path: tuple[Any, ...]) -> None:
         """Count what the computation of a value executes."""
-        if isinstance(expr, Const | Var) or (id(expr), path) in self.done:
-            return
-        self.done.add((id(expr), path))
+        before = self.done[id(expr)]
+        if isinstance(expr, Const | Var) or any(path[: len(other)] == other for other in before):
+            return  # it was computed for all these threads
+        before.append(path)
         dtype, width = dtypes.element(expr.dtype), dtypes.lanes(expr.dtype)
 
         def chosen(condition: Expr, which: bool) -> Lanes:
@@ -251,9 +258,11 @@ class Enumeration:
             case Call("likely" | "assume_bounds", args, _):
                 return self.number(args[0], env, lane)
             case Load(buffer, indices, _):
+                if buffer not in self.arrays or dtypes.is_float(buffer.dtype):
+                    raise DataDecidesError
                 place = tuple(self.number(index, env, lane) for index in indices)
                 return int(self.arrays[buffer][place])
-        raise NotImplementedError(expr)
+        raise DataDecidesError
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -297,9 +306,7 @@ class Enumeration:
                 return False
             if isinstance(self.statement, Store) and lanes_of(self.statement.indices) != width:
                 return False
-        # Programs of these tests access vectors at multiples of their length, or not side by side.
-        last = node.indices[-1]
-        return isinstance(last, Ramp) and isinstance(last.stride, Const) and last.stride.value == 1
+        return aligned_start(buffer, node.indices, Analyzer({}, {})) is not None
 
 
 def _cost(touched: list[tuple[int, int]], bytes_: int, space: str) -> tuple[int, ...]:
