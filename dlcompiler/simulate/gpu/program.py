@@ -14,6 +14,7 @@ from dlcompiler.ir import (
     Assert,
     Barrier,
     Binary,
+    Broadcast,
     Buffer,
     Call,
     Cast,
@@ -31,6 +32,7 @@ from dlcompiler.ir import (
     Not,
     Origin,
     Prefetch,
+    Ramp,
     Select,
     Seq,
     Stmt,
@@ -286,8 +288,8 @@ class _Walk:
             self.value(operand, place, scope)
 
     def _index(self, index: Expr, place: Place, scope: Scope) -> None:
-        """Add the loads in an index. Its arithmetic is not counted: see `counters`."""
-        if _has_load(index):
+        """Add what an index loads and computes of data. Other arithmetic of it is not counted."""
+        if not _is_plain(index):
             self.value(index, place, scope)
 
     # -- memory -----------------------------------------------------------------------------------
@@ -382,12 +384,16 @@ def _is_product(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op == "mul"
 
 
-def _has_load(expr: Expr) -> bool:
-    if isinstance(expr, Const | Var | Load):
-        return isinstance(expr, Load)
-    if isinstance(expr, Binary):  # the usual case, without the detour over `children`
-        return _has_load(expr.a) or _has_load(expr.b)
-    return any(map(_has_load, _operands(expr)))
+def _is_plain(index: Expr) -> bool:
+    """Tell whether an index is arithmetic of indices only: it loads and converts nothing."""
+    match index:
+        case Const() | Var():
+            return True
+        case Binary(_, a, b) | Ramp(a, b):
+            return _is_plain(a) and _is_plain(b)
+        case Broadcast(value):
+            return _is_plain(value)
+    return False
 
 
 def _has_choice(expr: Expr) -> bool:
