@@ -123,7 +123,7 @@ class Enumeration:
                 self.begin(stmt, value)
                 self.compute(value, lanes, ())
                 needed = not dtypes.is_float(dtypes.element(var.dtype))
-                self.run(body, [{**env, var: self.number(value, env) if needed else None}
+                self.run(body, [{**env, var: self.bound(value, env) if needed else None}
                                 for env in lanes])  # fmt: skip
             case Store():
                 self.begin(stmt, stmt.value)
@@ -146,6 +146,13 @@ class Enumeration:
                 pass
             case _:
                 raise NotImplementedError(stmt)
+
+    def bound(self, value: Expr, env: Env) -> Any:
+        """Return what a variable stands for in one thread: of a vector, a number for each lane."""
+        count = dtypes.lanes(value.dtype)
+        if count == 1:
+            return self.number(value, env)
+        return [self.number(value, env, lane) for lane in range(count)]
 
     def begin(self, stmt: Stmt, value: Expr) -> None:
         self.statement, self.root = stmt, value
