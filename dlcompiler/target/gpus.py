@@ -14,6 +14,9 @@ from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 WARP = 32
 """Threads of a warp, on every GPU here; [1]."""
 
+CUDA_GUIDE = "CUDA C++ Programming Guide 12.9, table 21"
+"""The document that gives the limits of kernels."""
+
 #: Limits of CUDA for a kernel on all of these processors. Static shared memory is limited to
 #: 48 KiB even if the chip has more. ``max_vthreads`` is a bound on code size, as in classic TVM.
 #: Source: CUDA C++ Programming Guide 12.9, table 21 (technical specifications).
@@ -145,6 +148,7 @@ def gpu_target(
         thread_axes=GPU_THREAD_AXES,
         emits=frozenset({"vectors", "prefetch"}),
         limits=MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)}),
+        limits_from=CUDA_GUIDE,
     )
 
 
@@ -178,4 +182,5 @@ OPENCL = replace(
         for scope in GPU_SCOPES
     ),
     limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": OPENCL_SHARED_BYTES}),
+    limits_from="The OpenCL Specification 1.2, table 4.3, and the limits of CUDA",
 )

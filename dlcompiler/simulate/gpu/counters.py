@@ -178,8 +178,8 @@ def count_launch(
             kinds.pop("barrier", None)
     populations = Populations(warps)
     return KernelCounters(
-        name, math.prod(extents.values()), threads, len(warps.active), _accesses(found, populations),
-        _instructions(found, populations), warp_size,
+        name, math.prod(extents.values()), threads, len(warps.active),
+        _accesses(found, populations), _instructions(found, populations), warp_size,
     )  # fmt: skip
 
 
@@ -214,9 +214,7 @@ def _accesses(found: Found, populations: Populations) -> tuple[AccessCounters, .
     return tuple(AccessCounters(*key, *both) for key, both in sums.items())
 
 
-def _instructions(
-    found: Found, populations: Populations
-) -> dict[str, tuple[Tally, Tally]]:
+def _instructions(found: Found, populations: Populations) -> dict[str, tuple[Tally, Tally]]:
     sums: dict[str, tuple[Tally, Tally]] = {}
     for place, kinds in found.instructions.items():
         low, high = populations.count(place)

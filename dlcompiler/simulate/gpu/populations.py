@@ -1,4 +1,4 @@
-"""Count the warps that execute an access, and what it costs them, without running through all loops.
+"""Count the warps that execute an access, and what it costs, without running through all loops.
 
 The address of an access is a sum. Its part that differs between the threads of a warp is computed
 for each warp of a block. The rest is the same in all threads: the numbers of the block and of the
@@ -188,9 +188,7 @@ class Populations:
 
     # -- the distribution of sums -----------------------------------------------------------------
 
-    def _sums(
-        self, forms: Sequence[Form], extents: Mapping[Var, int], tests: int
-    ) -> _Sums | None:
+    def _sums(self, forms: Sequence[Form], extents: Mapping[Var, int], tests: int) -> _Sums | None:
         """Split forms; those from number `tests` on are addresses. None if that takes too long."""
         variables = {var for form in forms for var in variables_of(form)}
         free = math.prod(extent for var, extent in extents.items() if var not in variables)
@@ -288,9 +286,7 @@ def _points(loops: Sequence[Var], extents: Mapping[Var, int]) -> dict[Var, Integ
     return dict(zip(loops, grid, strict=True))
 
 
-def _contributions(
-    forms: Sequence[Form], group: set[Var], extents: Mapping[Var, int]
-) -> Integers:
+def _contributions(forms: Sequence[Form], group: set[Var], extents: Mapping[Var, int]) -> Integers:
     """Return what a group of variables adds to each form, ``(combinations, forms)``."""
     loops = list(group)
     values = _points(loops, extents)
@@ -333,7 +329,12 @@ def _masks(
 
 
 def _cost(
-    mask: Truth, address: Integers | None, access: Access | None, weights: Integers, *, is_most: bool
+    mask: Truth,
+    address: Integers | None,
+    access: Access | None,
+    weights: Integers,
+    *,
+    is_most: bool,
 ) -> Tally:
     """Return the sum of what accesses cost.
 
@@ -351,10 +352,10 @@ def _cost(
         Whether addresses that are not known are all different, rather than all equal.
     """
 
-    def total(each: Integers) -> int:
+    def total(each: Integers | Truth) -> int:
         return int((each * weights).sum())
 
-    requests, lanes = total(mask.any(axis=-1)), total(mask.sum(axis=-1))
+    requests, lanes = total(np.asarray(mask.any(axis=-1))), total(mask.sum(axis=-1))
     if access is None or not access.space:
         return Tally(requests, lanes)
     ideal = transactions.ideal_wavefronts(mask, access.bytes)

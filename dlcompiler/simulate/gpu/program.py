@@ -29,7 +29,6 @@ from dlcompiler.ir import (
     Let,
     Load,
     Logical,
-    Not,
     Origin,
     Prefetch,
     Ramp,
@@ -47,7 +46,7 @@ from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import children
 from dlcompiler.simulate.gpu.forms import Fixed, Form, Predicate, constant_form
-from dlcompiler.simulate.gpu.populations import Access, Place
+from dlcompiler.simulate.gpu.populations import Access, Place, Space
 from dlcompiler.simulate.gpu.reading import Reader, Scope, negated
 
 LONGEST_VECTOR_BYTES = 16
@@ -99,9 +98,7 @@ class Found:
     """Number of instructions of each kind in each place."""
 
 
-def found_in(
-    thread: OneThread, reader: Reader, scope: Scope, extents: Mapping[Var, int]
-) -> Found:
+def found_in(thread: OneThread, reader: Reader, scope: Scope, extents: Mapping[Var, int]) -> Found:
     """Return what one thread of a launch executes.
 
     Parameters
@@ -195,7 +192,8 @@ class _Walk:
         most = self.reader.interval(extent)[1]
         if most == float("inf"):
             raise UserError(
-                "count what a GPU does", f"the number of iterations of {loop.var.name} is not known",
+                "count what a GPU does",
+                f"the number of iterations of {loop.var.name} is not known",
                 got=str(loop.extent), hint="give the values of symbols, and of arrays of sizes",
             )  # fmt: skip
         var, form = self.reader.variable(loop.var.name, most)
@@ -319,7 +317,7 @@ class _Walk:
             if space == "local":
                 continue
             address = self._offset(buffer, single, scope).times(bytes_)
-            kind = "shared" if space == "shared" else "global"
+            kind: Space = "shared" if space == "shared" else "global"
             self.found.accesses.append((site, inside, Access(kind, address, bytes_ * at_once)))
 
     def _offset(self, buffer: Buffer, indices: Sequence[Expr], scope: Scope) -> Form:
@@ -345,7 +343,7 @@ class _Walk:
         size = lanes * dtypes.bytes_of(buffer.dtype)
         if lanes not in _VECTOR_LANES or buffer.dtype in _NO_VECTORS or predicate is not None:
             return 1
-        if size > LONGEST_VECTOR_BYTES or not is_write and any(map(_has_choice, self._values)):
+        if size > LONGEST_VECTOR_BYTES or (not is_write and any(map(_has_choice, self._values))):
             return 1
         stored = self._statement
         if isinstance(stored, Store) and not is_write and lanes_of(stored.indices) != lanes:

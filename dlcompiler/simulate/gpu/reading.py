@@ -83,7 +83,7 @@ class Reader:
             self._forms[key] = expr, scope, self._form(expr, scope)
         return self._forms[key][2]
 
-    def _form(self, expr: Expr, scope: Scope) -> Form:  # noqa: C901 - one case per node
+    def _form(self, expr: Expr, scope: Scope) -> Form:
         match expr:
             case Const(value, dtype) if not dtypes.is_float(dtype):
                 return constant_form(int(value))
@@ -119,16 +119,16 @@ class Reader:
             return a.times(b.constant) if a.terms else b.times(a.constant)
         if op in ("floordiv", "floormod") and not b.terms and b.constant > 0:
             return self._division(op, a, b.constant)
-        if op in ("truncdiv", "truncmod") and not b.terms and b.constant > 0:
-            if self.interval(a)[0] >= 0:
-                return self._division(op.replace("trunc", "floor"), a, b.constant)
+        is_positive = not b.terms and b.constant > 0 and self.interval(a)[0] >= 0
+        if op in ("truncdiv", "truncmod") and is_positive:
+            return self._division(op.replace("trunc", "floor"), a, b.constant)
         return self._part(op, (a, b), self._range_of(op, a, b))
 
     def _division(self, op: str, form: Form, divisor: int) -> Form:
         """Return a quotient or a remainder; terms that the divisor divides are taken out."""
         quotient, rest = form.divided(divisor)
         low, high = self.interval(rest)
-        if 0 <= low and high < divisor:
+        if low >= 0 and high < divisor:
             return quotient if op == "floordiv" else rest
         if op == "floordiv":
             bounds = low // divisor, high // divisor
@@ -251,9 +251,9 @@ class Reader:
 
     def _test(self, form: Form, *, is_equality: bool) -> Predicate:
         low, high = self.interval(form)
-        if is_equality and low == high == 0 or not is_equality and low >= 0:
+        if (is_equality and low == high == 0) or (not is_equality and low >= 0):
             return TRUE
-        if high < 0 or is_equality and low > 0:
+        if high < 0 or (is_equality and low > 0):
             return Fixed(False)
         return Test(form, is_equality) if form.is_known else UNKNOWN
 

@@ -1,7 +1,8 @@
-"""Count what one access of a warp costs: sectors and lines of global memory, passes of shared memory.
+"""Count sectors and lines of global memory, and passes of shared memory, of a warp's access.
 
 **Source:** CUDA C++ Programming Guide 12.9, sections 16.5.2 and 16.5.3 (global and shared memory of
-compute capability 5.0 and later); Nsight Compute documentation, "Memory Tables" (sectors, wavefronts).
+compute capability 5.0 and later); Nsight Compute documentation, "Memory Tables" (sectors,
+wavefronts).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def sectors(addresses: Integers, mask: Truth, bytes_: int, unit: int = SECTOR_BY
         Size of a sector; `LINE_BYTES` counts lines instead. [byte]
     """
     parts = _in_parts(np.where(mask, addresses // unit, _NOWHERE), bytes_)
-    return _distinct(np.sort(parts, axis=-1)).sum(axis=(-1, -2))
+    return np.asarray(_distinct(np.sort(parts, axis=-1)).sum(axis=(-1, -2)))
 
 
 def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
@@ -67,12 +68,12 @@ def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
     place = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
     load = np.bincount(place.ravel(), is_new.ravel(), minlength=len(rows) * BANKS)
     busiest = load.reshape(*words.shape[:-1], BANKS).max(axis=-1)
-    return busiest.astype(np.int64).sum(axis=-1)
+    return np.asarray(busiest.astype(np.int64).sum(axis=-1))
 
 
 def ideal_wavefronts(mask: Truth, bytes_: int) -> Integers:
     """Return how many passes an access takes without conflicts: one for each part of the warp."""
-    return _in_parts(mask, bytes_).any(axis=-1).sum(axis=-1)
+    return np.asarray(_in_parts(mask, bytes_).any(axis=-1).sum(axis=-1))
 
 
 def _in_parts(lanes: Integers | Truth, bytes_: int) -> np.ndarray:
@@ -82,6 +83,6 @@ def _in_parts(lanes: Integers | Truth, bytes_: int) -> np.ndarray:
 
 def _distinct(ordered: Integers) -> Truth:
     """Mark the first of equal values along the last axis, but of `_NOWHERE` none."""
-    is_new = ordered != _NOWHERE
+    is_new: Truth = ordered != _NOWHERE
     is_new[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]
     return is_new

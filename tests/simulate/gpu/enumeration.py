@@ -15,9 +15,32 @@ from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.gpu.lanes import aligned_start
 from dlcompiler.ir import (
-    Allocate, Assert, Barrier, Binary, Broadcast, Buffer, Call, Cast, Compare, Const, Expr, For,
-    If, IfThenElse, IntrinsicCall, Let, Load, Logical, Not, Prefetch, Ramp, Select, Seq, Stmt,
-    Store, Var,
+    Allocate,
+    Assert,
+    Barrier,
+    Binary,
+    Broadcast,
+    Buffer,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    IfThenElse,
+    IntrinsicCall,
+    Let,
+    Load,
+    Logical,
+    Not,
+    Prefetch,
+    Ramp,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
 )  # fmt: skip
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.functions import FUNCTIONS
