@@ -11,18 +11,17 @@ greatest number take the place of the exact one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dlcompiler.errors import UserError
-from dlcompiler.ir import Buffer, Expr, For, ThreadTag, Var
+from dlcompiler.ir import Buffer, Expr, For, Var
 from dlcompiler.simulate.gpu.forms import constant_form
-from dlcompiler.simulate.gpu.populations import Populations, Tally, Warps
-from dlcompiler.simulate.gpu.program import Found, OneThread, Site, found_in
-from dlcompiler.simulate.gpu.reading import Known, Reader
+from dlcompiler.simulate.gpu.populations import Place, Populations, Tally, Warps
+from dlcompiler.simulate.gpu.program import Found, OneThread, Site, found_in, inside_loop
+from dlcompiler.simulate.gpu.reading import Reader, Scope
 from dlcompiler.simulate.gpu.transactions import SECTOR_BYTES
 
 WARP = 32
@@ -160,47 +159,40 @@ def count_launch(
     """
     given = given or Given()
     reader = Reader(given.arrays)
-    scope: dict[Var, Known] = {var: constant_form(value) for var, value in given.numbers.items()}
-    extents: dict[Var, int] = {}
+    scope: Scope = {var: constant_form(value) for var, value in given.numbers.items()}
+    place = Place({})
     for loop in loops:
-        _enter(reader, scope, extents, loop.var, loop.extent)
-    axes: list[tuple[ThreadTag, Var, int]] = []
+        place, scope = inside_loop(reader, loop.var, loop.extent, place, scope)
+    sizes: dict[str, tuple[Var, int]] = {}
     for tag, var in thread.axes.items():
-        inside: dict[Var, int] = {} if tag.startswith("threadIdx") else extents
-        new = _enter(reader, scope, inside, var, thread.extents[tag])
-        axes.append((tag, *new))
-    lanes = sorted((tag, var, size) for tag, var, size in axes if tag.startswith("threadIdx"))
-    warps = Warps.of([(var, size) for _, var, size in lanes], warp_size)
-    found = found_in(thread, reader, scope, extents)
-    threads = int(warps.active.sum())
+        if tag.startswith("blockIdx"):
+            place, scope = inside_loop(reader, var, thread.extents[tag], place, scope)
+        else:
+            size = _constant(reader, var, thread.extents[tag], scope)
+            lane, form = reader.variable(var.name, size)
+            sizes[tag], scope = (lane, size), {**scope, var: form}
+    warps = Warps.of([sizes[tag] for tag in sorted(sizes)], warp_size)
+    found = found_in(thread, reader, place, scope)
+    threads, populations = int(warps.active.sum()), Populations(warps)
     if threads == 1:  # one thread waits for nobody
         for kinds in found.instructions.values():
             kinds.pop("barrier", None)
-    populations = Populations(warps)
+    everything = populations.count(place)[1].requests
     return KernelCounters(
-        name, math.prod(extents.values()), threads, len(warps.active),
+        name, everything // max(len(warps.active), 1), threads, len(warps.active),
         _accesses(found, populations), _instructions(found, populations), warp_size,
     )  # fmt: skip
 
 
-def _enter(
-    reader: Reader,
-    scope: dict[Var, Known],
-    extents: dict[Var, int],
-    var: Var,
-    extent: Expr,
-) -> tuple[Var, int]:
-    """Bind the variable of an axis or of a loop of the host; return the one that it stands for."""
-    form = reader.form(extent, scope)
-    low, high = reader.interval(form)
+def _constant(reader: Reader, var: Var, extent: Expr, scope: Scope) -> int:
+    """Return the number of threads along an axis."""
+    low, high = reader.interval(reader.form(extent, scope))
     if low != high:
         raise UserError(
-            "count what a GPU does", f"the extent of {var.name} is not known", got=str(extent),
-            hint="give the values of symbols",
+            "count what a GPU does", f"the number of threads of {var.name} is not known",
+            got=str(extent), hint="split the loop by a number, and bind the inner one",
         )  # fmt: skip
-    new, scope[var] = reader.variable(var.name, high)
-    extents[new] = max(int(high), 0)
-    return new, extents[new]
+    return max(int(high), 0)
 
 
 def _accesses(found: Found, populations: Populations) -> tuple[AccessCounters, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ class Found:
     """Number of instructions of each kind in each place."""
 
 
-def found_in(thread: OneThread, reader: Reader, scope: Scope, extents: Mapping[Var, int]) -> Found:
+def found_in(thread: OneThread, reader: Reader, place: Place, scope: Scope) -> Found:
     """Return what one thread of a launch executes.
 
     Parameters
@@ -107,10 +108,10 @@ def found_in(thread: OneThread, reader: Reader, scope: Scope, extents: Mapping[V
         What the thread does.
     reader
         Reads indices and conditions.
+    place
+        The blocks, and the loops of the host, around the thread.
     scope
         What the variables of the launch stand for: the axes, symbols, loops of the host.
-    extents
-        The variables in it that all threads of a block have in common.
 
     Raises
     ------
@@ -118,8 +119,34 @@ def found_in(thread: OneThread, reader: Reader, scope: Scope, extents: Mapping[V
         The number of iterations of a loop is not known.
     """
     walk = _Walk(thread, reader)
-    walk.statement(thread.body, Place(extents), scope)
+    walk.statement(thread.body, place, scope)
     return walk.found
+
+
+def inside_loop(
+    reader: Reader, var: Var, extent: Expr, place: Place, scope: Scope
+) -> tuple[Place, Scope]:
+    """Return the place inside a loop, and its scope.
+
+    A loop whose extent varies counts as the longest one; a condition leaves the rest out.
+
+    Raises
+    ------
+    UserError
+        The number of iterations is not known.
+    """
+    count = reader.form(extent, scope)
+    most = reader.interval(count)[1]
+    if most == math.inf:
+        raise UserError(
+            "count what a GPU does", f"the number of iterations of {var.name} is not known",
+            got=str(extent), hint="give the values of symbols, and the arrays that data comes from",
+        )  # fmt: skip
+    new, form = reader.variable(var.name, most)
+    inside = Place({**place.extents, new: max(int(most), 0)}, place.guards, place.choices)
+    if count.terms:
+        inside = under(inside, reader.at_least(count.plus(form, -1), 1))
+    return inside, {**scope, var: form}
 
 
 class _Walk:
@@ -188,21 +215,10 @@ class _Walk:
     def _loop(self, loop: For, place: Place, scope: Scope) -> None:
         self._start(loop, loop.extent)
         self.value(loop.extent, place, scope)
-        extent = self.reader.form(loop.extent, scope)
-        most = self.reader.interval(extent)[1]
-        if most == float("inf"):
-            raise UserError(
-                "count what a GPU does",
-                f"the number of iterations of {loop.var.name} is not known",
-                got=str(loop.extent), hint="give the values of symbols, and of arrays of sizes",
-            )  # fmt: skip
-        var, form = self.reader.variable(loop.var.name, most)
-        inside = Place({**place.extents, var: max(int(most), 0)}, place.guards)
-        if extent.terms:
-            inside = under(inside, self.reader.at_least(extent.plus(form, -1), 1))
+        inside, scope = inside_loop(self.reader, loop.var, loop.extent, place, scope)
         if loop.kind != "unrolled":
             self.executed("branch", inside)
-        self.statement(loop.body, inside, {**scope, loop.var: form})
+        self.statement(loop.body, inside, scope)
 
     def _let(self, stmt: Let, place: Place, scope: Scope) -> None:
         var, value = stmt.var, stmt.value

@@ -165,9 +165,9 @@ def test_unknown_extents_are_refused_by_name():
     with pytest.raises(UserError) as error:
         count_launch(thread_program)
     assert str(error.value) == (
-        "count what a GPU does: the extent of i.outer is not known\n"
+        "count what a GPU does: the number of iterations of i.outer is not known\n"
         "  got       (n + 31) // 32\n"
-        "  hint      give the values of symbols"
+        "  hint      give the values of symbols, and the arrays that data comes from"
     )
     (symbol,) = launch.kernel.symbols
     counters = count_launch(thread_program, given=Given({symbol: 100}))
