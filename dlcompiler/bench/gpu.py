@@ -1,8 +1,8 @@
 """Count kernels on a simulated GPU, and time the simulation: ``--suite gpu``.
 
 The results of each kernel are compared with `te.evaluate` first, on whole numbers, for which every
-order of a sum gives the same. Counters, registers and occupancy are those of `report`. The times are
-measured on this CPU: of the compilation, of a simulated call, and of the counters.
+order of a sum gives the same. Counters, registers and occupancy are those of `report`. The times
+are measured on this CPU: of the compilation, of a simulated call, and of the counters.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ class Part:
     high: float
     is_known: bool = True
     """Whether it can be computed; otherwise it depends on data that is not given."""
+    variables: frozenset[Var] = frozenset()
+    """The variables that it depends on."""
 
     def at(self, values: Values) -> Integers:
         """Return its values."""
@@ -191,14 +193,11 @@ def truth(predicate: Predicate, known: Mapping[Test, Truth]) -> tuple[Truth, Tru
     return np.asarray(False), np.asarray(True)
 
 
-def variables_of(item: Form | Predicate | Part) -> frozenset[Var]:
+def variables_of(item: Form | Predicate) -> frozenset[Var]:
     """Return the variables that a quantity or a condition depends on."""
-    match item:
-        case Form(_, terms):
-            each = [frozenset({t}) if isinstance(t, Var) else variables_of(t) for t in terms]
-            return frozenset().union(*each)
-        case Part(_, operands):
-            return frozenset().union(*map(variables_of, operands))
+    if isinstance(item, Form):
+        parts = (term.variables for term in item.terms if isinstance(term, Part))
+        return frozenset(term for term in item.terms if isinstance(term, Var)).union(*parts)
     return frozenset().union(*(variables_of(test.form) for test in tests_of(item)))
 
 

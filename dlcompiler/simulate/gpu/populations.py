@@ -26,6 +26,7 @@ from dlcompiler.simulate.gpu.forms import (
     Term,
     Test,
     Truth,
+    is_computable,
     tests_of,
     truth,
     variables_of,
@@ -163,13 +164,20 @@ class Populations:
     def _count(self, place: Place, access: Access | None) -> tuple[Tally, Tally]:
         if 0 in place.extents.values() or not self.warps.active.size:
             return Tally(), Tally()
+        if access is None and not place.guards:
+            times = math.prod(place.extents.values())
+            plain = Tally(times * len(self.warps.active), times * int(self.warps.active.sum()))
+            return plain, plain
+        is_exact = all(map(is_computable, place.guards)) and (
+            access is None or access.address.is_known
+        )
         tests = [test for guard in place.guards for test in tests_of(guard)]
         forms = [test.form for test in tests]
         if access is not None and access.address.is_known:
             forms.append(access.address)
         sums = self._sums(forms, place.extents, len(tests))
         if sums is None:
-            tests, forms = [], []
+            tests, forms, is_exact = [], [], False
             sums = self._sums([], place.extents, 0)
             assert sums is not None
         least, most = Tally(), Tally()
@@ -181,8 +189,9 @@ class Populations:
             masks = _masks(place.guards, known, sums.active, (len(states), *sums.active.shape))
             address = values[-1] if len(forms) > len(tests) else None
             weights = sums.counts[start : start + step, None]
-            low, high = (_cost(mask, address, access, weights, is_most=is_most)
-                         for mask, is_most in zip(masks, (False, True), strict=True))  # fmt: skip
+            high = low = _cost(masks[1], address, access, weights, is_most=True)
+            if not is_exact:
+                low = _cost(masks[0], address, access, weights, is_most=False)
             least, most = least.plus(low), most.plus(high)
         return least, most
 
@@ -264,7 +273,7 @@ def _part_of(form: Form, group: set[Var]) -> Form:
 
 
 def _variables(term: Term) -> frozenset[Var]:
-    return variables_of(term) if isinstance(term, Part) else frozenset({term})
+    return term.variables if isinstance(term, Part) else frozenset({term})
 
 
 def _tied(forms: Sequence[Form], first: set[Var]) -> list[set[Var]]:

@@ -146,11 +146,13 @@ class Reader:
     def _part(self, op: str, operands: tuple[Form | Predicate, ...], bounds: Interval) -> Form:
         if not all(map(is_computable, operands)):
             return unknown_form()
-        if not any(map(variables_of, operands)):
+        variables = frozenset().union(*map(variables_of, operands))
+        if not variables:
             return constant_form(int(_FUNCTIONS[op](*(each.at({}) for each in operands))))
         # The id of a condition is one of its keys, and the part keeps the condition.
         keys = (each.key if isinstance(each, Form) else id(each) for each in operands)
-        part = self._parts.setdefault((op, *keys), Part(_FUNCTIONS[op], operands, *bounds))
+        made = Part(_FUNCTIONS[op], operands, *bounds, variables=variables)
+        part = self._parts.setdefault((op, *keys), made)
         return Form(0, {part: 1})
 
     def _element(self, buffer: Buffer, indices: tuple[Expr, ...], scope: Scope) -> Form:
@@ -170,9 +172,10 @@ class Reader:
             inside = (np.clip(n, 0, size - 1) for n, size in zip(at, array.shape, strict=True))
             return np.asarray(array[tuple(inside)], np.int64)
 
-        if not any(map(variables_of, places)):
+        variables = frozenset().union(*map(variables_of, places))
+        if not variables:
             return constant_form(int(read(*(place.at({}) for place in places))))
-        part = Part(read, places, low, high)
+        part = Part(read, places, low, high, variables=variables)
         key = ("load", id(buffer), *(place.key for place in places))
         return Form(0, {self._parts.setdefault(key, part): 1})
 
