@@ -19,10 +19,9 @@ import numpy as np
 from dlcompiler import te
 from dlcompiler.bench.programs import Program, tiled_gpu_gemm
 from dlcompiler.errors import VerificationError
-from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.pipeline import SimulatedKernel, build
+from dlcompiler.pipeline.gpu_report import counters_of
 from dlcompiler.schedule import create_schedule
-from dlcompiler.simulate.gpu import KernelCounters, count_launch
 from dlcompiler.te import Tensor
 
 SCHEMA_VERSION = 1
@@ -108,19 +107,12 @@ def measure(name: str, schedule: Any, args: list[Tensor], *, rounds: int) -> Row
         raise VerificationError(f"simulate {name}", "the result is wrong")
     return Row(
         name, compile_s, _median_s(partial(simulated, *given.values(), result), rounds),
-        _median_s(partial(_counted, kernel), rounds), kernel.report().to_dict(),
+        _median_s(partial(counters_of, kernel.program), rounds), kernel.report().to_dict(),
     )  # fmt: skip
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
     return tuple(int(extent) for extent in tensor.shape)
-
-
-def _counted(kernel: SimulatedKernel) -> list[KernelCounters]:
-    return [
-        count_launch(merge_thread_loops(launch), loops=launch.loops)
-        for launch in kernel.program.launches
-    ]
 
 
 def _median_s(call: Callable[[], object], rounds: int) -> float:

@@ -144,6 +144,20 @@ def report_of(
     return GPUReport(program.func.name, target, tuple(kernels))
 
 
+def counters_of(program: Program) -> list[KernelCounters]:
+    """Return the counters of each launch of a program whose shapes are known.
+
+    Raises
+    ------
+    UserError
+        As of `report_of`.
+    """
+    return [
+        count_launch(merge_thread_loops(launch), launch.kernel.name, loops=launch.loops)
+        for launch in program.launches
+    ]
+
+
 def given_by(func: PrimFunc, source: Source, arguments: Sequence[Any]) -> Given:
     """Return what the arguments of a call say about a program: symbols, and arrays it reads."""
     if not arguments:

@@ -12,7 +12,7 @@ greatest number take the place of the exact one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,6 +70,14 @@ class AccessCounters:
         if self.space != "shared":
             return None
         return _ratio(self.most.wavefronts, self.most.ideal_wavefronts)
+
+
+def together(accesses: Sequence[AccessCounters]) -> AccessCounters:
+    """Return the sum of accesses of one width in one memory, as if they were the first of them."""
+    least = most = Tally()
+    for access in accesses:
+        least, most = least.plus(access.least), most.plus(access.most)
+    return replace(accesses[0], least=least, most=most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
