@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -202,7 +202,7 @@ def refuse_too_large(report: GPUReport) -> None:
         got, most = what[found.limited_by[0]]
         raise TargetError(
             f"run {kernel.counters.name} on {report.target.name}", "no block of it fits",
-            got=f"{got} ({needs.source})", expected=f"at most {most}",
+            got=f"{got} ({needs.provenance})", expected=f"at most {most}",
             because=report.target.limits_from or None,
             hint="bind fewer iterations to threads, or compute smaller tiles",
         )  # fmt: skip
@@ -237,7 +237,9 @@ def _assembled(source: Source, target: Target) -> list[Resources] | str:
 def _resources(
     thread: ThreadProgram, registers: Sequence[Resources] | str, place: int
 ) -> Resources:
-    return estimated(thread) if isinstance(registers, str) else registers[place]
+    if isinstance(registers, str):
+        return replace(estimated(thread), note=registers)
+    return registers[place]
 
 
 def _numbers(tally: Tally) -> dict[str, int]:

@@ -20,12 +20,14 @@ TIMEOUT_S = 60
 _PACKAGES = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvcc-cu12"
 _NVRTC = """
 import ctypes, sys
-library, architecture, out = sys.argv[1:]
+library, architecture, out, *includes = sys.argv[1:]
 nvrtc, program, size = ctypes.CDLL(library), ctypes.c_void_p(), ctypes.c_size_t()
 text = sys.stdin.buffer.read()
 nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"program.cu", 0, None, None)
 options = [b"--gpu-architecture=" + architecture.encode(), b"--std=c++17", b"-w"]
-status = nvrtc.nvrtcCompileProgram(program, 3, (ctypes.c_char_p * 3)(*options))
+options += [b"-I" + folder.encode() for folder in includes]
+array = (ctypes.c_char_p * len(options))(*options)
+status = nvrtc.nvrtcCompileProgram(program, len(options), array)
 kind = "PTX" if status == 0 else "ProgramLog"
 getattr(nvrtc, f"nvrtcGet{kind}Size")(program, ctypes.byref(size))
 found = ctypes.create_string_buffer(size.value)
@@ -63,7 +65,7 @@ def assembled(cuda: str, architecture: str) -> Mapping[str, Assembled] | str:
     Parameters
     ----------
     cuda
-        The text. It includes no headers but those that NVRTC has itself.
+        The text. Headers of CUDA are in the package nvidia-cuda-runtime-cu12.
     architecture
         ``"sm_86"``.
     """
@@ -78,7 +80,8 @@ def _assembled(cuda: str, architecture: str) -> Mapping[str, Assembled] | str:
     virtual = architecture.replace("sm_", "compute_")
     with tempfile.TemporaryDirectory(prefix="dlcompiler-ptxas-") as folder:
         ptx = Path(folder, "program.ptx")
-        made = _run([sys.executable, "-I", "-c", _NVRTC, nvrtc, virtual, ptx], cuda)
+        includes = [path for path in [_file("cuda_runtime/include")] if path is not None]
+        made = _run([sys.executable, "-I", "-c", _NVRTC, nvrtc, virtual, ptx, *includes], cuda)
         if isinstance(made, str):
             return f"NVRTC refuses the code: {made}"
         done = _run([ptxas, "-v", f"-arch={architecture}", ptx, "-o", Path(folder, "program.o")])

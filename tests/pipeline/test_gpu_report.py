@@ -28,7 +28,7 @@ def test_each_number_of_a_report_names_its_source(without_ptxas):
     report = dlc.build(*tiled_matmul(), target="rtx-a6000").report()
     text = str(report)
     assert "counters are simulated on rtx-a6000" in text
-    assert "(estimated)" in text
+    assert "of a thread (estimated: no ptxas)" in text
     assert "launch: 4 blocks of 256 threads" in text
     assert "shared memory: 1,024 bytes of a block" in text
     assert "limited by" in text
@@ -83,7 +83,7 @@ def test_a_kernel_of_which_no_block_fits_is_refused(without_ptxas):
     report = dlc.build(*tiled_matmul(), target="rtx-a6000").report()
     refuse_too_large(report)
     (kernel,) = report.kernels
-    needs = replace(kernel.resources, registers=255, source="ptxas for sm_86")
+    needs = replace(kernel.resources, registers=255, source="ptxas for sm_86", note="")
     found = occupancy(report.target, threads=512, registers=255, shared_bytes=0)
     large = replace(report, kernels=(replace(kernel, resources=needs, occupancy=found),))
     with pytest.raises(TargetError) as error:

@@ -32,6 +32,13 @@ class Resources:
     """Memory of a thread for arrays, and for what is spilled; [byte]."""
     source: str
     """Where the numbers come from: ``"estimated"``, or the assembler."""
+    note: str = ""
+    """Why they are estimated; '' if they are not."""
+
+    @property
+    def provenance(self) -> str:
+        """The source, and why there is no better one."""
+        return f"{self.source}: {self.note}" if self.note else self.source
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as values that ``json`` can write."""

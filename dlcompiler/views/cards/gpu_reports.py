@@ -85,7 +85,7 @@ def _facts(kernel: KernelReport) -> list[tuple[str, str]]:
     exact = "" if counters.is_exact else "; data decides some, of which the greatest are shown"
     return [
         ("launch", f"{counters.blocks:,} blocks of {counters.threads:,} threads"),
-        ("registers", f"{needs.registers} of a thread{local}{spilled} ({needs.source})"),
+        ("registers", f"{needs.registers} of a thread{local}{spilled} ({needs.provenance})"),
         ("shared memory", f"{needs.shared_bytes:,} bytes of a block"),
         ("occupancy", f"{found} (simulated)" if found else "not known for this target"),
         ("active threads of a warp", f"{percent(active)}{exact}" if active else "none"),
