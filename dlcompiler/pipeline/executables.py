@@ -14,7 +14,7 @@ from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline.gpu_report import GPUReport, report_of
-from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
+from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.function import Code, Function, described_by
@@ -267,14 +267,7 @@ class NullKernel(LoadedSource):
 
     def __call__(self, *arguments: Any) -> None:
         """Check arrays and numbers as a device would, without changing them."""
-        params = self.generated.interface.params
-        check_count(self.name, params, arguments)
-        for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):
-            operation = f"call {self.name}: argument {number} ({param.name})"
-            if param.is_number:
-                as_checked_number(operation, param.dtype, argument)
-            elif param.is_static:
-                as_checked_array(operation, param, argument)
+        check_all(self.name, self.generated.interface.params, arguments)
 
     def __repr__(self) -> str:
         return f"NullKernel({self.name} for {self.target.name}: never run)"

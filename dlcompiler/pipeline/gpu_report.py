@@ -15,7 +15,7 @@ from dlcompiler.ir import Buffer, PrimFunc, Var
 from dlcompiler.ir.program import Program
 from dlcompiler.passes.merge_thread_loops import ThreadProgram, merge_thread_loops
 from dlcompiler.runtime import ptxas
-from dlcompiler.runtime.arguments import check_count
+from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
@@ -162,7 +162,7 @@ def given_by(func: PrimFunc, source: Source, arguments: Sequence[Any]) -> Given:
     """Return what the arguments of a call say about a program: symbols, and arrays it reads."""
     if not arguments:
         return Given()
-    check_count(func.name, source.interface.params, list(arguments))
+    check_all(func.name, source.interface.params, arguments)
     numbers: dict[Var, int] = {}
     arrays: dict[Buffer, np.ndarray] = {}
     for param, argument in zip(func.params, arguments, strict=True):

@@ -116,3 +116,12 @@ def test_the_estimate_is_near_what_ptxas_finds(program):
     estimate = gpu_report.estimated(gpu_report.merge_thread_loops(f.program.launches[0]))
     assert measured.resources.shared_bytes == estimate.shared_bytes
     assert 0.5 <= estimate.registers / measured.resources.registers <= 2
+
+
+def test_arguments_that_do_not_fit_are_refused(without_ptxas):
+    f = dlc.build(*staged_copy(), target="gpu")
+    right, wrong = np.zeros(64, "float32"), np.zeros(65, "float32")
+    with pytest.raises(dlc.errors.CallError, match="wrong number of arguments"):
+        f.report(right)
+    with pytest.raises(dlc.errors.CallError, match=r"argument 1 \(A\)"):
+        f.report(wrong, right)
