@@ -18,12 +18,18 @@ import numpy as np
 
 from dlcompiler.ir import Var
 from dlcompiler.simulate.gpu import transactions
+from dlcompiler.simulate.gpu.contributions import (
+    Contribution,
+    combinations,
+    contribution,
+    part_of,
+    range_of,
+    variables_in,
+)
 from dlcompiler.simulate.gpu.forms import (
     Form,
     Integers,
-    Part,
     Predicate,
-    Term,
     Test,
     Truth,
     is_computable,
@@ -206,23 +212,31 @@ class Populations:
         if self._points(own, extents) * self.warps.active.size > MOST_ADDRESSES:
             return None
         lanes, active = self._of_lanes(forms, own, extents)
-        parts = [_contributions(forms, group, extents) for group in groups if group is not own]
-        parts.sort(key=lambda part: -int(np.abs(part).max(initial=0)))
         low, high = lanes.min(axis=(1, 2)), lanes.max(axis=(1, 2))
-        limits = _Limits(
-            low + sum(part.min(axis=0) for part in parts),
-            high + sum(part.max(axis=0) for part in parts),
-            tests,
-        )
-        states = np.array([[form.constant for form in forms]], np.int64)
-        counts = np.array([free], np.int64)
-        for part in parts:
-            limits.low, limits.high = limits.low - part.min(axis=0), limits.high - part.max(axis=0)
-            states = (states[:, None, :] + part).reshape(len(states) * len(part), len(forms))
-            counts = np.repeat(counts, len(part))
+        ranges = [(group, range_of(forms, group, extents)) for group in groups if group is not own]
+        limits = _Limits(low, high, tests)
+        for _, ends in ranges:
+            if ends is None:
+                return None
+            limits.low, limits.high = limits.low + ends[0], limits.high + ends[1]
+        constants = np.array([form.constant for form in forms], np.int64)
+        parts = []
+        for group, (least, most) in ((group, ends) for group, ends in ranges if ends is not None):
+            others = constants + limits.low - least, constants + limits.high - most
+            parts.append(contribution(forms, group, extents, others, tests))
+        states, counts = constants[None, :], np.array([free], np.int64)
+        for part in sorted(filter(None, parts), key=_reach, reverse=True):
+            limits.low, limits.high = limits.low - part.low, limits.high - part.high
+            if len(states) * len(part.values) > MOST_ADDRESSES:
+                return None
+            size = len(states) * len(part.values)
+            states = (states[:, None, :] + part.values).reshape(size, len(forms))
+            counts = (counts[:, None] * part.counts).reshape(size)
             states, counts = _merged(limits.clipped(states), counts)
+        if None in parts:
+            return None
         if not parts:
-            states = limits.clipped(states)
+            states = limits.clipped(states.copy())
         return _Sums(states, counts, lanes, active)
 
     def _of_lanes(
@@ -231,13 +245,13 @@ class Populations:
         """Return the part of each form that differs between threads, and which lanes are active."""
         loops = [var for var in group if var not in self.warps.lanes]
         values = dict(self.warps.lanes)
-        for var, at in _points(loops, extents).items():
+        for var, at in combinations(loops, extents).items():
             values[var] = at[:, None, None]
         warps, width = self.warps.active.shape
         points = self._points(group, extents)
         lanes = np.empty((len(forms), points, warps, width), np.int64)
         for number, form in enumerate(forms):
-            lanes[number] = _part_of(form, group).at(values)
+            lanes[number] = part_of(form, group).at(values)
         active = np.tile(self.warps.active, (points, 1))
         return lanes.reshape(len(forms), points * warps, width), active
 
@@ -266,21 +280,11 @@ class _Limits:
         return states
 
 
-def _part_of(form: Form, group: set[Var]) -> Form:
-    """Return the terms of a form that depend on variables of a group."""
-    terms = {term: n for term, n in form.terms.items() if not group.isdisjoint(_variables(term))}
-    return Form(0, terms)
-
-
-def _variables(term: Term) -> frozenset[Var]:
-    return term.variables if isinstance(term, Part) else frozenset({term})
-
-
 def _tied(forms: Sequence[Form], first: set[Var]) -> list[set[Var]]:
     """Group variables so that each term of each form depends on variables of one group only."""
     groups = [first]
     for term in dict.fromkeys(term for form in forms for term in form.terms):
-        variables = set(_variables(term))
+        variables = set(variables_in(term))
         for group in [each for each in groups if each & variables]:
             groups.remove(group)
             variables |= group
@@ -288,21 +292,8 @@ def _tied(forms: Sequence[Form], first: set[Var]) -> list[set[Var]]:
     return groups
 
 
-def _points(loops: Sequence[Var], extents: Mapping[Var, int]) -> dict[Var, Integers]:
-    """Return the values of variables in all their combinations, flat."""
-    shape = tuple(extents[var] for var in loops)
-    grid = np.indices(shape).reshape(len(shape), -1) if shape else np.empty((0, 1), np.int64)
-    return dict(zip(loops, grid, strict=True))
-
-
-def _contributions(forms: Sequence[Form], group: set[Var], extents: Mapping[Var, int]) -> Integers:
-    """Return what a group of variables adds to each form, ``(combinations, forms)``."""
-    loops = list(group)
-    values = _points(loops, extents)
-    result = np.empty((math.prod(extents[var] for var in loops), len(forms)), np.int64)
-    for number, form in enumerate(forms):
-        result[:, number] = _part_of(form, group).at(values)
-    return result
+def _reach(part: Contribution) -> int:
+    return int((part.high - part.low).max(initial=0))
 
 
 def _merged(states: Integers, counts: Integers) -> tuple[Integers, Integers]:

@@ -107,8 +107,8 @@ def test_threads_that_a_condition_keeps_away_are_divergent():
     assert counters.active_fraction < 1
 
 
-def test_a_large_launch_is_counted_without_running_through_it():
-    n = 1 << 24
+@pytest.mark.parametrize("n", [1 << 24, (1 << 36) + 12_345])
+def test_a_large_launch_is_counted_without_running_through_it(n):
     A = te.placeholder((n,), name="A")
     B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
     s = create_schedule(B.op)
@@ -118,7 +118,10 @@ def test_a_large_launch_is_counted_without_running_through_it():
     (launch,) = lower_program(s, [A, B], "gpu").launches
     counters = count_launch(merge_thread_loops(launch))
     assert counters.is_exact
-    assert access(counters, "load A").most.lanes == n
+    load = access(counters, "load A")
+    assert load.most.lanes == n
+    # 250 threads have 8 warps. Of 4 blocks, the first begins at a multiple of 32 bytes.
+    assert n / 8 <= load.most.sectors <= n / 8 + 8 * (n / 250 + 1)
     assert counters.instructions["float32 mul"][1].lanes == n
 
 
