@@ -23,6 +23,11 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "loops": "dlcompiler.codegen.loops:emit",
         "cuda": "dlcompiler.codegen.gpu:emit_cuda",
         "opencl": "dlcompiler.codegen.gpu:emit_opencl",
+        "hip": "dlcompiler.codegen.gpu:emit_hip",
+        "metal": "dlcompiler.codegen.gpu:emit_metal",
+        "ptx": "dlcompiler.codegen.gpu:emit_ptx",
+        "amdgcn": "dlcompiler.codegen.gpu:emit_amdgcn",
+        "sass": "dlcompiler.codegen.gpu:emit_sass",
     },
     ("__call__",),
 )

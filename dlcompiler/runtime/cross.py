@@ -65,6 +65,17 @@ def compile_elsewhere(text: str, options: Options, name: str = "a module") -> Cr
     return CrossCode(made["llvm_ir"], made["assembly"], image, read_facts(image))
 
 
+def assembly_elsewhere(text: str, options: Options, name: str = "a module") -> str:
+    """Return the assembly text of LLVM IR, for any machine that LLVM supports.
+
+    Raises
+    ------
+    TargetError, DeviceUnavailable
+        As for `compile_elsewhere`.
+    """
+    return str(_emitted(_worker(), "assembly", text, options, name)["assembly"])
+
+
 class Assembler:
     """A generator of assembly text in its own child process, which `cancel` ends.
 

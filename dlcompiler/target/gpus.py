@@ -1,7 +1,7 @@
 """Presets of GPUs: limits of kernels, and properties that determine their cost.
 
-The simulator (`dlcompiler.simulate`) runs programs for them; their code can be read in CUDA C and
-OpenCL C. ``opencl`` is the OpenCL device of this machine.
+The simulator (`dlcompiler.simulate`) runs programs for them; their code can be read in the
+languages of ``also_in``. ``opencl`` is the OpenCL device of this machine.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def gpu_target(
         name=name,
         device="gpu",
         language="loops",
-        also_in=("cuda", "opencl"),
+        also_in=("cuda", "ptx", "opencl", "hip", "metal", "amdgcn", "sass"),
         runs_on="simulator",
         triple="nvptx64-nvidia-cuda",
         cpu=f"sm_{compute[0]}{compute[1]}",
@@ -173,7 +173,7 @@ OPENCL = replace(
     GPU,
     name="opencl",
     language="opencl",
-    also_in=("cuda",),
+    also_in=("cuda", "hip", "metal", "amdgcn"),
     runs_on="opencl",
     triple="",
     cpu="",

@@ -156,7 +156,7 @@ def test_a_widget_of_some_tabs_opens_no_others(make):
     assert graph.picture["tab"] == "stages"
     assert graph.status["tone"] == "error"
     code = make(CodePanes, *transposed(), target="gpu")
-    wanted = ["notation", "loops", "final", "kernels", "cuda", "opencl", "python"]
+    wanted = ["notation", "loops", "final", "kernels", "cuda", "ptx", "opencl", "python"]
     assert tabs(code, "text") == wanted
 
 

@@ -231,7 +231,7 @@ def tabs(explorer):
     [
         ("x86-64-avx2", ["llvm", "assembly"]),
         ("c", ["source"]),
-        ("gpu", ["kernels", "cuda", "opencl"]),
+        ("gpu", ["kernels", "cuda", "ptx", "opencl"]),
         ("opencl", ["source", "cuda"]),
     ],
 )
@@ -301,6 +301,7 @@ def test_a_widget_of_code_has_the_code_of_each_target():
     ("target", "tab", "loop"),
     [
         ("v100", "cuda", "for (int k_inner = 0; k_inner < 8; ++k_inner) {"),
+        ("v100", "ptx", "bar.sync"),
         ("v100", "opencl", "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"),
         ("opencl", "source", "__kernel __attribute__((reqd_work_group_size(16, 16, 1)))"),
     ],
@@ -310,10 +311,15 @@ def test_code_for_a_gpu_has_tabs_whose_lines_know_their_loops(target, tab, loop)
     widget = Explorer(schedule, args, target=target)
     text = send(widget, "text", tab=tab)["text"]
     assert text["error"] is None
-    assert text["note"].startswith("CUDA C, as" if tab == "cuda" else "OpenCL C, as")
+    language = {"cuda": "CUDA C", "ptx": "PTX"}.get(tab, "OpenCL C")
+    assert text["note"].startswith(f"{language}, as")
     line = next(each for each in text["lines"] if each["text"].strip().startswith(loop))
     if tab == "cuda":
         assert "C.local/k.inner" in line["keys"]
+    if tab == "ptx":
+        stores = [each for each in text["lines"] if "st.global" in each["text"]]
+        assert [each["keys"][0] for each in stores] == ["C"]
+        assert not any(".loc" in each["text"] for each in text["lines"])
     widget.close()
 
 

@@ -66,7 +66,8 @@ def test_a_phase_and_a_buffer_are_asked_for(explore):
 def test_the_kernels_are_a_text_and_machine_code_is_none(explore):
     widget = explore(*tiled_matmul(), target="v100")
     names = [tab["name"] for tab in widget.text["tabs"]]
-    assert names == ["notation", "loops", "passes", "final", "kernels", "cuda", "opencl", "python"]
+    code = ["kernels", "cuda", "ptx", "opencl"]
+    assert names == ["notation", "loops", "passes", "final", *code, "python"]
     ask(widget, "text", tab="kernels")
     first, second = widget.text["lines"][:2]
     assert first["text"].startswith("# launch: blockIdx.x ")
@@ -165,7 +166,7 @@ def test_the_pane_stands_still_when_recorded():
     pane.close()
 
 
-def test_a_replay_page_has_the_block(tmp_path, monkeypatch):
+def test_a_replay_page_has_the_block_and_the_code(tmp_path, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE_S", 0.0)
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
@@ -175,6 +176,7 @@ def test_a_replay_page_has_the_block(tmp_path, monkeypatch):
     page = widget.save_html(tmp_path / "page.html")
     assert '"is_pending": true' not in page.html
     assert "each reads 1 element of A" in page.html
+    assert ".target sm_70" in page.html
     widget.close()
 
 

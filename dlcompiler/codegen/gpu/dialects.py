@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from dlcompiler.codegen.c.dialect import C99, Dialect
+from dlcompiler.errors import TargetError
 from dlcompiler.ir import THREADS
 
 VECTOR_LANES = (2, 4)
 """Lanes of the vector types that all languages here have."""
 VECTOR_BYTES = 16
 """Most bytes that a thread loads or stores at once."""
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class DeviceDialect(Dialect):
     """Qualifier of pointers to the arrays of the call, followed by a space."""
     shared_space: str = ""
     """Qualifier of pointers to memory that a block shares, followed by a space."""
+    private_space: str = ""
+    """Qualifier of pointers to memory of a thread, followed by a space."""
     restrict: str = "restrict"
     """Qualifier of a pointer to memory that no other pointer reaches."""
     shared: str = ""
@@ -46,12 +50,36 @@ class DeviceDialect(Dialect):
     """Dtype -> its vector type without the number of lanes."""
     vector: str = ""
     """A vector of a ``{type}`` made of ``{lanes}``."""
+    number: str = "{type} {name}"
+    """A parameter that is a number."""
+    place: str = ""
+    """What follows a parameter; ``{place}`` is its place, from 0."""
+    parameters: tuple[str, ...] = ()
+    """Parameters of each kernel after those of the program."""
     preamble: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Patterns, and the lines at the start of a source in which one occurs."""
+    lacks: tuple[tuple[str, str], ...] = ()
+    """Patterns of code that the language does not have, each with the reason."""
 
     def preamble_of(self, code: str) -> list[str]:
         """Return the lines that stand before some code."""
         return [line for name, lines in self.preamble if re.search(name, code) for line in lines]
+
+    def refuse(self, operation: str, code: str) -> None:
+        """Refuse code that the language does not have.
+
+        Raises
+        ------
+        TargetError
+            A pattern of `lacks` occurs outside comments.
+        """
+        plain = _COMMENT.sub("", code)
+        for pattern, because in self.lacks:
+            if found := re.search(pattern, plain):
+                raise TargetError(
+                    operation, f"{self.name} cannot express it", got=found[0].rstrip("("),
+                    because=because, hint="source('cuda') and source('opencl') can",
+                )  # fmt: skip
 
 
 _NAMES_OF_C = r"\b(u?int\d+_t|U?INT\d+_(MIN|MAX|C))\b"
@@ -82,6 +110,56 @@ _CUDA = (
         ("#ifndef INFINITY", "#define INFINITY __int_as_float(0x7f800000)", "#endif"),
     ),
     (r"\bNAN\b", ("#ifndef NAN", "#define NAN __int_as_float(0x7fffffff)", "#endif")),
+)  # fmt: skip
+_HIP = (
+    (
+        r"^",
+        (
+            "#ifndef __HIPCC_RTC__",
+            "#include <hip/hip_runtime.h>", "#include <stdint.h>",
+            "#endif",
+        ),
+    ),
+    (
+        _NAMES_OF_C,
+        (
+            "#ifdef __HIPCC_RTC__",
+            "typedef signed char int8_t;", "typedef unsigned char uint8_t;",
+            "typedef short int16_t;", "typedef unsigned short uint16_t;",
+            "typedef int int32_t;", "typedef unsigned int uint32_t;",
+            *_LIMITS,
+            "#define INT64_MAX 9223372036854775807LL",
+            "#define UINT64_MAX 18446744073709551615ULL",
+            "#define INT64_C(x) x##LL", "#define UINT64_C(x) x##ULL", "#define UINT32_C(x) x##u",
+            "#endif",
+        ),
+    ),
+)  # fmt: skip
+_METAL = (
+    (r"^", ("#include <metal_stdlib>", "using namespace metal;")),
+    (
+        _NAMES_OF_C,
+        (
+            *_LIMITS,
+            "#define INT64_MAX 9223372036854775807L",
+            "#define UINT64_MAX 18446744073709551615UL",
+            "#define INT64_C(x) x##L", "#define UINT64_C(x) x##UL", "#define UINT32_C(x) x##u",
+        ),
+    ),
+    (
+        r"\bdlc_report\(",
+        (
+            "/* Stores a code where 0 is, and returns what was there. */",
+            "static inline int dlc_report(device atomic_int *status, int code)",
+            "{",
+            "    int old = 0;",
+            "    while (old == 0 && !atomic_compare_exchange_weak_explicit(",
+            "            status, &old, code, memory_order_relaxed, memory_order_relaxed)) {",
+            "    }",
+            "    return old;",
+            "}",
+        ),
+    ),
 )  # fmt: skip
 _OPENCL = (
     (
@@ -219,3 +297,71 @@ OPENCL = DeviceDialect(
     vector="({type})({lanes})",
     preamble=_OPENCL,
 )  # fmt: skip
+
+HIP = replace(
+    CUDA,
+    name="HIP",
+    language="hip",
+    helpers=MappingProxyType(
+        {
+            "to_f32 f16": "    return (float)__builtin_bit_cast(_Float16, h);",
+            "from_f32 f16": "    return __builtin_bit_cast(uint16_t, (_Float16)value);",
+        }
+    ),
+    reserved=CUDA.reserved | {"_Float16", "hipThreadIdx_x", "hipBlockIdx_x"},
+    preamble=_HIP,
+)
+"""The language of AMD's toolkit: CUDA C with another header and a type for float16."""
+
+_METAL_NAMES = """
+holds kernel vertex fragment device constant thread threadgroup threadgroup_imageblock ray_data
+object_data mesh half bfloat uchar ushort uint ulong size_t ptrdiff_t packed texture sampler array
+access metal simd quad vec matrix threadIdx blockIdx threadgroup_barrier mem_flags as_type
+atomic_int atomic_uint memory_order_relaxed min max mix step clamp sign dot cross select any all
+bool2 bool4 char2 char4 uchar2 uchar4 short2 short4 ushort2 ushort4 int2 int4 uint2 uint3 uint4
+long2 long4 ulong2 ulong4 half2 half4 float2 float4
+"""
+METAL = replace(
+    OPENCL,
+    name="Metal",
+    language="metal",
+    bits=MappingProxyType(
+        {
+            "float": "{to} = as_type<float>({value});",
+            "uint32_t": "{to} = as_type<uint>({value});",
+        }
+    ),
+    helpers=MappingProxyType(
+        {
+            "to_f32 f16": "    return float(as_type<half>(h));",
+            "from_f32 f16": "    return as_type<ushort>(half(value));",
+        }
+    ),
+    reserved=frozenset(_METAL_NAMES.split()),
+    kernel="[[kernel, max_total_threads_per_threadgroup({threads})]] void",
+    array_space="device ",
+    shared_space="threadgroup ",
+    private_space="thread ",
+    restrict="__restrict",
+    shared="threadgroup",
+    barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
+    axes=CUDA.axes,
+    report="dlc_report((device atomic_int *)status, {code})",
+    vectors=MappingProxyType(
+        {name: type_ for name, type_ in OPENCL.vectors.items() if name != "float64"}
+    ),
+    vector="{type}({lanes})",
+    number="constant {type} &{name}",
+    place=" [[buffer({place})]]",
+    parameters=(
+        "uint3 blockIdx [[threadgroup_position_in_grid]]",
+        "uint3 threadIdx [[thread_position_in_threadgroup]]",
+    ),
+    preamble=_METAL,
+    lacks=(
+        (r"\bdouble\b", "GPUs of Apple have no floats of 64 bits"),
+        (r"\b(erf|hypot|log1p|nextafter)\(", "its library has no such function"),
+    ),
+)
+"""Apple's language, C++ with address spaces. **Source:** Metal Shading Language Specification 3.2,
+chapters 2 (types), 4 (address spaces), 5 (attributes of kernels) and 6 (functions)."""

@@ -214,4 +214,4 @@ class KernelStatements(Statements):
     def _place(self, buffer: Buffer, start: Expr, type_: str) -> str:
         """Return the lvalue of a vector in memory."""
         address = f"{self.expressions.buffers[buffer]} + {self.expressions.value(start).text}"
-        return f"*({self.spaces.get(buffer, '')}{type_} *)({address})"
+        return f"*({self.spaces.get(buffer, self.dialect.private_space)}{type_} *)({address})"

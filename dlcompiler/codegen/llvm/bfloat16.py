@@ -1,8 +1,8 @@
 """Write operations on bfloat16, the upper half of a float32, which is held in an ``i16``.
 
-LLVM's own type is not used: its arithmetic calls functions that C libraries lack, and processors
+LLVM's own type is not used for arithmetic, which calls functions that C libraries lack; processors
 before 2020 have no instructions for it. An operation widens to float32, which holds every bfloat16
-exactly, and rounds its result by integer operations.
+exactly, and rounds its result: by integer operations, or where the machine can, by one instruction.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm.types import constant, value_type
 from dlcompiler.codegen.llvm.writer import Function
+
+ROUNDS = "rounds-to-bfloat16"
+"""Feature of a module whose machine has an instruction that rounds a float32 to bfloat16."""
 
 
 def is_bfloat16(dtype: str) -> bool:
@@ -38,8 +41,13 @@ def narrow(w: Function, value: str, dtype: str, *, is_exact: bool = False) -> st
 
     With `is_exact` the float32 is known to be a bfloat16 (or NaN).
     """
-    bits = dtypes.with_lanes("uint32", dtypes.lanes(dtype))
+    lanes = dtypes.lanes(dtype)
+    bits = dtypes.with_lanes("uint32", lanes)
     type_, float_type = value_type(bits), value_type(float32_like(dtype))
+    if ROUNDS in w.module.features and not is_exact:
+        short = "bfloat" if lanes == 1 else f"<{lanes} x bfloat>"
+        rounded = w.pure(f"fptrunc {float_type} {value} to {short}")
+        return w.pure(f"bitcast {short} {rounded} to {value_type(dtype)}")
     pattern = w.pure(f"bitcast {float_type} {value} to {type_}")
     if not is_exact:
         pattern = _rounded(w, value, pattern, dtype, bits)

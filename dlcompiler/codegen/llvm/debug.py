@@ -14,13 +14,13 @@ class DebugInfo:
 
     _FILE, _UNIT, _TYPE = 0, 1, 2
 
-    def __init__(self, function_name: str) -> None:
+    def __init__(self, function_name: str, emission: str = "LineTablesOnly") -> None:
         self.file_name = _quoted(f"{function_name}.loop-ir")
         self._nodes = [
             f'!DIFile(filename: "{self.file_name}", directory: "")',
             f"distinct !DICompileUnit(language: DW_LANG_C99, file: !{self._FILE}, "
             'producer: "dlcompiler", isOptimized: true, runtimeVersion: 0, '
-            "emissionKind: LineTablesOnly)",
+            f"emissionKind: {emission})",
             "!DISubroutineType(types: !{})",
         ]
         self._locations: dict[tuple[int, int], int] = {}

@@ -174,21 +174,22 @@ class Statements:
 
     def _iterations(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
         w, name = self.w, stmt.var.name
+        type_ = value_type(stmt.var.dtype)
         variable = f"%{w.name(name)}"
         head, done = w.name(f"{name}.loop"), w.name(f"{name}.end")
         if runs_once:
             w.jump(head)
         else:
-            w.branch(w.pure(f"icmp slt i64 {begin}, {end}"), head, done)
+            w.branch(w.pure(f"icmp slt {type_} {begin}, {end}"), head, done)
         before = w.block
         w.open(head)
         phi = w.reserve()
         self.expressions.variables[stmt.var] = variable
         self.write(stmt.body)
         self._start(stmt)
-        following = w.value(f"add nuw nsw i64 {variable}, 1")
-        w.fill(phi, f"{variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{w.block} ]")
-        w.branch(w.pure(f"icmp slt i64 {following}, {end}"), head, done)
+        following = w.value(f"add nuw nsw {type_} {variable}, 1")
+        w.fill(phi, f"{variable} = phi {type_} [ {begin}, %{before} ], [ {following}, %{w.block} ]")
+        w.branch(w.pure(f"icmp slt {type_} {following}, {end}"), head, done)
         w.open(done)
 
     def _launch(self, stmt: For, extent: str) -> None:
@@ -287,13 +288,13 @@ class Statements:
         if buffer in self.expressions.addresses.pointers:
             return
         w, size = self.w, allocations.size_bytes(buffer)
-        pointer = f"%{w.name(buffer.name)}"
         if self._stack_bytes + size <= allocations.STACK_BYTES:
             self._stack_bytes += size
             array = f"[{max(span(buffer), 1)} x {memory_type(buffer.dtype)}]"
-            w.prologue(f"{pointer} = alloca {array}, align {allocations.ALIGNMENT}")
+            pointer = w.stack(buffer.name, array, allocations.ALIGNMENT)
         else:
             assert self.status is not None
+            pointer = f"%{w.name(buffer.name)}"
             w.prologue(f"{pointer} = {self._lend(str(size))}")
             w.prologue_check(pointer, self.status, allocations.NO_MEMORY)
             w.epilogue(self._take(pointer))

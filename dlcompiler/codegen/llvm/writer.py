@@ -109,19 +109,29 @@ class Function:
         self._wanted.append(pointer)
         self._refusal = f"cmpxchg ptr {status}, i64 0, i64 {number} monotonic monotonic"
 
+    def stack(self, wanted: str, type_: str, alignment: int) -> str:
+        """Allocate memory in the prologue, once for all iterations, and return its address."""
+        address, space = f"%{self.name(wanted)}", self.module.stack_space
+        allocated = f"alloca {type_}, align {alignment}"
+        if not space:
+            self.prologue(f"{address} = {allocated}")
+            return address
+        own = f"%{self.name(f'{wanted}.stack')}"
+        self.prologue(f"{own} = {allocated}, addrspace({space})")
+        self.prologue(f"{address} = addrspacecast ptr addrspace({space}) {own} to ptr")
+        return address
+
     def zero(self) -> str:
         """Return the address of a 0, valid for any type: an inactive load reads it."""
         if self._zero is None:
-            self._zero = f"%{self.name('zero')}"
-            self.prologue(f"{self._zero} = alloca i64, align 8")
+            self._zero = self.stack("zero", "i64", 8)
             self.prologue(f"store i64 0, ptr {self._zero}, align 8")
         return self._zero
 
     def waste(self) -> str:
         """Return an address that is never read: an inactive store writes to it."""
         if self._waste is None:
-            self._waste = f"%{self.name('waste')}"
-            self.prologue(f"{self._waste} = alloca i64, align 8")
+            self._waste = self.stack("waste", "i64", 8)
         return self._waste
 
     def epilogue(self, instruction: str) -> None:
@@ -238,6 +248,8 @@ class Module:
     """The features of the machine, by LLVM's names."""
     vector_bits: int = 128
     """Width of its vectors [bit]."""
+    stack_space: int = 0
+    """Address space of the memory of a thread."""
     declarations: dict[str, str] = field(default_factory=dict)
     functions: list[list[tuple[str, int]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)

@@ -13,6 +13,8 @@ from dlcompiler.views.loops.line_keys import source_lines
 
 _NO_LINE = "these lines belong to the whole function"
 _INDENT = 4
+_LOCATION = re.compile(r"\s+\.loc\b")
+"""A directive of assembly: the lines know their locations."""
 _PIECES = re.compile(r"(?P<comment>//.*|/\*.*)|(?P<keyword>\b(?:for|if|else|return)\b)")
 
 
@@ -49,8 +51,12 @@ def source_code(source: Source, func: PrimFunc, name: str | None = None) -> Code
     program = source_lines(func)
     numbers = (number if 0 < number <= len(program) else None for number in made.lines)
     pairs = zip(texts, itertools.chain(numbers, itertools.repeat(None)), strict=False)
-    lines = tuple(_line(text, number) for text, number in pairs)
-    return Code(lines, tuple(range(1, len(lines) + 1)), program, _tokens, _NO_LINE)
+    shown = {
+        place: _line(text, number)
+        for place, (text, number) in enumerate(pairs, 1)
+        if not _LOCATION.match(text)
+    }
+    return Code(tuple(shown.values()), tuple(shown), program, _tokens, _NO_LINE)
 
 
 def _line(text: str, number: int | None) -> CodeLine:

@@ -3,10 +3,12 @@
 import ctypes
 import importlib.util
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from dlcompiler.runtime import nvidia_tools
 from dlcompiler.runtime.opencl import find_device
 
 
@@ -27,6 +29,30 @@ def nvrtc():
     (folder,) = spec.submodule_search_locations
     library = ctypes.CDLL(str(Path(folder) / "lib" / "libnvrtc.so.12"))
     return lambda text, architecture: _compile(library, text, architecture)
+
+
+@pytest.fixture(scope="session")
+def ptxas(tmp_path_factory):
+    """NVIDIA's assembler, from the package nvidia-cuda-nvcc-cu12: no GPU is needed."""
+    if reason := nvidia_tools.why_unavailable("ptxas"):
+        _missing(reason)
+    path = tmp_path_factory.mktemp("ptx") / "kernels.ptx"
+    command = [nvidia_tools.find_tool("ptxas"), "-lineinfo", path, "-o", os.devnull]
+
+    def said(text, architecture):
+        """Return what the assembler says: nothing if it accepts the text."""
+        path.write_text(text)
+        done = subprocess.run([*command, f"-arch={architecture}"], capture_output=True, text=True)
+        assert done.returncode == 0 or done.stderr
+        return done.stderr
+
+    return said
+
+
+@pytest.fixture
+def missing():
+    """Skip the test for a reason; it fails when CI is set."""
+    return _missing
 
 
 def _missing(reason):

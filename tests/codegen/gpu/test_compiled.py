@@ -136,6 +136,22 @@ def test_kernels_in_a_loop_of_the_host_alternate(opencl):
     np.testing.assert_array_equal(arrays[1], expected)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "uint64", "float32"])
+def test_a_number_is_passed(dtype, opencl, nvrtc):
+    chosen = te.var("chosen", dtype=dtype)
+    A = te.placeholder((16,), dtype=dtype, name="A")
+    B = te.compute((16,), lambda i: te.if_then_else(A[i] == chosen, A[15 - i], chosen), name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    a = (np.arange(16) % 3).astype(dtypes.to_numpy(dtype))
+    b = np.zeros_like(a)
+    kernel = dlc.build(s, [A, chosen, B], target="opencl")
+    kernel(a, a.dtype.type(1), b)
+    np.testing.assert_array_equal(b, np.where(a == a.dtype.type(1), a[::-1], a.dtype.type(1)))
+    said, ptx = nvrtc(kernel.source("cuda"), "compute_80")
+    assert ptx, said
+
+
 @pytest.mark.parametrize("size", [0, 1, 15, 100])
 def test_symbolic_extents(size, opencl):
     n = te.var("n")

@@ -1,4 +1,4 @@
-"""CUDA C and OpenCL C as text."""
+"""CUDA C, OpenCL C, HIP and Metal as text."""
 
 import pytest
 
@@ -21,9 +21,63 @@ def test_golden(program, language, golden):
     golden(f"{program}.{language}", kernel.source(language))
 
 
+@pytest.mark.parametrize("language", ["hip", "metal"])
+@pytest.mark.parametrize("program", ["staged_copy", "softmax"])
+def test_golden_of_text_that_is_only_read(program, language, golden):
+    kernel = dlc.build(*PROGRAMS[program](), target="gpu", name=program)
+    golden(f"{program}.{language}", kernel.source(language))
+
+
+def elementwise(dtype, function):
+    A = te.placeholder((8,), dtype=dtype, name="A")
+    B = te.compute((8,), lambda i: function(A[i]), name="B")
+    s = te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
+    return dlc.build(s, [A, B], target="gpu", name="apply")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "function", "got", "because"),
+    [
+        ("float64", te.exp, "double", "GPUs of Apple have no floats of 64 bits"),
+        ("float16", te.erf, "erf", "its library has no such function"),
+    ],
+)
+def test_what_metal_lacks_is_refused(dtype, function, got, because):
+    kernel = elementwise(dtype, function)
+    with pytest.raises(TargetError) as caught:
+        kernel.source("metal")
+    assert str(caught.value) == (
+        "generate Metal for apply: Metal cannot express it\n"
+        f"  got       {got}\n"
+        f"  because   {because}\n"
+        "  hint      source('cuda') and source('opencl') can"
+    )
+
+
+def test_a_float16_is_converted_by_the_language():
+    kernel = elementwise("float16", te.exp)
+    assert "(float)__builtin_bit_cast(_Float16, h)" in kernel.source("hip")
+    assert "float(as_type<half>(h))" in kernel.source("metal")
+
+
+def test_metal_reports_a_failed_check_and_takes_numbers_by_reference():
+    n = te.var("n")
+    table = te.placeholder((n,), name="T")
+    index = te.placeholder((8,), dtype="int32", name="I")
+    read = te.compute((8,), lambda i: table[index[i]], name="G")
+    s = te.create_schedule(read.op)
+    s[read].bind(read.op.axis[0], te.thread_axis("threadIdx.x"))
+    text = dlc.build(s, [table, index, read], target="gpu").source("metal")
+    assert "constant long &n [[buffer(3)]], device long *__restrict status [[buffer(4)]]" in text
+    assert "dlc_report((device atomic_int *)status, " in text
+    assert "static inline int dlc_report(device atomic_int *status, int code)" in text
+
+
 def test_texts_of_a_simulated_gpu():
     kernel = dlc.build(*staged_copy(), target="a100")
-    assert kernel.texts == ("loops", "cuda", "opencl")
+    languages = ("cuda", "ptx", "opencl", "hip", "metal", "amdgcn", "sass")
+    assert kernel.texts == ("loops", *languages)
     with pytest.raises(UserError, match="no text has this name"):
         kernel.source("fortran")
 

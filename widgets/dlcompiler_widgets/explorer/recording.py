@@ -30,7 +30,7 @@ Json = dict[str, Any]
 TABS: Mapping[str, Mapping[str, Any]] = {"picture": PICTURES, "text": TEXTS}
 NEEDED = ("bar", "tree")
 """Panes that are recorded whatever the limits are: without them there is nothing to click."""
-CODE_TABS = ("llvm", "assembly")
+CODE_TABS = ("llvm", "assembly", "ptx")
 """Texts that take long to make."""
 PASSES_TAB = "passes"
 BLOCK_TAB = "block"
@@ -306,7 +306,7 @@ class _Recorder:
     def compiled(self) -> Json:
         """Wait for the generated code of the open tab, and return its view."""
         shown = self.shown("text")
-        if shown["is_stale"]:
+        if shown.get("is_stale"):  # only of what is compiled beside the page
             self.wait(self.session.code.compiling.wait, _CODE_S)
             shown = self.shown("text")
         return shown

@@ -67,6 +67,7 @@ class CodePanes(Workbench):
             "kernels",
             "source",
             "cuda",
+            "ptx",
             "opencl",
             "python",
         )

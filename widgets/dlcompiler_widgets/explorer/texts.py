@@ -128,6 +128,7 @@ _LANGUAGES = {
     "loops": "loop IR, which is simulated",
     "c": "C",
     "cuda": "CUDA C",
+    "ptx": "PTX",
     "opencl": "OpenCL C",
 }
 _IN_LLVM = _is_written_in("llvm")
@@ -158,12 +159,13 @@ TEXTS: dict[str, Text] = {
     ),
     "source": Text("source code", "source code, as it is generated", _source, _has_other_source),
     "cuda": _also_in("cuda"),
+    "ptx": _also_in("ptx"),
     "opencl": _also_in("opencl"),
     "python": Text("Python", "Python: the steps", _of_state("python", _python)),
 }
 FIRST = "loops"
 """The tab that is open at first."""
-_GENERATED = ("llvm", "assembly", "kernels", "source", "cuda", "opencl")
+_GENERATED = ("llvm", "assembly", "kernels", "source", "cuda", "ptx", "opencl")
 
 
 def tabs_of(target: Target) -> dict[str, Text]:

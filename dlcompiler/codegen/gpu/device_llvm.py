@@ -1,0 +1,300 @@
+"""Write the kernels of a program in LLVM IR, for the GPUs that LLVM generates code for.
+
+Expressions, memory accesses and control flow are those of the generator for CPUs (`codegen.llvm`).
+Added here are the indices of threads, barriers, shared memory, and checks that fail in one thread
+while others wait at a barrier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dlcompiler import dtypes
+from dlcompiler.codegen.c.names import Names
+from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
+from dlcompiler.codegen.gpu.index_type import fits_32_bits
+from dlcompiler.codegen.gpu.launches import host_variables
+from dlcompiler.codegen.gpu.machines import Machine
+from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
+from dlcompiler.codegen.gpu.statements import known_elements
+from dlcompiler.codegen.llvm import assertions
+from dlcompiler.codegen.llvm.expressions import Expressions
+from dlcompiler.codegen.llvm.parallel import buffer_parameter
+from dlcompiler.codegen.llvm.statements import Statements
+from dlcompiler.codegen.llvm.types import memory_type, value_type
+from dlcompiler.codegen.llvm.writer import Function, Module
+from dlcompiler.errors import TargetError
+from dlcompiler.ir import (
+    Allocate,
+    Assert,
+    Barrier,
+    Binary,
+    Buffer,
+    Const,
+    Expr,
+    ExternCall,
+    For,
+    IntrinsicCall,
+    Load,
+    Prefetch,
+    Stmt,
+    Store,
+    Var,
+    walk,
+)
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.program import Launch
+from dlcompiler.passes.base import statements
+from dlcompiler.passes.merge_thread_loops import ThreadProgram, has_barrier, skip_after_failure
+
+
+def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
+    """Add a kernel to a module.
+
+    Parameters
+    ----------
+    module
+        The module; its messages grow by those of the kernel's checks.
+    machine
+        What the kernel is for.
+    kernel
+        The kernel.
+
+    Raises
+    ------
+    TargetError
+        It calls a function of this process, or has memory whose size depends on symbols.
+    """
+    w = Function(module, kernel.symbol, line=1)
+    body, lines = kernel.body()
+    func, counts = kernel.launch.kernel, kernel.threads
+    written = _KernelStatements(w, lines, machine, kernel)
+    for buffer in func.buffers:
+        written.array(buffer)
+    for var in map(kernel.own, func.variables):
+        written.expressions.variables[var] = w.parameter(var.name, value_type(var.dtype))
+    if kernel.has_checks:
+        written.status = written.pointer("status", "noalias align 8")
+    written.shared()
+    written.indices()
+    written.whole(body)
+    size = machine.size.format(threads=math.prod(counts.values()), **counts)
+    module.functions.append(w.finished(machine.kernel, f"nounwind {size}"))
+
+
+class Kernel:
+    """A kernel: its launch, and what one thread does, with indices of 32 or 64 bits.
+
+    Parameters
+    ----------
+    launch, thread
+        The launch, and what one of its threads does.
+    symbol
+        Name of its function.
+    line_of
+        The line of each statement of the launch in the printed loop IR, by ``id``.
+    """
+
+    def __init__(
+        self, launch: Launch, thread: ThreadProgram, symbol: str, line_of: Mapping[int, int]
+    ) -> None:
+        self.launch = launch
+        self.thread = thread
+        self.symbol = symbol
+        self.has_checks = assertions.are_in(thread.body)
+        self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
+        self.waits = math.prod(self.threads.values()) > 1 and has_barrier(thread.body)
+        self._line_of = line_of
+        self._of_host = host_variables(launch)
+        self.narrowing = self._narrowing()
+
+    @property
+    def index(self) -> str:
+        """The dtype in which indices are computed."""
+        return NARROW if self.narrowing else "index"
+
+    def own(self, var: Var) -> Var:
+        """Return the variable in `body` for a parameter or an axis of the kernel."""
+        known = self._of_host.get(var, var)
+        return self.narrowing.variables.get(known, known) if self.narrowing else known
+
+    def body(self) -> tuple[Stmt, dict[int, int]]:
+        """Return the statements of a thread, and their lines in the printed loop IR by ``id``."""
+        body, origins = self.thread.body, self.thread.origins
+        lines = {id(s): self._line_of.get(id(origins.get(id(s), s)), 0) for s in statements(body)}
+        if self.narrowing is None:
+            return body, lines
+        narrow = self.narrowing.stmt(body)
+        pairs = zip(statements(narrow), statements(body), strict=True)
+        return narrow, {id(new): lines[id(old)] for new, old in pairs}
+
+    def _narrowing(self) -> Narrowing | None:
+        """Return what makes its indices narrow; None if 32 bits do not hold all of them."""
+        thread, kernel = self.thread, self.launch.kernel
+        extents = {var: thread.extents[tag] for tag, var in thread.axes.items()}
+        if not fits_32_bits(thread.body, (*kernel.buffers, *thread.shared), extents):
+            return None
+        numbers = [self._of_host.get(var, var) for var in kernel.variables]
+        return Narrowing(narrowed_variables((*thread.axes.values(), *numbers)))
+
+
+class _Expressions(Expressions):
+    """Writes the expressions of a thread."""
+
+    def __init__(self, w: Function, exact: Mapping[int, Expr]) -> None:
+        super().__init__(w)
+        self.cells: dict[Var, str] = {}
+        """The address of each variable that changes, a bool."""
+        self._exact = exact
+
+    def _variable(self, node: Var) -> str:
+        if node in self.cells:
+            return self.w.value(f"load i1, ptr {self.cells[node]}, align 1")
+        return super()._variable(node)
+
+    def _write(self, node: Expr) -> str:
+        match node:
+            case Binary("add" | "sub" | "mul" as op, a, b) if id(node) in self._exact:
+                return self.w.pure(f"{op} nsw i32 {self.value(a)}, {self.value(b)}")
+        return super()._write(node)
+
+
+class _KernelStatements(Statements):
+    """Writes what one thread does."""
+
+    def __init__(
+        self, w: Function, lines: Mapping[int, int], machine: Machine, kernel: Kernel
+    ) -> None:
+        super().__init__(w, lines, is_outlined=True)
+        narrowing = kernel.narrowing
+        self.expressions: _Expressions = _Expressions(w, narrowing.exact if narrowing else {})
+        self.machine = machine
+        self.kernel = kernel
+        self._holds: Var | None = None
+
+    # -- what a thread gets -----------------------------------------------------------------------
+
+    def pointer(self, name: str, attributes: str) -> str:
+        """Add a parameter that points to memory of the device, and return its address."""
+        space = self.machine.array_space
+        if not space:
+            return self.w.parameter(name, f"ptr {attributes}")
+        given = self.w.parameter(f"{name}.global", f"ptr addrspace({space}) {attributes}")
+        address = f"%{self.w.name(name)}"
+        self.w.prologue(f"{address} = addrspacecast ptr addrspace({space}) {given} to ptr")
+        return address
+
+    def array(self, buffer: Buffer) -> None:
+        """Add the parameter that points to an array of the call."""
+        _, _, attributes = buffer_parameter(buffer).partition(" ")
+        if _has_vectors(self.kernel.thread.body, buffer):
+            attributes = attributes.replace(
+                f"align {dtypes.bytes_of(buffer.dtype)}", f"align {VECTOR_BYTES}"
+            )
+        if buffer not in self.kernel.launch.kernel.outputs:
+            attributes += " readonly"
+        self.expressions.addresses.pointers[buffer] = self.pointer(buffer.name, attributes)
+
+    def shared(self) -> None:
+        """Define the memory that the threads of a block share."""
+        space, names = self.machine.shared_space, Names()
+        for buffer in self.kernel.thread.shared:
+            symbol = f"{self.kernel.symbol}_{names.new(buffer.name)}"
+            array = f"[{known_elements(buffer, 'block')} x {memory_type(buffer.dtype)}]"
+            self.w.module.constants[symbol] = (
+                f"@{symbol} = internal addrspace({space}) global {array} undef, "
+                f"align {VECTOR_BYTES}"
+            )
+            self.expressions.addresses.pointers[buffer] = (
+                f"addrspacecast (ptr addrspace({space}) @{symbol} to ptr)"
+            )
+
+    def indices(self) -> None:
+        """Read the indices of the thread and its block."""
+        w = self.w
+        for tag, var in self.kernel.thread.axes.items():
+            symbol = w.module.declare(self.machine.indices[tag], "i32", "")
+            extent = self.kernel.thread.extents[tag]
+            limit = f"range(i32 0, {int(extent.value)}) " if isinstance(extent, Const) else ""
+            index = w.value(f"call {limit}i32 {symbol}()")
+            own = self.kernel.own(var)
+            if own.dtype == "index":
+                index = w.value(f"zext nneg i32 {index} to i64")
+            self.expressions.variables[own] = index
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def write(self, stmt: Stmt) -> None:
+        """Append a statement."""
+        match stmt:
+            case Barrier():
+                self._barrier(stmt)
+            case Prefetch():
+                pass  # a hint
+            case IntrinsicCall(body=body):  # its declaration: emitters write code for CPUs
+                line = self.lines.get(id(stmt), 0)
+                self.lines = {**self.lines, **{id(inner): line for inner in statements(body)}}
+                self.write(body)
+            case ExternCall(name):
+                raise TargetError(
+                    f"generate {self.machine.name}",
+                    "a call of a registered function, which is in this process",
+                    got=name,
+                    hint="target='cpu'",
+                )
+            case _:
+                super().write(stmt)
+
+    def loop(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
+        """Append the iterations of a loop; pragmas for the caches of CPUs have no effect."""
+        self._iterations(stmt, begin, end, runs_once=runs_once)
+
+    def _barrier(self, stmt: Barrier) -> None:
+        if not self.kernel.waits:
+            return
+        self._start(stmt)
+        name, parameters = self.machine.barrier_intrinsic
+        self.w.module.declare(name, "void", parameters, "convergent nounwind")
+        for instruction in self.machine.barrier:
+            self.w.effect(instruction)
+
+    def _assert(self, stmt: Assert) -> None:
+        """Append a check. A thread that others wait for goes on, and does nothing else."""
+        if self._holds is None:
+            super()._assert(stmt)
+            return
+        self._start(stmt)
+        assert self.status is not None
+        condition = self.expressions.value(stmt.condition)
+        values = [self.expressions.value(value) for value in stmt.values]
+        holds = assertions.write(self.w, condition, self.status, stmt.template, values)
+        self.w.effect(f"store i1 false, ptr {self.expressions.cells[self._holds]}, align 1")
+        self.w.jump(holds)
+        self.w.open(holds)
+
+    def whole(self, body: Stmt) -> None:
+        """Append the statements of a thread."""
+        if self.kernel.waits and self.kernel.has_checks:
+            holds = self._holds = Var("holds", "bool")
+            cell = self.expressions.cells[holds] = self.w.stack("holds", "i1", 1)
+            self.w.prologue(f"store i1 true, ptr {cell}, align 1")
+            body = skip_after_failure(body, holds)
+        self.write(body)
+
+    def _allocate(self, buffer: Buffer) -> None:
+        pointers = self.expressions.addresses.pointers
+        if buffer not in pointers:
+            array = f"[{known_elements(buffer, 'thread')} x {memory_type(buffer.dtype)}]"
+            pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
+
+    def _allocate_here(self, stmt: Allocate) -> None:
+        known_elements(stmt.buffer, "thread")  # refuses it
+
+
+def _has_vectors(body: Stmt, buffer: Buffer) -> bool:
+    """Tell whether some access of a buffer is of several elements."""
+    return any(
+        isinstance(node, Load | Store) and node.buffer is buffer and lanes_of(node.indices) > 1
+        for node in walk(body)
+    )
