@@ -31,6 +31,8 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "verified": "dlcompiler.views.cards.machines:verified_html",
         "races": "dlcompiler.views.cards.reports:races_html",
         "caches": "dlcompiler.views.cards.reports:caches_html",
+        "gpu_report": "dlcompiler.views.cards.gpu_reports:gpu_report_html",
+        "gpu_report_text": "dlcompiler.views.cards.gpu_reports:gpu_report_text",
         "comparison": "dlcompiler.views.cards.reports:comparison_html",
         "trace": "dlcompiler.views.cards.reports:trace_html",
         "operator": "dlcompiler.views.cards.spaces:operator_html",

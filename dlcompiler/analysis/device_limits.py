@@ -110,7 +110,7 @@ def check_memory(func: PrimFunc, target: Target) -> None:
                 f"build {func.name} for {target.name}",
                 f"{owner} would need more {scope} memory than there is",
                 got=f"{size} bytes: {names}",
-                expected=f"at most {target.limit(limit)} bytes",
+                expected=f"at most {target.limit(limit)} bytes{_source(target)}",
                 hint="compute smaller parts: split the loops they are computed for further",
             )
 
@@ -162,7 +162,7 @@ def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
                 f"build {func.name} for {target.name}",
                 f"{loop.var.name} asks for too many {level}s along {loop.kind}",
                 got=str(count),
-                expected=f"at most {limit}",
+                expected=f"at most {limit}{_source(target)}",
                 hint="split the loop, and bind both parts to axes of their own",
             )
 
@@ -178,7 +178,7 @@ def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None
             f"build {func.name} for {target.name}",
             "a block would have too many threads",
             got=f"{total}: {parts}",
-            expected=f"at most {limit}",
+            expected=f"at most {limit}{_source(target)}",
             hint="split the loops that are bound to threadIdx by smaller numbers",
         )
 
@@ -223,9 +223,14 @@ def _check_lanes(func: PrimFunc, target: Target, loop: For) -> None:
                 f"build {func.name} for {target.name}",
                 f"the vectorized loop {loop.var.name} stores too much at once",
                 got=f"{size} bytes of {store.buffer.name}",
-                expected=f"at most {limit} bytes",
+                expected=f"at most {limit} bytes{_source(target)}",
                 hint=f"split the loop by {limit // dtypes.bytes_of(store.buffer.dtype)} first",
             )
+
+
+def _source(target: Target) -> str:
+    """Return the document of a target's limits, in parentheses; '' if it names none."""
+    return f" ({target.limits_from})" if target.limits_from else ""
 
 
 def _bytes(buffer: Buffer) -> int:

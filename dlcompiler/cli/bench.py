@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from dlcompiler.autotune.pools.replay import ReplayTable
 from dlcompiler.bench import (
     BENCHMARKS,
     describe_machine,
+    gpu,
     intrinsics,
     run_benchmarks,
     tables,
@@ -57,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     if args.suite == "tuning":
         return _tuning(args)
     if args.suite == "intrinsics":
-        return _intrinsics(args)
+        return _rows_of(args, intrinsics.run_suite)
+    if args.suite == "gpu":
+        return _rows_of(args, gpu.run_suite)
     if args.works or args.suite:
         return _contest(args)
     return _benchmarks(args)
@@ -169,13 +172,13 @@ def _tuning(args: argparse.Namespace) -> int:
     return 0
 
 
-def _intrinsics(args: argparse.Namespace) -> int:
-    """Measure the shipped intrinsics in comparison with plain loops."""
+def _rows_of(args: argparse.Namespace, run_suite: Callable[[tuning.Say], dict[str, Any]]) -> int:
+    """Run a suite that prints its rows and returns a document, with the works that failed."""
     say = _say_nothing if args.json else _say
     machine = _machine()
     for key, value in machine.items():
         say(f"{key:<26} {value}")
-    document = {**intrinsics.run_suite(say), "machine": machine}
+    document = {**run_suite(say), "machine": machine}
     if args.save is not None:
         _save(document, args)
     if args.json:
@@ -260,8 +263,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
     parser.add_argument(
         "--suite",
-        choices=(*SUITES, "tuning", "intrinsics"),
-        help="measure the tables of a suite, replay tuners, or intrinsics beside plain loops",
+        choices=(*SUITES, "tuning", "intrinsics", "gpu"),
+        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, or "
+        "kernels on a simulated GPU",
     )
     parser.add_argument(
         "--peers",

@@ -13,7 +13,8 @@ from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
-from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
+from dlcompiler.pipeline.gpu_report import GPUReport, report_of
+from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.function import Code, Function, described_by
@@ -74,6 +75,21 @@ class Kernel(Function):
     def func(self) -> PrimFunc:
         """The loop IR that was handed to the code generator."""
         return self.program.func
+
+    def report(self, *arguments: Any) -> GPUReport:
+        """Report what the program does on its GPU, without running it: see `report_of`.
+
+        Parameters
+        ----------
+        arguments : ndarray and numbers, optional
+            As of a call. They are needed where a shape is a symbol, or data decides an index.
+
+        Raises
+        ------
+        TargetError
+            It was built for a CPU.
+        """
+        return report_of(self.generated, self.program, self.target, arguments)
 
 
 class CKernel(Kernel):
@@ -148,6 +164,16 @@ class LoadedSource:
     def source(self, name: str | None = None) -> str:
         """Return one of its texts; without a name, the generated one."""
         return self.generated.named(name)
+
+    def report(self, *arguments: Any) -> GPUReport:
+        """Report what the program does on its GPU, without running it: see `report_of`.
+
+        Parameters
+        ----------
+        arguments : ndarray and numbers, optional
+            As of a call. They are needed where a shape is a symbol, or data decides an index.
+        """
+        return report_of(self.generated, self.program, self.target, arguments)
 
 
 def source_for_host(program: Program) -> Source:
@@ -241,14 +267,7 @@ class NullKernel(LoadedSource):
 
     def __call__(self, *arguments: Any) -> None:
         """Check arrays and numbers as a device would, without changing them."""
-        params = self.generated.interface.params
-        check_count(self.name, params, arguments)
-        for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):
-            operation = f"call {self.name}: argument {number} ({param.name})"
-            if param.is_number:
-                as_checked_number(operation, param.dtype, argument)
-            elif param.is_static:
-                as_checked_array(operation, param, argument)
+        check_all(self.name, self.generated.interface.params, arguments)
 
     def __repr__(self) -> str:
         return f"NullKernel({self.name} for {self.target.name}: never run)"

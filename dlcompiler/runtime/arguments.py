@@ -73,6 +73,23 @@ class Param:
         return f"{self.name}: {self.kind}"
 
 
+def check_all(name: str, params: Sequence[Param], arguments: Sequence[Any]) -> None:
+    """Refuse arguments of a call that do not fit; shapes with symbols are not checked.
+
+    Raises
+    ------
+    CallError
+        The message names the argument.
+    """
+    check_count(name, params, arguments)
+    for number, (param, argument) in enumerate(zip(params, arguments, strict=True), 1):
+        operation = f"call {name}: argument {number} ({param.name})"
+        if param.is_number:
+            as_checked_number(operation, param.dtype, argument)
+        elif param.is_static:
+            as_checked_array(operation, param, argument)
+
+
 def check_count(name: str, params: Sequence[Param], arguments: Sequence[object]) -> None:
     """Refuse too few or too many arguments."""
     if len(arguments) == len(params):

@@ -15,6 +15,9 @@ from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 WARP = 32
 """Threads of a warp, on every GPU here; [1]."""
 
+CUDA_GUIDE = "CUDA C++ Programming Guide 12.9, table 21"
+"""The document that gives the limits of kernels."""
+
 #: Limits of CUDA for a kernel on all of these processors. Static shared memory is limited to
 #: 48 KiB even if the chip has more. ``max_vthreads`` is a bound on code size, as in classic TVM.
 #: Source: CUDA C++ Programming Guide 12.9, table 21 (technical specifications).
@@ -35,6 +38,32 @@ CUDA_LIMITS = MappingProxyType(
         "warp_size": WARP,
     }
 )
+
+#: Register file of a multiprocessor: its registers of 32 bits, the unit in which a warp gets them,
+#: and the parts, each of which serves its own warps.
+#: Source: CUDA C++ Programming Guide 12.9, table 21; NVIDIA's cuda_occupancy.h of CUDA 12.9.
+REGISTERS = {
+    "max_registers_per_thread": 255,
+    "registers_per_processor": 65_536,
+    "registers_per_block": 65_536,
+    "register_unit": 256,
+    "register_files": 4,
+}
+#: By compute capability, of one multiprocessor: threads, blocks, and shared memory [KiB].
+#: Source: CUDA C++ Programming Guide 12.9, table 21.
+PROCESSORS = {
+    (5, 2): (2048, 32, 96),
+    (6, 0): (2048, 32, 64),
+    (6, 1): (2048, 32, 96),
+    (7, 0): (2048, 32, 96),
+    (7, 5): (1024, 16, 64),
+    (8, 0): (2048, 32, 164),
+    (8, 6): (1536, 16, 100),
+    (8, 9): (1536, 24, 100),
+    (9, 0): (2048, 32, 228),
+    (10, 0): (2048, 32, 228),
+    (12, 0): (1536, 24, 100),
+}
 
 GPU_THREAD_AXES = (
     *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
@@ -61,6 +90,34 @@ ASYNC_COPIES = "async copies"
 """In `Target.emits`: a thread can begin a copy to shared memory and go on."""
 GPU_EMITS = frozenset({"vectors", "prefetch"})
 """What code for every GPU may contain."""
+
+
+def processor_limits(compute: tuple[int, int]) -> dict[str, int]:
+    """Return the limits of one multiprocessor; those that are not known are left out.
+
+    Parameters
+    ----------
+    compute : tuple of int
+        Compute capability: (major, minor).
+
+    Notes
+    -----
+    **Source:** NVIDIA's cuda_occupancy.h of CUDA 12.9: shared memory is given out in units of 256
+    bytes up to compute capability 7, and of 128 bytes from 8 on; from 8 on each block has 1 KiB
+    more than it asks for. Capability 6.0 has two register files.
+    """
+    if compute not in PROCESSORS:
+        return dict(REGISTERS)
+    threads, blocks, shared_kib = PROCESSORS[compute]
+    return {
+        **REGISTERS,
+        "register_files": 2 if compute == (6, 0) else 4,
+        "max_threads_per_processor": threads,
+        "max_blocks_per_processor": blocks,
+        "shared_bytes_per_processor": shared_kib * 1024,
+        "shared_unit": 128 if compute[0] >= 8 else 256,
+        "reserved_shared_bytes": 1024 if compute[0] >= 8 else 0,
+    }
 
 
 def gpu_target(
@@ -103,7 +160,8 @@ def gpu_target(
             (name for name, least in INSTRUCTIONS.items() if compute >= least),
             [ASYNC_COPIES] if compute >= (8, 0) else [],
         ),
-        limits=CUDA_LIMITS,
+        limits=MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)}),
+        limits_from=CUDA_GUIDE,
     )
 
 
@@ -138,4 +196,5 @@ OPENCL = replace(
         for scope in GPU_SCOPES
     ),
     limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": OPENCL_SHARED_BYTES}),
+    limits_from="The OpenCL Specification 1.2, table 4.3, and the limits of CUDA",
 )

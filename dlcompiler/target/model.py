@@ -113,6 +113,8 @@ class Target:
     limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """``max_lanes``: lanes of one vector value; ``max_stack_bytes``: stack buffers of a kernel. A
     GPU's: see `dlcompiler.target.gpus`. What it does not name has no limit: see `limit`."""
+    limits_from: str = ""
+    """The document that gives the limits; '' if they are the compiler's own."""
 
     def __post_init__(self) -> None:
         _check_fields(self, "target")

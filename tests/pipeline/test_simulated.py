@@ -152,7 +152,7 @@ def test_too_many_threads():
     assert refused(*added(4096, 2048)) == (
         "build main for v100: i.inner asks for too many threads along threadIdx.x\n"
         "  got       2048\n"
-        "  expected  at most 1024\n"
+        "  expected  at most 1024 (CUDA C++ Programming Guide 12.9, table 21)\n"
         "  hint      split the loop, and bind both parts to axes of their own"
     )
     A = te.placeholder((64, 64), name="A")
@@ -162,7 +162,7 @@ def test_too_many_threads():
     assert refused(s, [A, B]) == (
         "build main for v100: a block would have too many threads\n"
         "  got       4096: threadIdx.y 64 × threadIdx.x 64\n"
-        "  expected  at most 1024\n"
+        "  expected  at most 1024 (CUDA C++ Programming Guide 12.9, table 21)\n"
         "  hint      split the loops that are bound to threadIdx by smaller numbers"
     )
 
@@ -194,7 +194,7 @@ def test_too_much_shared_memory():
     assert text == (
         "build main for v100: a block would need more shared memory than there is\n"
         "  got       131072 bytes: A.shared 65536, B.shared 65536\n"
-        "  expected  at most 49152 bytes\n"
+        "  expected  at most 49152 bytes (CUDA C++ Programming Guide 12.9, table 21)\n"
         "  hint      compute smaller parts: split the loops they are computed for further"
     )
 
@@ -222,7 +222,7 @@ def test_too_wide_vectors():
     assert refused(s, [A, B]) == (
         "build main for v100: the vectorized loop i.inner stores too much at once\n"
         "  got       32 bytes of B\n"
-        "  expected  at most 16 bytes\n"
+        "  expected  at most 16 bytes (CUDA C++ Programming Guide 12.9, table 21)\n"
         "  hint      split the loop by 4 first"
     )
 

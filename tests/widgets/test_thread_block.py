@@ -203,3 +203,14 @@ def test_every_pane_survives_loops_of_threads(explore, program, target):
         assert shown["status"]["tone"] != "error"
         # There is no code for a device yet, and none for its threads on a CPU.
         assert bool(shown["text"]["error"]) == (tab in ("llvm", "assembly")), tab
+
+
+def test_the_summary_says_what_the_chosen_access_costs(explore):
+    widget = explore(*tiled_matmul(), target="v100")
+    cost = "A load from A.shared by a warp has no bank conflicts."
+    assert model(widget)["scene"]["summary"].endswith(cost)
+    ask(widget, "block", phase=1)
+    ask(widget, "block", buffer="A r")
+    assert model(widget)["scene"]["summary"].endswith(
+        "A load from A by a warp moves 4 sectors of 32 bytes; 100% of these bytes are used."
+    )

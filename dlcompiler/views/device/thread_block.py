@@ -14,6 +14,8 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import For, PrimFunc, Store, walk
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Schedule
+from dlcompiler.simulate.gpu import KernelCounters
+from dlcompiler.simulate.gpu.counters import together
 from dlcompiler.simulate.recording import (
     BlockRecording,
     Phase,
@@ -22,6 +24,7 @@ from dlcompiler.simulate.recording import (
     record_block,
 )
 from dlcompiler.te import Tensor
+from dlcompiler.views.cards.gpu_reports import access_sentence
 from dlcompiler.views.device.block_map import draw_map, threads_in_order, words_of
 from dlcompiler.views.device.block_phases import (
     draw_timeline,
@@ -113,9 +116,22 @@ def launch_of(func: PrimFunc, key: str | None) -> For | None:
 
 
 def block_view(
-    recording: BlockRecording, phase: int | None = None, buffer: str | None = None
+    recording: BlockRecording,
+    phase: int | None = None,
+    buffer: str | None = None,
+    counters: Sequence[KernelCounters] = (),
 ) -> ThreadBlock:
-    """Return the view of a recorded block; parameters as of `thread_block`."""
+    """Return the view of a recorded block.
+
+    Parameters
+    ----------
+    recording
+        The block.
+    phase, buffer
+        As of `thread_block`.
+    counters
+        Counters of the program's kernels: the summary says what the chosen access costs a warp.
+    """
     number = _first_phase(recording) if phase is None else phase
     if not 0 <= number < len(recording.phases):
         expected = f"0 to {len(recording.phases) - 1}"
@@ -130,7 +146,7 @@ def block_view(
     chosen = buffer or min(drawable, key=lambda key: _preference(drawable[key]), default="")
     touch = drawable.get(chosen)
     return {
-        "scene": _scene(recording, number, touch),
+        "scene": _scene(recording, number, touch, _cost_of(touch, counters)),
         "phases": [{"key": str(n), "text": phase_text(recording, n)}
                    for n in range(len(recording.phases))],
         "buffers": [{"key": key, "text": f"{t.buffer.name}, {'written' if t.is_write else 'read'}"}
@@ -141,6 +157,21 @@ def block_view(
         "phase": number,
         "buffer": chosen,
     }  # fmt: skip
+
+
+def _cost_of(touch: Touch | None, counters: Sequence[KernelCounters]) -> str:
+    """Return in words what the accesses of a touch cost a warp; '' if that is not known."""
+    if touch is None:
+        return ""
+    found = [
+        access
+        for kernel in counters
+        for access in kernel.accesses
+        if access.site.buffer.name == touch.buffer.name and access.site.is_write == touch.is_write
+    ]
+    # Accesses of different widths and in different memory do not have a cost in common.
+    alike = len({(access.space, access.bytes) for access in found}) == 1
+    return access_sentence(together(found)) if alike else ""
 
 
 def _key(touch: Touch) -> str:
@@ -162,7 +193,7 @@ def _first_phase(recording: BlockRecording) -> int:
     return min(range(len(recording.phases)), key=lambda n: rank(recording.phases[n]))
 
 
-def _scene(recording: BlockRecording, number: int, touch: Touch | None) -> Scene:
+def _scene(recording: BlockRecording, number: int, touch: Touch | None, cost: str) -> Scene:
     marks: list[Mark] = []
     width, y = _NARROWEST, 0.0
     if touch is not None:
@@ -170,7 +201,7 @@ def _scene(recording: BlockRecording, number: int, touch: Touch | None) -> Scene
     timeline, bottom = draw_timeline(recording, number, y + 10)
     return {
         "title": "Threads of a block",
-        "summary": _summary(recording, number, touch),
+        "summary": " ".join(filter(None, (_summary(recording, number, touch), cost))),
         "how_to_read": HOW_TO_READ,
         "width": max(width, _NARROWEST) + 4,
         "height": bottom + 4,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.passes.split_host_device import split_host_device
+from dlcompiler.pipeline.gpu_report import counters_of
+from dlcompiler.simulate.gpu import KernelCounters
 from dlcompiler.simulate.recording import BlockRecording, blocks_of, launches, record_block
 from dlcompiler.views.device.block_map import merged_cells
 from dlcompiler.views.device.thread_block import block_view, launch_of
@@ -29,6 +32,8 @@ class Blocks(Background[tuple[Any, ...], BlockRecording]):
         self.phase: int | None = None
         """Number of the chosen phase; None: the default of `block_view`."""
         self._buffer: str | None = None
+        self._counted: tuple[object, Sequence[KernelCounters]] | None = None
+        """The counters of a state for a target, and which these are."""
 
     def open(self, session: Session, args: Mapping[str, Any]) -> None:
         """Select a ``phase``, ``buffer`` or ``block``: ``{"tag": "blockIdx.x", "at": 1}``."""
@@ -56,12 +61,19 @@ class Blocks(Background[tuple[Any, ...], BlockRecording]):
         is_there = self.phase is not None and 0 <= self.phase < len(found.phases)
         phase = self.phase if is_there else None
         try:
-            view = block_view(found, phase, self._buffer)
+            view = block_view(found, phase, self._buffer, self._counters(session))
         except ScheduleError:  # this phase touches other buffers
-            view = block_view(found, phase)
+            view = block_view(found, phase, counters=self._counters(session))
         blocks = [{"tag": tag, "count": n, "at": found.block[tag]}
                   for tag, n in found.blocks.items()]  # fmt: skip
         return {**view, "is_pending": False, "blocks": blocks}
+
+    def _counters(self, session: Session) -> Sequence[KernelCounters]:
+        """Return the counters of the program's kernels; none where they cannot be counted."""
+        key = session.schedule.node.id, session.target.name
+        if self._counted is None or self._counted[0] != key:
+            self._counted = key, _counters_of(session)
+        return self._counted[1]
 
     def _recorded(self, session: Session, func: PrimFunc) -> BlockRecording | None:
         launch = launch_of(func, session.chosen)
@@ -70,6 +82,18 @@ class Blocks(Background[tuple[Any, ...], BlockRecording]):
         number = launches(func).index(launch) if launch else None
         key = (session.schedule.node.id, number, *sorted(block.items()))
         return self.get(key, lambda _: record_block(func, launch, block))
+
+
+def _counters_of(session: Session) -> Sequence[KernelCounters]:
+    if session.target.device != "gpu":
+        return ()
+    func = session.lowered(session.schedule.node, "final")
+    if isinstance(func, DLCompilerError):
+        return ()
+    try:
+        return counters_of(split_host_device(func))
+    except DLCompilerError:  # a shape is a symbol, or a statement is outside the blocks
+        return ()
 
 
 def still(model: Json) -> Scene:

@@ -1,0 +1,247 @@
+"""Report what a program does on a GPU: counters, resources and occupancy of each kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dlcompiler.display import render
+from dlcompiler.errors import DLCompilerError, TargetError
+from dlcompiler.ir import Buffer, PrimFunc, Var
+from dlcompiler.ir.program import Program
+from dlcompiler.passes.merge_thread_loops import ThreadProgram, merge_thread_loops
+from dlcompiler.runtime import ptxas
+from dlcompiler.runtime.arguments import check_all
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.source import Source
+from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
+from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
+from dlcompiler.simulate.gpu.populations import astuple
+from dlcompiler.simulate.gpu.resources import Resources, estimated
+from dlcompiler.target import Target
+
+_KERNEL = re.compile(r"__launch_bounds__\(\d+\) (\w+)\(")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelReport:
+    """What one kernel does on a GPU."""
+
+    counters: KernelCounters
+    """What its warps execute; simulated."""
+    resources: Resources
+    """Its registers and memory."""
+    occupancy: Occupancy | None
+    """How many blocks run at once; None if the target does not say enough."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as values that ``json`` can write."""
+        counters = self.counters
+        return {
+            "name": counters.name,
+            "blocks": counters.blocks, "threads": counters.threads, "warps": counters.warps,
+            "accesses": [
+                {
+                    "name": access.name, "buffer": access.site.buffer.name,
+                    "is_write": access.site.is_write, "space": access.space,
+                    "bytes": access.bytes, "is_exact": access.is_exact,
+                    "least": _numbers(access.least), "most": _numbers(access.most),
+                    "sectors_per_request": access.sectors_per_request,
+                    "efficiency": access.efficiency, "conflict_degree": access.conflict_degree,
+                }
+                for access in counters.accesses
+            ],
+            "instructions": {
+                kind: {"least": _numbers(least), "most": _numbers(most)}
+                for kind, (least, most) in counters.instructions.items()
+            },
+            "active_fraction": counters.active_fraction,
+            "is_exact": counters.is_exact,
+            "resources": self.resources.to_dict(),
+            "occupancy": None if self.occupancy is None else self.occupancy.to_dict(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GPUReport:
+    """What a program does on a GPU, kernel by kernel."""
+
+    name: str
+    """Name of the program."""
+    target: Target
+    """The GPU."""
+    kernels: tuple[KernelReport, ...]
+    """The kernels, in the order in which they run."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the counters come from: simulated, for this target."""
+        return Provenance("simulated", self.target.name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as values that ``json`` can write."""
+        return {
+            "name": self.name, "target": self.target.name,
+            "counters_from": self.provenance.to_json(),
+            "kernels": [kernel.to_dict() for kernel in self.kernels],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return render("gpu_report_text", self)
+
+    def __repr__(self) -> str:
+        count = len(self.kernels)
+        kernels = "1 kernel" if count == 1 else f"{count} kernels"
+        return f"GPUReport({self.name} for {self.target.name}: {kernels})"
+
+    def _repr_html_(self) -> str:
+        return render("gpu_report", self)
+
+
+def report_of(
+    source: Source, program: Program, target: Target, arguments: Sequence[Any]
+) -> GPUReport:
+    """Return what a program does on a GPU, without running it.
+
+    Parameters
+    ----------
+    source
+        Its generated code, from whose CUDA C ptxas reads the registers.
+    program
+        The kernels and launches.
+    target
+        The GPU.
+    arguments
+        Arguments of a call, if there are any: their shapes give symbols their values, and arrays of
+        integers decide the indices and conditions that depend on them.
+
+    Raises
+    ------
+    TargetError
+        The target is no GPU.
+    UserError
+        The number of blocks or iterations depends on symbols or data, and no arguments are given.
+    """
+    if target.device != "gpu":
+        raise TargetError(
+            f"report of {program.func.name}", "only programs for GPUs have a report",
+            got=f"target {target.name}, a {target.device}", hint='build it for target="gpu"',
+        )  # fmt: skip
+    given = given_by(program.func, source, arguments)
+    registers = _assembled(source, target)
+    kernels = []
+    for place, launch in enumerate(program.launches):
+        thread = merge_thread_loops(launch)
+        counters = count_launch(
+            thread, launch.kernel.name, loops=launch.loops, given=given,
+            warp_size=target.limits.get("warp_size", 32),
+        )  # fmt: skip
+        kernels.append(_kernel(counters, _resources(thread, registers, place), target))
+    return GPUReport(program.func.name, target, tuple(kernels))
+
+
+def counters_of(program: Program) -> list[KernelCounters]:
+    """Return the counters of each launch of a program whose shapes are known.
+
+    Raises
+    ------
+    UserError
+        As of `report_of`.
+    """
+    return [
+        count_launch(merge_thread_loops(launch), launch.kernel.name, loops=launch.loops)
+        for launch in program.launches
+    ]
+
+
+def given_by(func: PrimFunc, source: Source, arguments: Sequence[Any]) -> Given:
+    """Return what the arguments of a call say about a program: symbols, and arrays it reads."""
+    if not arguments:
+        return Given()
+    check_all(func.name, source.interface.params, arguments)
+    numbers: dict[Var, int] = {}
+    arrays: dict[Buffer, np.ndarray] = {}
+    for param, argument in zip(func.params, arguments, strict=True):
+        if isinstance(param, Var):
+            if isinstance(argument, int | np.integer):
+                numbers[param] = int(argument)
+            continue
+        array = np.asarray(argument)
+        for extent, size in zip(param.shape, array.shape, strict=False):
+            if isinstance(extent, Var):
+                numbers[extent] = size
+        if param not in func.outputs:
+            arrays[param] = array
+    return Given(numbers, arrays)
+
+
+def refuse_too_large(report: GPUReport) -> None:
+    """Refuse a program with a kernel of which no block fits on a multiprocessor.
+
+    Raises
+    ------
+    TargetError
+        The message names the kernel, the resource and the limit.
+    """
+    for kernel in report.kernels:
+        found, needs, limits = kernel.occupancy, kernel.resources, report.target.limits
+        if found is None or found.blocks:
+            continue
+        threads = kernel.counters.threads
+        what = {
+            "registers": (f"{needs.registers} registers of a thread, {threads} threads",
+                          f"{limits['registers_per_block']:,} registers of a block"),
+            "threads": (f"{threads} threads", f"{limits['max_threads_per_block']:,} threads"),
+            "shared memory": (f"{needs.shared_bytes:,} bytes of shared memory",
+                              f"{limits['max_shared_bytes']:,} bytes"),
+        }  # fmt: skip
+        got, most = what[found.limited_by[0]]
+        raise TargetError(
+            f"run {kernel.counters.name} on {report.target.name}", "no block of it fits",
+            got=f"{got} ({needs.provenance})", expected=f"at most {most}",
+            because=report.target.limits_from or None,
+            hint="bind fewer iterations to threads, or compute smaller tiles",
+        )  # fmt: skip
+
+
+def _kernel(counters: KernelCounters, resources: Resources, target: Target) -> KernelReport:
+    found = occupancy(
+        target, threads=counters.threads, registers=resources.registers,
+        shared_bytes=resources.shared_bytes,
+    )  # fmt: skip
+    return KernelReport(counters, resources, found)
+
+
+def _assembled(source: Source, target: Target) -> list[Resources] | str:
+    """Return the resources of each kernel by ptxas, in order; or why they are not known."""
+    if not target.cpu.startswith("sm_"):
+        return "ptxas assembles for NVIDIA's GPUs only"
+    try:
+        cuda = source.named("cuda")
+    except DLCompilerError as error:
+        return str(error).splitlines()[0]
+    found = ptxas.assembled(cuda, target.cpu)
+    if isinstance(found, str):
+        return found
+    by = f"ptxas for {target.cpu}"
+    return [
+        Resources(a.registers, a.spill_bytes, a.shared_bytes, a.local_bytes, by)
+        for a in (found[name] for name in _KERNEL.findall(cuda))
+    ]
+
+
+def _resources(
+    thread: ThreadProgram, registers: Sequence[Resources] | str, place: int
+) -> Resources:
+    if isinstance(registers, str):
+        return replace(estimated(thread), note=registers)
+    return registers[place]
+
+
+def _numbers(tally: Tally) -> dict[str, int]:
+    names = ("requests", "lanes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
+    return {name: n for name, n in zip(names, astuple(tally), strict=True) if n}

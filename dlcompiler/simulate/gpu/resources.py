@@ -1,0 +1,105 @@
+"""Registers and memory of a kernel: estimated from its program, or as an assembler found them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.ir import Allocate, Buffer, Const, Expr, For, Load, Region, Stmt, Store, Var, walk
+from dlcompiler.ir.rewrite import children
+from dlcompiler.simulate.gpu.program import OneThread
+
+RESERVED = 8
+"""Registers that a kernel has besides the values that are counted here; [1]."""
+MOST_REGISTERS = 255
+"""Registers of a thread at most: beyond, values are spilled to memory; [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a kernel needs of a multiprocessor."""
+
+    registers: int
+    """Registers of a thread; [1]."""
+    spill_bytes: int
+    """Memory of a thread for values that have no register; [byte]."""
+    shared_bytes: int
+    """Shared memory of a block; [byte]."""
+    local_bytes: int
+    """Memory of a thread for arrays, and for what is spilled; [byte]."""
+    source: str
+    """Where the numbers come from: ``"estimated"``, or the assembler."""
+    note: str = ""
+    """Why they are estimated; '' if they are not."""
+
+    @property
+    def provenance(self) -> str:
+        """The source, and why there is no better one."""
+        return f"{self.source}: {self.note}" if self.note else self.source
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that ``json`` can write."""
+        return asdict(self)
+
+
+def shared_bytes_of(thread: OneThread) -> int:
+    """Return the shared memory of a block; [byte]."""
+    return sum(_bytes(buffer) for buffer in thread.shared)
+
+
+def estimated(thread: OneThread) -> Resources:
+    """Estimate the registers of a thread from its program.
+
+    Each array of a thread is taken to be in registers. To these come two registers for the
+    address of each other array, one for each thread axis and each loop around a statement, and
+    those in which the value of one statement is computed (the Sethi-Ullman number of its tree).
+    """
+    needed = _registers(thread.body, 0)
+    arrays = {node.buffer for node in walk(thread.body) if isinstance(node, Load | Store | Region)}
+    own = {node.buffer for node in walk(thread.body) if isinstance(node, Allocate)}
+    needed += RESERVED + len(thread.axes) + 2 * len(arrays - own - set(thread.shared))
+    spilled = 4 * max(needed - MOST_REGISTERS, 0)
+    return Resources(
+        min(needed, MOST_REGISTERS), spilled, shared_bytes_of(thread), spilled, "estimated"
+    )
+
+
+def _registers(stmt: Stmt, loops: int) -> int:
+    """Return the most registers that are in use at once inside a statement."""
+    match stmt:
+        case Allocate(buffer, body):
+            return -(-_bytes(buffer) // 4) + _registers(body, loops)
+        case For(body=body):
+            return _registers(body, loops + 1)
+    parts = [_registers(part, loops) for part in children(stmt) if isinstance(part, Stmt)]
+    own = max((_temporaries(value) for value in _values(stmt)), default=0)
+    return max([own + loops, *parts])
+
+
+def _values(stmt: Stmt) -> Iterator[Expr]:
+    return (part for part in children(stmt) if isinstance(part, Expr))
+
+
+def _temporaries(expr: Expr) -> int:
+    """Return how many registers the value of an expression is computed in.
+
+    **Source:** R. Sethi, J. D. Ullman, "The Generation of Optimal Code for Arithmetic
+    Expressions", J. ACM 17(4), 1970.
+    """
+    words = -(-dtypes.bytes_of(dtypes.element(expr.dtype)) // 4) * dtypes.lanes(expr.dtype)
+    if isinstance(expr, Const | Var):
+        return words
+    needs = sorted((_temporaries(e) for e in children(expr) if isinstance(e, Expr)), reverse=True)
+    return max([words, *(need + place for place, need in enumerate(needs))])
+
+
+def _bytes(buffer: Buffer) -> int:
+    """Return the size of an array; 0 if it depends on symbols."""
+    size = buffer.size if not buffer.is_static else math.prod(buffer.static_shape)
+    if buffer.is_static and all(buffer.static_shape):
+        last = zip(buffer.static_shape, buffer.static_strides, strict=True)
+        size = 1 + sum((extent - 1) * stride for extent, stride in last)
+    return (size if isinstance(size, int) else 0) * dtypes.bytes_of(buffer.dtype)

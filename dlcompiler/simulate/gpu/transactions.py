@@ -1,0 +1,88 @@
+"""Count sectors and lines of global memory, and passes of shared memory, of a warp's access.
+
+**Source:** CUDA C++ Programming Guide 12.9, sections 16.5.2 and 16.5.3 (global and shared memory of
+compute capability 5.0 and later); Nsight Compute documentation, "Memory Tables" (sectors,
+wavefronts).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dlcompiler.simulate.gpu.forms import Integers, Truth
+
+SECTOR_BYTES = 32
+"""Smallest part of global memory that is moved; [byte]."""
+LINE_BYTES = 128
+"""Line of the first level cache; [byte]."""
+BANKS = 32
+"""Banks of shared memory, each of which serves one word at a time; [1]."""
+WORD_BYTES = 4
+"""Width of a bank; [byte]."""
+PERIOD = LINE_BYTES
+"""Distance after which addresses cost the same: a line, and a row of all banks; [byte]."""
+_NOWHERE = np.int64(1) << 60
+
+
+def halves(bytes_: int) -> int:
+    """Return the number of parts in which a warp accesses memory: more for wide elements.
+
+    The threads access 4 bytes each at once, or half of them 8 bytes, or a quarter 16 bytes.
+    """
+    return max(bytes_ // 4, 1)
+
+
+def sectors(addresses: Integers, mask: Truth, bytes_: int, unit: int = SECTOR_BYTES) -> Integers:
+    """Return the number of sectors that each access of a warp moves.
+
+    Parameters
+    ----------
+    addresses : array ``(…, lanes)``
+        The first byte for each thread of the warp. [byte]
+    mask : array ``(…, lanes)``
+        Which threads take part.
+    bytes_
+        How many bytes each thread accesses, at a multiple of that. [byte]
+    unit
+        Size of a sector; `LINE_BYTES` counts lines instead. [byte]
+    """
+    parts = _in_parts(np.where(mask, addresses // unit, _NOWHERE), bytes_)
+    return np.asarray(_distinct(np.sort(parts, axis=-1)).sum(axis=(-1, -2)))
+
+
+def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
+    """Return how many passes through shared memory each access of a warp takes.
+
+    In one pass each bank serves one word, to any number of threads. Parameters as of `sectors`.
+    """
+    first = np.where(mask, addresses // WORD_BYTES, _NOWHERE)
+    parts = _in_parts(first, bytes_)
+    words = np.concatenate(
+        [np.where(parts == _NOWHERE, _NOWHERE, parts + n) for n in range(halves(bytes_))], axis=-1
+    )
+    words = np.sort(words, axis=-1)
+    is_new = _distinct(words)
+    rows = words.reshape(math.prod(words.shape[:-1]), words.shape[-1])
+    place = np.arange(len(rows))[:, None] * BANKS + rows % BANKS
+    load = np.bincount(place.ravel(), is_new.ravel(), minlength=len(rows) * BANKS)
+    busiest = load.reshape(*words.shape[:-1], BANKS).max(axis=-1)
+    return np.asarray(busiest.astype(np.int64).sum(axis=-1))
+
+
+def ideal_wavefronts(mask: Truth, bytes_: int) -> Integers:
+    """Return how many passes an access takes without conflicts: one for each part of the warp."""
+    return np.asarray(_in_parts(mask, bytes_).any(axis=-1).sum(axis=-1))
+
+
+def _in_parts(lanes: Integers | Truth, bytes_: int) -> np.ndarray:
+    parts = halves(bytes_)
+    return lanes.reshape(*lanes.shape[:-1], parts, lanes.shape[-1] // parts)
+
+
+def _distinct(ordered: Integers) -> Truth:
+    """Mark the first of equal values along the last axis, but of `_NOWHERE` none."""
+    is_new: Truth = ordered != _NOWHERE
+    is_new[..., 1:] &= ordered[..., 1:] != ordered[..., :-1]
+    return is_new
