@@ -23,6 +23,7 @@ from dlcompiler.autotune.features.intervals import (
     range_of,
     rest,
 )
+from dlcompiler.autotune.features.lanes import lanes_inside
 from dlcompiler.autotune.features.numbers import (
     Num,
     add,
@@ -178,7 +179,7 @@ class Geometry:
     """
 
     def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:
-        self.state = placed(state)
+        self.state = lanes_inside(placed(state))
         for stage in filter(is_scan, state.stages):
             raise TuningError(
                 "features of a schedule", "a recurrence has none yet", got=stage.name,
