@@ -67,7 +67,8 @@ class Workbench {
     const inGrid = names.filter((name) => places[name] === "grid"), isSingle = inGrid.length === 1;
     this.root = h("div",
       { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
-      this.panes.bar?.root, h("div", { class: "dlc-drawer" }, ...rootsOf("above").filter((each) => each !== this.panes.bar?.root)),
+      this.panes.bar?.root, h("div", { class: "dlc-drawer" },
+        h("div", {}, ...rootsOf("above").filter((each) => each !== this.panes.bar?.root))),
       this.grid, this.status, ...rootsOf("below"));
     this.notice = new Notice(this.root, this.status);
     this.keys = new HelpDialog(KEYS);
