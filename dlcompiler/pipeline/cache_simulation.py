@@ -196,7 +196,8 @@ def simulate_program(
     if caches.is_cancelled(state):
         raise Cancelled(where, "it was cancelled")
     found = _result(program, state, cut, target, samples)
-    return replace(found, inputs=tuple(given.arrays)) if given.arrays else found
+    whole = count_accesses(func, given) if samples else found.accesses
+    return replace(found, inputs=tuple(given.arrays), whole_accesses=whole)
 
 
 def _run(program: Traced, state: caches.Words, given: Inputs) -> None:

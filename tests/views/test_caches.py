@@ -38,9 +38,14 @@ def test_the_table_has_the_numbers_of_the_simulation(plain, tensors):
 def test_the_summary_says_what_was_simulated(plain, tensors):
     scene = cache_scene(simulate_cache(plain, tensors, SMALL))
     assert scene["summary"].startswith("Simulated: of 1.05 M accesses, 25% miss in L1d, ")
-    assert "Sampled" not in scene["summary"]
+    assert "sample" not in scene["summary"] + scene["how_to_read"]
     cut = cache_scene(simulate_cache(plain, tensors, SMALL, most_accesses=100_000))
-    assert "Sampled: first 6 of 64 iterations of i." in cut["summary"]
+    assert cut["summary"].startswith(
+        "Simulated: a sample of 98,688 of 1.05 M accesses (first 6 of 64 iterations of i): 25% miss"
+    )
+    assert "20.5 KiB to and from memory in the sample." in cut["summary"]
+    assert "are those of the sample" in cut["how_to_read"]
+    assert "of the sample:" in {mark.get("text") for mark in cut["marks"]}
 
 
 def test_conflicts_that_the_model_does_not_know_are_marked():

@@ -12,6 +12,10 @@ from dlcompiler.views.render.units import format_bytes, format_count, percent
 
 WIDTH, LEFT = 364.0, 4.0
 _BAR, _LINE = 10.0, 17.0
+_OF_SAMPLE = (
+    " All counts and bytes are those of the sample, also the predicted ones: the whole program "
+    "has more."
+)
 _MOST_TENSORS = 6
 """Tensors that are drawn; the table has all of them."""
 _LEAST = 2.0
@@ -42,7 +46,8 @@ def cache_scene(found: CacheSimulation) -> Scene:
         "misses and goes on to the next. The loops run as scheduled, each load and store of an "
         "element is an access, on one core, with empty caches at the start and without prefetcher. "
         f"≠ marks a prediction that is more than {DIFFERENCE} × off: the model knows no sets and "
-        "no order of lines. A click chooses the loop with most of these misses.",
+        "no order of lines. A click chooses the loop with most of these misses."
+        + (_OF_SAMPLE if found.sampled else ""),
         **beside((WIDTH, low + 4, bars), (WIDTH, y + 4, maps)),
         "table": {"columns": list(_COLUMNS), "rows": _rows(found, levels)},
     }
@@ -56,10 +61,13 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     )
     rates = [f"{first[0]} miss in {first[1]}", *(f"{share} in {name}" for share, name in others)]
     moved = format_bytes(found.memory_bytes())
-    text = f"Simulated: of {format_count(found.accesses)} accesses, {', '.join(rates)}"
-    text += f"; {moved} to and from memory."
+    whole = f"of {format_count(found.accesses)} accesses"
     if found.sampled:
-        text += f" Sampled: {', '.join(map(str, found.sampled))}."
+        loops = ", ".join(map(str, found.sampled))
+        counts = f"{format_count(found.accesses)} of {format_count(found.whole_accesses)}"
+        whole = f"a sample of {counts} accesses ({loops})"
+    text = f"Simulated: {whole}{':' if found.sampled else ','} {', '.join(rates)}"
+    text += f"; {moved} to and from memory{' in the sample' if found.sampled else ''}."
     if found.inputs:
         names = ", ".join(each.name for each in found.inputs)
         text += f" What is accessed depends on {names}: simulated for one choice of values."
@@ -146,7 +154,7 @@ def _draw_memory(
 ) -> float:
     flow = Flow(marks, LEFT, y)
     flow.text("To and from memory", "name")
-    flow.text("simulated:", "soft")
+    flow.text("of the sample:" if found.sampled else "simulated:", "soft")
     for tensor, color in drawn.items():
         size = format_bytes(found.memory_bytes(tensor))
         title = f"{tensor.name}: lines that the last cache fetches and writes back"

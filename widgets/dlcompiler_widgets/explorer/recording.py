@@ -122,9 +122,10 @@ def record(
     Returns
     -------
     dict
-        JSON-able: ``visible``, the panes that the level of the session shows; ``values``; ``states`` by id, each with its parent, step, title and, by pane, tab
-        and chosen loop, the place of what is shown among the values; ``order``, the ids in the
-        order of the visits; ``left_out``.
+        JSON-able: ``visible``, the panes that the level of the session shows; ``values``;
+        ``states`` by id, each with its parent, step, title and, by pane, tab and chosen loop, the
+        place of what is shown among the values; ``order``, the ids in the order of the visits;
+        ``left_out``.
 
     Raises
     ------
