@@ -5,7 +5,9 @@ import json
 import pytest
 
 from dlcompiler import te
-from dlcompiler.pipeline import simulate_cache
+from dlcompiler.pipeline import lower, simulate_cache
+from dlcompiler.pipeline.cache_simulation import simulate_program
+from dlcompiler.pipeline.reuse_distances import reuse_distances
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views.memory.cache_scene import cache_scene
 from dlcompiler.views.memory.caches import TensorCounts, by_tensor, predicted_misses
@@ -148,3 +150,31 @@ def test_percent():
     assert [percent(share) for share in (0, 1, 0.25, 0.009, 0.000_012, 0.999_999)] == [
         "0%", "100%", "25%", "0.9%", "0.001%", "99.9999%",
     ]  # fmt: skip
+
+
+def test_reuse_distances_stand_below_the_maps_with_the_capacities_as_marks(plain, tensors):
+    func = lower(plain, tensors, simple_mode=True)
+    reuse = reuse_distances(func, SMALL)
+    found = simulate_program(func, SMALL)
+    scene = cache_scene(found, reuse)
+    titles = [mark.get("title", "") for mark in scene["marks"]]
+    for each in SMALL.caches:
+        assert sum(title.startswith(f"{each.name} holds ") for title in titles) == 1
+    counted = dict.fromkeys("ABC", 0)
+    for row in scene["table"]["rows"]:
+        if row[0].startswith(("reuse distance", "first access")):
+            counted[row[1]] += row[3]
+    assert counted == {buffer.name: len(d) for buffer, d in reuse.by_tensor.items()}
+    bars = [title for title in titles if "have reuse distance" in title]
+    assert any(title.startswith("B: ") for title in bars)
+    assert "what stands right of a dashed line misses" in scene["how_to_read"]
+    sampled = cache_scene(found, reuse_distances(func, SMALL, 9000))
+    assert any("sample: " in mark.get("text", "") for mark in sampled["marks"])
+
+
+def test_a_program_without_accesses_has_no_reuse():
+    A = te.placeholder((0, 4), name="A")
+    B = te.compute((0, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    s = create_schedule(B.op)
+    func = lower(s, [A, B], simple_mode=True)
+    cache_scene(simulate_program(func, SMALL), reuse_distances(func, SMALL))
