@@ -121,7 +121,9 @@ def _draw_axis(left: float, cell: float, y: float, marks: list[Mark]) -> float:
     """Write distances below their bins: 0, 1, 16, 256, …; last, the first accesses."""
     places = [(0, "0"), *((n, format_count(1 << (n - 1))) for n in range(1, 40, 4))]
     end = _RIGHT - 7.0 * len(_FIRST) - 12
-    shown = [(left + n * cell, text) for n, text in places if left + n * cell + 20 < end]
+    shown = [
+        (left + n * cell, text) for n, text in places if left + n * cell + 7.0 * len(text) < end
+    ]
     for x, text in shown:
         marks.append({"shape": "text", "role": "soft", "x": round(x, 1), "y": y + 12,
                       "text": text})  # fmt: skip
