@@ -129,15 +129,15 @@ export class HistoryPane {
           row.name ? h("b", { class: "dlc-state-name", text: row.name }) : null,
           h("span", { text: row.is_here ? row.step : row.short })),
         row.is_here ? null : buttons,
-        row.seconds ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
+        row.seconds && !row.is_here ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
           h("span", { style: { width: `${(100 * row.seconds) / longest}%` } })) : null,
         row.time ? h("span", { class: "dlc-time", role: "gridcell", text: row.time }) : null),
       h("div", { class: "dlc-state-more" },
         row.is_here ? null : h("span", { text: row.step }),
         h("span", { class: "dlc-note", role: "gridcell" },
           ...(marks.length ? marks : [h("span", { text: "not measured" })]),
-          row.note ? h("i", { text: row.note }) : null))),
-    row.is_here ? buttons : null);
+          row.note ? h("i", { text: row.note }) : null),
+        row.is_here ? buttons : null)));
   }
 
   side(side, row, isChosen) {
