@@ -185,7 +185,7 @@ def simulate_program(
     if cancellation is not None:
         cancellation.watch(state)
     if accesses:  # else the code has no call of the model
-        _run(program, state, given)
+        run_traced(program, state, given, program.model.code())
     if (number := caches.outside(state)) is not None:
         buffer = next(each for each, place in program.placements.items() if place.number == number)
         raise CallError(
@@ -196,13 +196,15 @@ def simulate_program(
     if caches.is_cancelled(state):
         raise Cancelled(where, "it was cancelled")
     found = _result(program, state, cut, target, samples)
-    return replace(found, inputs=tuple(given.arrays)) if given.arrays else found
+    whole = count_accesses(func, given) if samples else found.accesses
+    return replace(found, inputs=tuple(given.arrays), whole_accesses=whole)
 
 
-def _run(program: Traced, state: caches.Words, given: Inputs) -> None:
+def run_traced(program: Traced, state: caches.Words, given: Inputs, access: str) -> None:
+    """Run a traced program; `access` is the LLVM IR of the function that gets each access."""
     here = host_target()
     source = emit(program.func, here)
-    module = compile_ir(caches.linked(source.text, program.model), Options.for_target(here))
+    module = compile_ir(caches.linked(source.text, access), Options.for_target(here))
     arrays = [state, *given.arrays.values()]
     entry = module.entry(KERNEL, [ctypes.c_void_p] * len(arrays))
     entry(*(array.ctypes.data for array in arrays))

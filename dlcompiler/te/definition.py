@@ -31,6 +31,7 @@ from dlcompiler.ir.names import MAX_NAME, checked_label
 from dlcompiler.ir.operators import Operators
 from dlcompiler.ir.shapes import check_rank, check_shape
 from dlcompiler.te.access import check_accesses, earlier_reads
+from dlcompiler.te.constant_operands import check_constants
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
 MAX_DEPTH = 128  # passes and printers recurse: Python stops them at about 1000 frames
@@ -176,6 +177,7 @@ def check_body(body: Expr, axes: Sequence[Axis], where: str) -> None:
         inner = [*body.values, *(() if body.condition is None else (body.condition,))]
         _check_init(body, known, where)
         known |= {axis.var for axis in body.axes}
+    check_constants(inner, axes, where)
     for item in (node for expr in inner for node in walk(expr)):
         if isinstance(item, Reduce):
             raise ExpressionError(

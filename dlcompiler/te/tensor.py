@@ -24,6 +24,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.operators import Elementwise, Operators
 from dlcompiler.ir.stmt import extent_binary, static
 from dlcompiler.te.broadcast import NAMES, broadcast_shape, element_indices
+from dlcompiler.te.constant_operands import check_constants
 
 Shape: TypeAlias = tuple[Extent, ...]
 
@@ -117,7 +118,9 @@ class Tensor(Elementwise):
         shape = broadcast_shape([x.shape for x in operands if isinstance(x, Tensor)], name)
         axes = tuple(Axis(f"ax{n}", extent, "data") for n, extent in enumerate(shape))
         values = [_element(operand, axes, name) for operand in operands]
-        return ComputeOp(name, axes, (element(*values),), "broadcast").output(0)
+        body = element(*values)
+        check_constants((body,), axes, f"{operation} of tensors")
+        return ComputeOp(name, axes, (body,), "broadcast").output(0)
 
     def __repr__(self) -> str:
         return f"Tensor({self.name}: {self.dtype}[{', '.join(map(str, self.shape))}])"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from dlcompiler import dtypes, te
+from dlcompiler.te.constant_operands import literal_value
 from tests.scalars.agreement import DATA, edge_values
 
 _COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
@@ -14,6 +15,9 @@ _INTEGERS = (
     *(te.truncdiv, te.truncmod, te.left_shift, te.right_shift),
     *(te.bitwise_and, te.bitwise_or, te.bitwise_xor),
 )
+_DIVISIONS = (te.floordiv, te.floormod, te.truncdiv, te.truncmod)
+_REFUSING = (*_DIVISIONS, te.left_shift, te.right_shift)
+"""Operations that refuse some constants: their second operand is none."""
 # No product, which may be fused with a sum, and no extremum, which may be either of 0 and -0.
 _FLOATS = (operator.add, operator.sub, operator.truediv, te.nextafter, te.fmod)
 _OF_ONE = {
@@ -55,7 +59,10 @@ class Expressions:
             return self.choose.choice(_OF_ONE["float" if is_float else "int"])(a).astype(dtype)
         operands = [a, self._beside(a, dtype, depth - 1)]
         self.choose.shuffle(operands)
-        return self.choose.choice(_FLOATS if is_float else _INTEGERS)(*operands)
+        operation = self.choose.choice(_FLOATS if is_float else _INTEGERS)
+        if operation in _REFUSING and literal_value(operands[1]) is not None:
+            operands[1] = self.loads[dtype]
+        return operation(*operands)
 
     def _condition(self, depth):
         if depth == 0:

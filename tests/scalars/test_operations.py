@@ -89,8 +89,8 @@ def test_shifts(dtype):
     values, _ = pairs(dtype, dtype)
     a, b = (x.ravel() for x in np.meshgrid(np.unique(values), np.array(sorted(amounts), dtype)))
     functions = {"shl": operator.lshift, "shr": operator.rshift}
-    functions |= {f"shl{n}": lambda x, _, n=n: x << n for n in (0, 1, bits - 1, bits, 100)}
-    functions |= {f"shr{n}": lambda x, _, n=n: x >> n for n in (0, 1, bits - 1, bits, 100)}
+    functions |= {f"shl{n}": lambda x, _, n=n: x << n for n in (0, 1, bits - 1)}
+    functions |= {f"shr{n}": lambda x, _, n=n: x >> n for n in (0, 1, bits - 1)}
     got = agree(functions, [a, b])
     for name in functions:
         amount = int(name[3:]) if name[3:] else None

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dlcompiler import te
+from dlcompiler.te.constant_operands import literal_value
 
 ROWS, COLUMNS, TERMS = 4, 6, 5
 _OF_NUMBERS = ["add", "sub", "mul", "maximum", "minimum"]
@@ -100,6 +101,8 @@ class Maker:
                 return a - b
             case "mul":
                 return a * b
+        if literal_value(b) == 0 and kind in _OF_INTEGERS[len(_OF_NUMBERS) :]:
+            b = te.const(3, "int32")  # a division by the constant 0 is refused
         return getattr(te, kind)(a, b)
 
     def condition(self, depth):

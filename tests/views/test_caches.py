@@ -5,7 +5,9 @@ import json
 import pytest
 
 from dlcompiler import te
-from dlcompiler.pipeline import simulate_cache
+from dlcompiler.pipeline import lower, simulate_cache
+from dlcompiler.pipeline.cache_simulation import simulate_program
+from dlcompiler.pipeline.reuse_distances import reuse_distances
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views.memory.cache_scene import cache_scene
 from dlcompiler.views.memory.caches import TensorCounts, by_tensor, predicted_misses
@@ -38,9 +40,14 @@ def test_the_table_has_the_numbers_of_the_simulation(plain, tensors):
 def test_the_summary_says_what_was_simulated(plain, tensors):
     scene = cache_scene(simulate_cache(plain, tensors, SMALL))
     assert scene["summary"].startswith("Simulated: of 1.05 M accesses, 25% miss in L1d, ")
-    assert "Sampled" not in scene["summary"]
+    assert "sample" not in scene["summary"] + scene["how_to_read"]
     cut = cache_scene(simulate_cache(plain, tensors, SMALL, most_accesses=100_000))
-    assert "Sampled: first 6 of 64 iterations of i." in cut["summary"]
+    assert cut["summary"].startswith(
+        "Simulated: a sample of 98,688 of 1.05 M accesses (first 6 of 64 iterations of i): 25% miss"
+    )
+    assert "20.5 KiB to and from memory in the sample." in cut["summary"]
+    assert "are those of the sample" in cut["how_to_read"]
+    assert "of the sample:" in {mark.get("text") for mark in cut["marks"]}
 
 
 def test_conflicts_that_the_model_does_not_know_are_marked():
@@ -143,3 +150,31 @@ def test_percent():
     assert [percent(share) for share in (0, 1, 0.25, 0.009, 0.000_012, 0.999_999)] == [
         "0%", "100%", "25%", "0.9%", "0.001%", "99.9999%",
     ]  # fmt: skip
+
+
+def test_reuse_distances_stand_below_the_maps_with_the_capacities_as_marks(plain, tensors):
+    func = lower(plain, tensors, simple_mode=True)
+    reuse = reuse_distances(func, SMALL)
+    found = simulate_program(func, SMALL)
+    scene = cache_scene(found, reuse)
+    titles = [mark.get("title", "") for mark in scene["marks"]]
+    for each in SMALL.caches:
+        assert sum(title.startswith(f"{each.name} holds ") for title in titles) == 1
+    counted = dict.fromkeys("ABC", 0)
+    for row in scene["table"]["rows"]:
+        if row[0].startswith(("reuse distance", "first access")):
+            counted[row[1]] += row[3]
+    assert counted == {buffer.name: len(d) for buffer, d in reuse.by_tensor.items()}
+    bars = [title for title in titles if "have reuse distance" in title]
+    assert any(title.startswith("B: ") for title in bars)
+    assert "what stands right of a dashed line misses" in scene["how_to_read"]
+    sampled = cache_scene(found, reuse_distances(func, SMALL, 9000))
+    assert any("sample: " in mark.get("text", "") for mark in sampled["marks"])
+
+
+def test_a_program_without_accesses_has_no_reuse():
+    A = te.placeholder((0, 4), name="A")
+    B = te.compute((0, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    s = create_schedule(B.op)
+    func = lower(s, [A, B], simple_mode=True)
+    cache_scene(simulate_program(func, SMALL), reuse_distances(func, SMALL))

@@ -12,11 +12,14 @@ from dlcompiler.pipeline import lower
 from dlcompiler.pipeline.checks import default_args
 from dlcompiler.schedule import Step, create_schedule
 from dlcompiler.schedule.trace import decode
+from dlcompiler.target import resolve
 from dlcompiler.views import loop_tree, palette
 from dlcompiler.views.moves.effect import SAME
+from dlcompiler.views.moves.predicted_time import predicted_time
 from dlcompiler.views.moves.preview import preview
 from tests.fuzz.checks import case_of
 
+TARGET = resolve("x86-64-avx2")
 MOST = 24
 """Moves that are tried in each state."""
 
@@ -85,8 +88,33 @@ def test_an_offered_move_changes_something_and_another_says_why_not(seed):
         program, annotation = changes(s, step)
         if item["status"] == "done":
             assert not program, (str(step), item["reason"])
+            assert len(set(predicted(s, step))) == 1, (str(step), item["reason"])
         else:
             assert program is None or program or annotation, str(step)
+
+
+def predicted(s, step):
+    """The predicted times before and after a step."""
+    there = s.fork("there")
+    there.apply(step.primitive, step.stage, decode(there.state, step))
+    return [predicted_time(each, default_args(each), TARGET)["value"] for each in (s, there)]
+
+
+def test_a_region_that_only_lowering_knows_exactly_is_that_of_the_predicted_time():
+    """A part of a fused loop reads one column; the ranges of its indices cover all five."""
+    A = te.placeholder((8, 5), name="A")
+    P = te.compute((8, 5), lambda i, j: A[i, j] * 2.0, name="P")
+    C = te.compute((8, 5), lambda i, j: P[i % 4, j] + P[7 - i, j], name="C")
+    s = create_schedule(C.op)
+    outer, inner = s[C].split(s[C].fuse(*C.op.axis), factor=10)
+    middle, inner = s[C].split(inner, factor=5)
+    s[C].reorder(inner, outer)
+    s[P].compute_at(s[C], middle)
+    s[C].reorder(inner, middle, outer)
+    (item,) = (each for each in items_of(s, "P/j") if each["primitive"] == "unroll")
+    assert (item["status"], item["reason"]) == ("done", "P.j has one iteration")
+    before, after = predicted(s, step_of(item))
+    assert before == after
 
 
 def test_a_loop_of_one_iteration_has_few_moves():

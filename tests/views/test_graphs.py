@@ -86,3 +86,16 @@ def test_extents_of_an_attached_stage_are_those_of_its_part():
     s, _ = three_stages()
     rows = axes_scene(s, "B")["table"]["rows"]
     assert [row[1] for row in rows] == [1, 8]
+
+
+def test_axes_that_no_split_connects_are_parts_of_the_picture():
+    A = te.placeholder((8, 8, 8), name="A")
+    B = te.compute((8, 8, 8), lambda i, j, k: A[i, j, k] + 1.0, name="B")
+    s = create_schedule(B.op)
+    i, j, k = B.op.axis
+    s[B].split(k, factor=2)
+    assert len(axes_scene(s, "B")["parts"]) == 3
+    s[B].fuse(i, j)
+    scene = axes_scene(s, "B")
+    assert len(scene["parts"]) == 2
+    assert sum(part["count"] for part in scene["parts"]) == len(scene["marks"])

@@ -129,3 +129,15 @@ def test_times_of_code_for_several_targets_are_not_compared():
     model = ladder(rungs)
     assert [row["change"] for row in model["rows"]] == ["", "", "1.0×"]
     assert model["summary"].endswith("of code for several targets: these are not compared.")
+
+
+def test_long_notes_of_the_picture_go_on_in_the_next_line():
+    note = (
+        "No peak: a program is faster than the peak, so the machine was busy then: it is measured"
+    )
+    plain = ladder([Rung("a", "create", "measured", 0.1)])
+    scene = ladder_scene({**plain, "notes": [f"{note} again, and again, and again"]})
+    words = [mark["text"] for mark in scene["marks"] if mark["shape"] == "text"]
+    assert f"{note} again, and again, and again" in " ".join(words)
+    assert max(map(len, words)) < 90
+    assert scene["height"] > ladder_scene(plain)["height"] + 30

@@ -87,7 +87,13 @@ def test_parts_stand_beside_each_other():
     assert line["x"] == 0
 
 
-@pytest.mark.parametrize("shape", ["path", "circle", "dots"])
+def test_a_path_in_a_part_is_moved():
+    path = {"shape": "path", "role": "edge", "d": "M1 2C3.5 4 5 6 7 8m-4 -7l4 7l4 -7"}
+    found = beside((100, 10, []), (20, 10, [path]))
+    assert found["marks"][0]["d"] == "M121 2C123.5 4 125 6 127 8m-4 -7l4 7l4 -7"
+
+
+@pytest.mark.parametrize("shape", ["circle", "dots"])
 def test_a_part_that_cannot_be_moved_is_refused(shape):
     with pytest.raises(ValueError, match=f"a part with the shape {shape} cannot be moved"):
         beside((10, 10, []), (10, 10, [{"shape": shape, "role": "edge"}]))

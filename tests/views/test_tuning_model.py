@@ -290,3 +290,16 @@ def test_a_knob_that_there_is_not_is_refused(known):
     assert "tile_m, tile_n" in str(error.value)
     with pytest.raises(TuningError, match="takes across= and up=, or neither"):
         run_scene(seen(), "map", across="tile_m")
+
+
+@pytest.mark.parametrize("width", [420.0, 640.0])
+def test_long_names_of_features_go_on_in_the_next_line(width):
+    names = ["bytes that the second read of the stage C moves beyond the second level", "lanes"]
+    scene = importance([(name, 0.5) for name in names], width=width)
+    words = [mark for mark in scene["marks"] if mark["shape"] == "text"]
+    shown = " ".join(mark["text"] for mark in words if mark["role"] == "label")
+    assert shown == " ".join(names)
+    bars = [mark for mark in scene["marks"] if mark["shape"] == "rect"]
+    last = max(mark["y"] for mark in words if mark["text"] != "lanes" and mark["role"] == "label")
+    assert bars[1]["y"] > last
+    assert max(mark["y"] for mark in words) < scene["height"]

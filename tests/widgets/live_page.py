@@ -183,6 +183,7 @@ class LivePage:
             assert time.monotonic() < deadline, "it never comes"
             self.page.wait_for_timeout(20)
             self.push()
+        self.push()  # what came after the last one
 
     def settle(self):
         """Wait until the answer to the last request is drawn."""

@@ -56,6 +56,7 @@ def with_code(*names: str) -> Callable[[LivePage], None]:
             if page.widget.text["lines"] and not page.widget.text.get("is_stale"):
                 break
             page.page.wait_for_timeout(100)
+        page.push()
         page.settle()
 
     return drive

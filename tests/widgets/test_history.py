@@ -179,3 +179,41 @@ class TestInBrowser:
         page.push()
         page.locate(".dlc-compare:visible").wait_for()
         assert violations(page.page, ".dlc-compare") == []
+
+
+# -- on a page -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def timed(contexts):
+    """A page with the product in six steps, whose states have times."""
+    from tests.widgets.shots import climbed
+
+    context = contexts.open(viewport={"width": 1416, "height": 900}, reduced_motion="reduce")
+    page = LivePage(context, climbed())
+    page.settle()
+    yield page
+    assert not page.errors
+    context.close()
+    page.widget.close()
+
+
+def test_the_buttons_of_a_row_leave_its_time_where_it_is(timed):
+    row = timed.locate(".dlc-state:not(.dlc-current)", has=timed.locate(".dlc-time")).last
+    time = row.locator(".dlc-time")
+    before, high = time.bounding_box(), row.bounding_box()["height"]
+    row.hover()
+    buttons = row.locator(".dlc-state-buttons").bounding_box()
+    assert buttons["x"] + buttons["width"] <= time.bounding_box()["x"]
+    assert time.bounding_box() == before
+    assert row.bounding_box()["height"] == high
+
+
+def test_the_current_state_is_seen_as_a_whole(timed):
+    for key in ("undo", "redo"):
+        timed.click(key)
+        timed._next_frame()
+        row = timed.locate(".dlc-current").bounding_box()
+        states = timed.locate(".dlc-states").bounding_box()
+        assert row["y"] >= states["y"] - 1, key
+        assert row["y"] + row["height"] <= states["y"] + states["height"] + 1, key

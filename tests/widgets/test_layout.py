@@ -267,6 +267,36 @@ def test_a_picture_fits_its_pane(show, tab):
     assert scene.bounding_box()["width"] > 300
 
 
+def test_in_a_cell_the_axes_stand_below_each_other_and_fit(show):
+    page = show(width=720)
+    page.click("tab axes")
+    inside = page.locate(".dlc-picture .dlc-scroll").evaluate(
+        "(e) => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1"
+    )
+    assert inside
+    assert scale(page) >= 0.75
+
+
+@pytest.mark.parametrize("width", [1200, 1000, 720, 480])
+def test_every_tab_is_seen_where_there_is_less_room(show, width):
+    page = show(width=width)
+    tabs = page.locate(".dlc-picture [role=tablist]")
+    assert tabs.evaluate(
+        "(e) => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"
+    )
+    place, last = box(page, ".dlc-picture"), tabs.locator("button").last.bounding_box()
+    assert last["x"] + last["width"] <= place["x"] + place["width"]
+
+
+def test_the_name_of_the_program_leaves_room_for_the_time_but_is_not_cut(show):
+    from tests.widgets.shots import climbed
+
+    page = show(climbed, 720)
+    name = page.locate(".dlc-title strong")
+    assert name.evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    assert box(page, ".dlc-known")["width"] > 300
+
+
 def test_a_picture_too_large_is_moved_not_made_unreadable(show):
     page = show(device, 720)
     page.click("tab nest")

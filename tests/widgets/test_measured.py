@@ -425,11 +425,13 @@ def test_a_recording_has_what_is_known_and_measures_nothing():
     shown = data["states"][data["here"]]["shown"]
     ladder = data["values"][shown["ladder"][""][""]]
     assert ladder["lines"][-1]["text"].startswith("FMA peak")
-    (place,) = set(shown["picture"]["roofline"].values())
-    assert data["values"][place]["error"] is None
-    assert watch.asked == asked
     places = [state["shown"]["ladder"][""][""] for state in data["states"].values()]
     assert len(set(places)) == 1  # one for the whole branch
+    send(explorer, "level", level="work")
+    data = record(explorer._session, explorer.layout_of_panes["visible"], [])
+    (place,) = set(data["states"][data["here"]]["shown"]["picture"]["roofline"].values())
+    assert data["values"][place]["error"] is None
+    assert watch.asked == asked
     ladders = [s["shown"]["picture"]["ladder"].values() for s in data["states"].values()]
     assert len({place for each in ladders for place in each}) == 1
     explorer.close()

@@ -76,27 +76,27 @@ def test_it_covers_neither_its_button_nor_what_is_outside_the_widget(page):
         page.key(key).scroll_into_view_if_needed()
         page.key(key).hover()
         answered(page) if key in ("split C C.k", "vectorize C C.k") else None
-        page.locate(".dlc-popover").wait_for()
-        why, own = box(page, ".dlc-popover"), box(page, f'.dlc-palette [data-key="{key}"]')
+        page.locate(".dlc-why").wait_for()
+        why, own = box(page, ".dlc-why"), box(page, f'.dlc-palette [data-key="{key}"]')
         assert is_apart(why, own), key
         assert is_within(why, box(page, ".dlc-explorer")), key
         assert why[2] - why[0] >= 200, key
         page.page.mouse.move(2, 2)
-        page.locate(".dlc-popover").wait_for(state="hidden")
+        page.locate(".dlc-why").wait_for(state="hidden")
 
 
 def test_there_is_no_box_before_a_move_has_the_attention(page):
     choose(page, "C/k")
-    assert not page.locate(".dlc-popover").is_visible()
+    assert not page.locate(".dlc-why").is_visible()
     below = page.locate(".dlc-palette").evaluate("(e) => e.lastElementChild.className")
-    assert "dlc-popover" in below
+    assert "dlc-why" in below
     assert page.locate(".dlc-legend").inner_text().startswith("✕ not possible")
 
 
 def test_the_keyboard_opens_it_enters_it_and_closes_it(page):
     choose(page, "C/k")
     page.key("vectorize C C.k").focus()
-    page.locate(".dlc-popover").wait_for()
+    page.locate(".dlc-why").wait_for()
     about = page.key("vectorize C C.k").get_attribute("aria-describedby")
     text = page.locate(f"#{about}").inner_text()
     assert "not possible, it would change the result: a reduction axis" in text
@@ -105,7 +105,7 @@ def test_the_keyboard_opens_it_enters_it_and_closes_it(page):
     assert focused(page) == "nearest"
     page.page.keyboard.press("Escape")
     assert focused(page) == "vectorize C C.k"
-    assert not page.locate(".dlc-popover").is_visible()
+    assert not page.locate(".dlc-why").is_visible()
     assert page.key("vectorize C C.k").get_attribute("aria-describedby") is None
     page.page.keyboard.press("Escape")
     assert focused(page) == "C/k"
@@ -129,7 +129,7 @@ def test_the_pointer_reaches_its_button_past_other_moves(wide):
     left, top, right, bottom = box(wide, '[data-key="nearest"]')
     x, y = (left + right) / 2, (top + bottom) / 2
     wide.page.mouse.move(x, y, steps=25)
-    assert "vectorize" in wide.locate(".dlc-popover").inner_text()
+    assert "vectorize" in wide.locate(".dlc-why").inner_text()
     wide.page.mouse.click(x, y)
     wide.settle()
     assert wide.widget.schedule.node.title() == "vectorize C j"
@@ -140,7 +140,7 @@ def test_it_goes_when_the_pointer_goes(wide):
     wide.key("parallel C C.i").hover()
     answered(wide)
     wide.page.mouse.move(5, 5)
-    wide.locate(".dlc-popover").wait_for(state="hidden")
+    wide.locate(".dlc-why").wait_for(state="hidden")
     assert wide.locate(".dlc-about").count() == 0
 
 

@@ -23,6 +23,7 @@ from dlcompiler.autotune.features.intervals import (
     range_of,
     rest,
 )
+from dlcompiler.autotune.features.lanes import lanes_inside
 from dlcompiler.autotune.features.numbers import (
     Num,
     add,
@@ -175,10 +176,19 @@ class Geometry:
         Of a schedule or of a symbolic schedule; attachments must be valid.
     symbols : mapping of Var to Num, optional
         Values of the symbols of a symbolic schedule.
+    regions : mapping of str to sequence of Num, optional
+        Of stages whose region is known exactly: its extents by dimension [1]. The regions of other
+        stages follow from the ranges of indices, and can be larger than what is computed.
     """
 
-    def __init__(self, state: State, symbols: Mapping[Var, Num] | None = None) -> None:
-        self.state = placed(state)
+    def __init__(
+        self,
+        state: State,
+        symbols: Mapping[Var, Num] | None = None,
+        regions: Mapping[str, Sequence[Num]] | None = None,
+    ) -> None:
+        self.regions = regions or {}
+        self.state = lanes_inside(placed(state))
         for stage in filter(is_scan, state.stages):
             raise TuningError(
                 "features of a schedule", "a recurrence has none yet", got=stage.name,
@@ -233,6 +243,10 @@ class Geometry:
 
     def _limit(self, geometry: StageGeometry, shape: tuple[Num, ...]) -> None:
         """Reduce a region to the part read in one iteration of the loops around it."""
+        if geometry.stage.name in self.regions:
+            geometry.region = tuple(self.regions[geometry.stage.name])
+            geometry.is_whole = tuple(map(at_most, shape, geometry.region))
+            return
         needed = [span.width for span in self.required(geometry, {})]
         for n, axis in enumerate(geometry.stage.op.axis):
             if axis in geometry.stage.rounded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlcompiler import dtypes
@@ -56,7 +56,11 @@ class Statement:
         return (self.write, *self.reads)
 
 
-def statements(state: State, symbols: Mapping[Var, Num] | None = None) -> tuple[Statement, ...]:
+def statements(
+    state: State,
+    symbols: Mapping[Var, Num] | None = None,
+    regions: Mapping[str, Sequence[Num]] | None = None,
+) -> tuple[Statement, ...]:
     """Return the statements of a state, producers first.
 
     Parameters
@@ -65,8 +69,10 @@ def statements(state: State, symbols: Mapping[Var, Num] | None = None) -> tuple[
         Of a schedule, or of a symbolic schedule.
     symbols : mapping of Var to Num, optional
         Values of the symbols of a symbolic schedule.
+    regions : mapping of str to sequence of Num, optional
+        Of stages whose region is known exactly: its extents by dimension [1].
     """
-    geometry = Geometry(state, symbols)
+    geometry = Geometry(state, symbols, regions)
     return tuple(_statement(geometry, own) for own in reversed(geometry.stages.values()))
 
 

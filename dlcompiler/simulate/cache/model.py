@@ -245,8 +245,8 @@ def _filled(name: str, names: Mapping[str, object]) -> str:
     return string.Template(text).substitute(names)
 
 
-def linked(text: str, model: Model) -> str:
-    """Return the LLVM IR of a traced program with the code of its caches instead of a declaration.
+def linked(text: str, code: str) -> str:
+    """Return the LLVM IR of a traced program with the code that gets its accesses.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def linked(text: str, model: Model) -> str:
     declaration = "declare void @dlc_extern.cache_access(ptr, i64, i64, i64)\n"
     if declaration not in text:
         raise InternalError("simulate caches", "the traced program does not call the model")
-    return text.replace(declaration, model.code())
+    return text.replace(declaration, code)
 
 
 def cancel(state: Words) -> None:

@@ -76,6 +76,8 @@ class CacheSimulation:
     ``(levels, tensors)``; [1]."""
     inputs: tuple[Buffer, ...] = ()
     """The inputs that were given, because indices or conditions depend on their values."""
+    whole_accesses: int = 0
+    """Accesses of the whole program; of a sampled one, as if all its conditions held; [1]."""
 
     @property
     def provenance(self) -> Provenance:
@@ -198,8 +200,9 @@ class CacheSimulation:
     def __repr__(self) -> str:
         misses = ", ".join(f"{each.level.name} {each.misses:,}" for each in self.counts())
         cut = f"; sampled: {', '.join(map(str, self.sampled))}" if self.sampled else ""
-        program = f"{self.func.name} on {self.target.name}"
-        return f"CacheSimulation({program}: {self.accesses:,} accesses, misses: {misses}{cut})"
+        share = f" of {self.whole_accesses:,}" if self.sampled else ""
+        program = f"{self.func.name} on {self.target.name}: {self.accesses:,}{share} accesses"
+        return f"CacheSimulation({program}, misses: {misses}{cut})"
 
     def _repr_html_(self) -> str:
         return render("caches", self)

@@ -13,7 +13,16 @@ from typing import Literal, TypedDict
 from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Cell, Mark, Scene, Table
-from dlcompiler.views.tuning.chart import DASHES, Scale, clipped, line, log_scale, number, text
+from dlcompiler.views.tuning.chart import (
+    DASHES,
+    Scale,
+    clipped,
+    line,
+    log_scale,
+    number,
+    text,
+    wrapped,
+)
 
 Status = Literal["measured", "wrong", "failed", "empty"]
 
@@ -352,14 +361,16 @@ def ladder_scene(model: Ladder) -> Scene:
     for place, row in enumerate(rows):
         marks += _bar(row, top + _ROW * place)
     marks.append(line(_NAMES, top - 2, _NAMES, bottom, "axis"))
-    notes = [note for note in (model["hint"], *model["notes"]) if note]
+    width = _NAMES + _PLOT + _RIGHT
+    said = [note for note in (model["hint"], *model["notes"]) if note]
+    notes = [words for note in said for words in wrapped(note, width)]
     marks += [text(0, bottom + 18 + 16 * n, note) for n, note in enumerate(notes)]
     return {
         "title": model["title"],
         "summary": model["summary"],
         "how_to_read": f"{model['how_to_read']} In brackets: how many times as fast as the "
         "measured state before. The vertical lines are named above.",
-        "width": _NAMES + _PLOT + _RIGHT,
+        "width": width,
         "height": bottom + 10 + 16 * len(notes),
         "marks": marks,
         "table": model["table"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dlcompiler.ir import Axis, Extent
 from dlcompiler.schedule import Schedule, StageState, has_bounds, infer_bounds
@@ -12,7 +12,9 @@ from dlcompiler.views.loops.loop_tree import AXIS_WORDS
 from dlcompiler.views.render.boxes import arrow, box, box_size, count, extent_of
 from dlcompiler.views.render.colors import axis_colors
 from dlcompiler.views.render.layered import layered
-from dlcompiler.views.render.scene import Cell, Scene
+from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
+
+Drawn = tuple[float, float, list[Mark]]
 
 
 def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
@@ -38,27 +40,46 @@ def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
     order = {leaf: n + 1 for n, leaf in enumerate(stage.leaves)}
     extents = _extents(schedule, stage)
     texts = {axis: _axis_lines(stage, axis, order, extents) for axis in axes}
-    places = layered({axis: box_size(lines) for axis, lines in texts.items()}, edges)
-    marks = [arrow(places[a], places[b]) for a, b in edges]
-    for axis in axes:
-        fill = (colors.get(axis) or ("none",))[0]
-        keys = [loop_key(stage.name, stage.paths[axis])] if axis in order else []
-        marks += box(places[axis], texts[axis], keys, fill=fill, is_dashed=axis not in order)
-    width, height = extent_of(places)
+
+    def family(members: Sequence[Axis]) -> Drawn:
+        """Return width, height and marks of axes that splits and fusions connect."""
+        known = set(members)
+        own = [(a, b) for a, b in edges if a in known]
+        places = layered({axis: box_size(texts[axis]) for axis in members}, own)
+        marks = [arrow(places[a], places[b]) for a, b in own]
+        for axis in members:
+            fill = (colors.get(axis) or ("none",))[0]
+            keys = [loop_key(stage.name, stage.paths[axis])] if axis in order else []
+            marks += box(places[axis], texts[axis], keys, fill=fill, is_dashed=axis not in order)
+        return *extent_of(places), marks
+
     return {
         "title": f"Axes of {stage.name}",
         "summary": _axes_summary(stage),
         "how_to_read": "arrows lead from an axis to the axes that a split or a fuse made of it. "
         "Solid boxes are loops, numbered from the outermost. Dashed boxes are axes that were split "
         "or fused, and are not loops now.",
-        "width": width,
-        "height": height,
-        "marks": marks,
+        **beside(*map(family, _families(axes, edges))),
         "table": {
             "columns": ["axis", "extent", "kind", "made from", "loop number"],
             "rows": [_axis_row(stage, axis, edges, order, extents) for axis in axes],
         },
     }
+
+
+def _families(axes: Sequence[Axis], edges: Sequence[tuple[Axis, Axis]]) -> Iterator[list[Axis]]:
+    """Yield the axes that edges connect with each other, in the order of the first of each."""
+    families = {axis: [axis] for axis in axes}
+    for a, b in edges:
+        if families[a] is not families[b]:
+            joined = families[a] + families[b]
+            families |= dict.fromkeys(joined, joined)
+    seen: set[Axis] = set()
+    for axis in axes:
+        if axis not in seen:
+            family = set(families[axis])
+            seen |= family
+            yield [each for each in axes if each in family]
 
 
 def _axes(stage: StageState) -> list[Axis]:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dlcompiler.ir import Buffer
 from dlcompiler.simulate.cache import CacheSimulation
+from dlcompiler.simulate.cache.distances import ReuseDistances
 from dlcompiler.views.memory.cache_maps import draw_tensor_maps, draw_time_maps
 from dlcompiler.views.memory.caches import DIFFERENCE, TensorCounts, by_loop, by_tensor
+from dlcompiler.views.memory.reuse import draw_reuse, reuse_rows
 from dlcompiler.views.memory.scene import VIRIDIS, Flow, loop_text
 from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
 from dlcompiler.views.render.units import format_bytes, format_count, percent
 
 WIDTH, LEFT = 364.0, 4.0
 _BAR, _LINE = 10.0, 17.0
+_REUSE = (
+    " The reuse distance of an access is the number of other lines that are touched since the last "
+    "access to its line: what stands right of a dashed line misses in a cache of that capacity "
+    "that keeps the lines used last."
+)
+_OF_SAMPLE = (
+    " All counts and bytes are those of the sample, also the predicted ones: the whole program "
+    "has more."
+)
 _MOST_TENSORS = 6
 """Tensors that are drawn; the table has all of them."""
 _LEAST = 2.0
@@ -22,8 +33,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def cache_scene(found: CacheSimulation) -> Scene:
-    """Return the picture of a cache simulation."""
+def cache_scene(found: CacheSimulation, reuse: ReuseDistances | None = None) -> Scene:
+    """Return the picture of a cache simulation, with a histogram of the reuse distances."""
     levels = by_tensor(found)
     drawn = _drawn(levels)
     bars: list[Mark] = []
@@ -35,6 +46,8 @@ def cache_scene(found: CacheSimulation) -> Scene:
     shown = [[each for each in tensors if each.tensor in drawn] for tensors in levels]
     y = draw_time_maps(found, shown, 2.0, maps)
     y = draw_tensor_maps(found, shown, y, maps)
+    if reuse is not None:
+        y = draw_reuse(reuse, drawn, y + 8, maps)
     return {
         "title": "Caches, simulated",
         "summary": _summary(found, levels),
@@ -42,9 +55,11 @@ def cache_scene(found: CacheSimulation) -> Scene:
         "misses and goes on to the next. The loops run as scheduled, each load and store of an "
         "element is an access, on one core, with empty caches at the start and without prefetcher. "
         f"≠ marks a prediction that is more than {DIFFERENCE} × off: the model knows no sets and "
-        "no order of lines. A click chooses the loop with most of these misses.",
+        "no order of lines. A click chooses the loop with most of these misses."
+        + (_REUSE if reuse is not None else "")
+        + (_OF_SAMPLE if found.sampled else ""),
         **beside((WIDTH, low + 4, bars), (WIDTH, y + 4, maps)),
-        "table": {"columns": list(_COLUMNS), "rows": _rows(found, levels)},
+        "table": {"columns": list(_COLUMNS), "rows": [*_rows(found, levels), *reuse_rows(reuse)]},
     }
 
 
@@ -56,10 +71,13 @@ def _summary(found: CacheSimulation, levels: list[list[TensorCounts]]) -> str:
     )
     rates = [f"{first[0]} miss in {first[1]}", *(f"{share} in {name}" for share, name in others)]
     moved = format_bytes(found.memory_bytes())
-    text = f"Simulated: of {format_count(found.accesses)} accesses, {', '.join(rates)}"
-    text += f"; {moved} to and from memory."
+    whole = f"of {format_count(found.accesses)} accesses"
     if found.sampled:
-        text += f" Sampled: {', '.join(map(str, found.sampled))}."
+        loops = ", ".join(map(str, found.sampled))
+        counts = f"{format_count(found.accesses)} of {format_count(found.whole_accesses)}"
+        whole = f"a sample of {counts} accesses ({loops})"
+    text = f"Simulated: {whole}{':' if found.sampled else ','} {', '.join(rates)}"
+    text += f"; {moved} to and from memory{' in the sample' if found.sampled else ''}."
     if found.inputs:
         names = ", ".join(each.name for each in found.inputs)
         text += f" What is accessed depends on {names}: simulated for one choice of values."
@@ -146,7 +164,7 @@ def _draw_memory(
 ) -> float:
     flow = Flow(marks, LEFT, y)
     flow.text("To and from memory", "name")
-    flow.text("simulated:", "soft")
+    flow.text("of the sample:" if found.sampled else "simulated:", "soft")
     for tensor, color in drawn.items():
         size = format_bytes(found.memory_bytes(tensor))
         title = f"{tensor.name}: lines that the last cache fetches and writes back"

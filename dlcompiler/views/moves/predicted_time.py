@@ -12,9 +12,9 @@ from dlcompiler.autotune.features.statements import Statement, statements
 from dlcompiler.autotune.models.roofline import CYCLE_S
 from dlcompiler.errors import DLCompilerError, TuningError
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.schedule import Schedule, State
+from dlcompiler.schedule import Schedule, State, has_bounds, infer_bounds
 from dlcompiler.target import Target
-from dlcompiler.te import Tensor
+from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.views.memory.footprints import footprint_of, is_for_device
 from dlcompiler.views.memory.metrics import Metric
 from dlcompiler.views.per_state import per_state
@@ -55,7 +55,8 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
         if is_for_device(footprint_of(program, args, target), target):
             return _unknown(NO_MODEL)
         state = program.state if isinstance(program, Schedule) else program
-        columns = program_columns(tuple(map(_running, statements(state))), target, {})
+        found = statements(state, regions=_regions(state))
+        columns = program_columns(tuple(map(_running, found)), target, {})
         cycles = next(column.value for column in columns if column.name == ROOFLINE)
     except TuningError as error:
         return _unknown(f"{error.operation}: {error.problem}")
@@ -66,6 +67,23 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
     seconds = cycles * CYCLE_S
     return {"name": NAME, "value": seconds, "unit": "s", "text": format_seconds(seconds),
             "kind": "predicted"}  # fmt: skip
+
+
+def _regions(state: State) -> dict[str, list[int]]:
+    """Return the extents of what stages compute, as lowering infers them, where these are numbers.
+
+    Steps that change nothing in the program must change no time.
+    """
+    if not has_bounds(state):
+        return {}
+    found: dict[str, list[int]] = {}
+    for name, bounds in infer_bounds(state).stages.items():
+        op = state.stage(name).op
+        extents = [bounds.extents[axis] for axis in op.axis] if isinstance(op, ComputeOp) else [""]
+        numbers = [extent for extent in extents if isinstance(extent, int)]
+        if len(numbers) == len(extents):
+            found[name] = numbers
+    return found
 
 
 def _running(statement: Statement) -> Statement:

@@ -7,7 +7,9 @@ the chosen loop is highlighted in the picture.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
@@ -41,6 +43,7 @@ _STYLES: dict[str, str] = {
     "band": "fill-opacity:.22;stroke:none",
     "dots": "stroke-width:1",
 }
+_ABSOLUTE = re.compile(r"([MLC])([-\d. ]+)")
 _GAP = 20.0
 """Between parts of a picture; [px]."""
 _FONT = "font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px"
@@ -127,7 +130,8 @@ def beside(*parts: tuple[float, float, Sequence[Mark]]) -> Parts:
     ----------
     *parts
         Width, height and marks of each, with positions from its own corner. All parts but the
-        first consist of rectangles, lines and texts.
+        first consist of rectangles, lines, texts, and paths of absolute M, L and C followed by
+        relative commands.
 
     Raises
     ------
@@ -146,12 +150,21 @@ def beside(*parts: tuple[float, float, Sequence[Mark]]) -> Parts:
 
 
 def _moved(mark: Mark, by: float) -> Mark:
+    if mark["shape"] == "path":
+        return {**mark, "d": _ABSOLUTE.sub(partial(_moved_command, by), mark["d"])}
     if mark["shape"] not in {"rect", "line", "text"}:
         raise ValueError(f"a part with the shape {mark['shape']} cannot be moved")
     moved: Mark = {**mark, "x": mark["x"] + by}
     if "x2" in mark:
         moved["x2"] = mark["x2"] + by
     return moved
+
+
+def _moved_command(by: float, command: re.Match[str]) -> str:
+    """Move the pairs of coordinates behind an absolute M, L or C to the right."""
+    numbers = [float(number) for number in command[2].split()]
+    moved = [value if n % 2 else round(value + by, 1) for n, value in enumerate(numbers)]
+    return command[1] + " ".join(f"{value:g}" for value in moved)
 
 
 def scene_html(scene: Scene, *, is_open: bool = False) -> Markup:

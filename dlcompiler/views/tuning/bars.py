@@ -6,12 +6,32 @@ from collections.abc import Sequence
 
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.views.render.scene import Mark
-from dlcompiler.views.tuning.chart import BLUE, ORANGE, clipped, text
+from dlcompiler.views.tuning.chart import BLUE, ORANGE, text, wrapped
 
 ROW_PX = 22.0
 NAME_SHARE = 0.46
 """Part of the width for the names."""
 _VALUE_PX = 74.0
+_LINE_PX = 14.0
+"""Of a name that needs several lines."""
+
+
+def bars_height(names: Sequence[str], width: float) -> float:
+    """Return the height of a chart of bars with these names; [px]."""
+    return sum(ROW_PX + _LINE_PX * (len(_lines(name, width)) - 1) for name in names)
+
+
+def _lines(name: str, width: float) -> list[str]:
+    return wrapped(name, width * NAME_SHARE - 12)
+
+
+def _name(name: str, width: float, y: float) -> list[Mark]:
+    """Return the marks of a name, in as many lines as it needs."""
+    left = width * NAME_SHARE
+    return [
+        text(left - 8, y + 13 + n * _LINE_PX, line, "end", "label")
+        for n, line in enumerate(_lines(name, width))
+    ]
 
 
 def share_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> list[Mark]:
@@ -21,8 +41,8 @@ def share_bars(items: Sequence[tuple[str, float]], width: float, top: float) -> 
     most = max((share for _, share in items), default=1.0) or 1.0
     marks: list[Mark] = []
     for n, (name, share) in enumerate(items):
-        y = top + n * ROW_PX
-        marks.append(text(left - 8, y + 13, clipped(name, left - 12), "end", "label"))
+        y = top + bars_height([each for each, _ in items[:n]], width)
+        marks += _name(name, width, y)
         marks.append(_bar(left, y, room * share / most, BLUE, f"{name}: {share:.1%}"))
         marks.append(text(left + room * share / most + 6, y + 13, f"{share:.1%}"))
     return marks
@@ -50,17 +70,18 @@ def diverging_bars(items: Sequence[tuple[str, float]], width: float, top: float)
     most = max((abs(part) for _, part in items), default=1.0) or 1.0
     marks: list[Mark] = []
     for n, (name, part) in enumerate(items):
-        y, size = top + n * ROW_PX, room * abs(part) / most
+        y = top + bars_height([each for each, _ in items[:n]], width)
+        size = room * abs(part) / most
         is_faster = part >= 0
         words = factor(part)
-        marks.append(text(left - 8, y + 13, clipped(name, left - 12), "end", "label"))
+        marks += _name(name, width, y)
         marks.append(
             _bar(middle if is_faster else middle - size, y, size, BLUE if is_faster else ORANGE,
                  f"{name}: {words}")
         )  # fmt: skip
         end = middle + size + 6 if is_faster else middle - size - 6
         marks.append(text(end, y + 13, words, "start" if is_faster else "end"))
-    bottom = top + len(items) * ROW_PX
+    bottom = top + bars_height([name for name, _ in items], width)
     marks.append({"shape": "line", "role": "axis", "x": middle, "y": top - 4, "x2": middle,
                   "y2": bottom})  # fmt: skip
     return marks

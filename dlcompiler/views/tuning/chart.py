@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -177,6 +178,17 @@ def clipped(words: str, width: float) -> str:
     """
     most = max(int(width / _CHAR_PX), 2)
     return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def wrapped(words: str, width: float) -> list[str]:
+    """Return the lines of a text that fit a width [px].
+
+    Examples
+    --------
+    >>> wrapped("bytes of the second level", 80)
+    ['bytes of the', 'second level']
+    """
+    return textwrap.wrap(words, max(int(width / _CHAR_PX), 2)) or [""]
 
 
 def polyline(points: Sequence[tuple[float, float]]) -> str:

@@ -10,7 +10,14 @@ from dlcompiler.autotune.features.words import words_of
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.space import Value
 from dlcompiler.views.render.scene import Cell, Mark, Scene
-from dlcompiler.views.tuning.bars import NAME_SHARE, ROW_PX, diverging_bars, factor, share_bars
+from dlcompiler.views.tuning.bars import (
+    NAME_SHARE,
+    ROW_PX,
+    bars_height,
+    diverging_bars,
+    factor,
+    share_bars,
+)
 from dlcompiler.views.tuning.chart import USUAL, text
 from dlcompiler.views.tuning.space_points import value_text
 
@@ -58,7 +65,7 @@ def importance(
         "how_to_read": "the longer a bar, the more of the model's decisions depend on that "
         "feature. The bar does not show in which direction: choose a trial to see that.",
         "width": width,
-        "height": _TOP + max(len(shown), 1) * ROW_PX + 8,
+        "height": _TOP + max(bars_height([name for name, _ in shown], width), ROW_PX) + 8,
         "marks": marks,
         "table": {
             "columns": ["feature", "share of the decisions", _COLUMN],
@@ -103,7 +110,7 @@ def contributions(
         "prediction faster than the average of the successful trials; to the left, slower. The "
         f"prediction is this average with all factors applied. {NOW}",
         "width": width,
-        "height": _height(items),
+        "height": _height(items, width),
         "marks": _bars(items, width),
         "table": {"columns": ["feature", "value", "makes it", _COLUMN], "rows": table},
     }
@@ -142,7 +149,7 @@ def why_before(
         "left, slower. Features of equal effect have no bar. The product of all factors is the "
         f"predicted ratio. {NOW}",
         "width": width,
-        "height": _height(items),
+        "height": _height(items, width),
         "marks": _bars(items, width),
         "table": {
             "columns": ["feature", "value of A", "value of B", "makes A", _COLUMN],
@@ -180,8 +187,8 @@ def _bars(items: Sequence[tuple[str, float]], width: float) -> list[Mark]:
     return [*diverging_bars(items, width, _TOP + 14), *ends]
 
 
-def _height(items: Sequence[tuple[str, float]]) -> float:
-    return _TOP + 14 + max(len(items), 1) * ROW_PX + 8
+def _height(items: Sequence[tuple[str, float]], width: float) -> float:
+    return _TOP + 14 + max(bars_height([name for name, _ in items], width), ROW_PX) + 8
 
 
 def _shown(

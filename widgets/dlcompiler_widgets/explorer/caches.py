@@ -15,6 +15,7 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.inputs import drawn, valid_indices
 from dlcompiler.pipeline.cache_simulation import MOST_ACCESSES, Cancellation, simulate_program
+from dlcompiler.pipeline.reuse_distances import reuse_distances
 from dlcompiler.simulate.cache.inputs import deciding_inputs
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -50,7 +51,8 @@ def _simulated(
     func: PrimFunc, args: Sequence[Tensor], target: Target, cancellation: Cancellation
 ) -> Scene:
     inputs = _inputs(func, args)
-    return cache_scene(simulate_program(func, target, MOST_ACCESSES, cancellation, inputs))
+    found = simulate_program(func, target, MOST_ACCESSES, cancellation, inputs)
+    return cache_scene(found, reuse_distances(func, target, inputs=inputs))
 
 
 def _inputs(func: PrimFunc, args: Sequence[Tensor]) -> dict[str, npt.NDArray[Any]]:

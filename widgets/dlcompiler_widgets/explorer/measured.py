@@ -150,7 +150,7 @@ def _peak(session: Session, known: Sequence[Measured]) -> Reference | str:
     if _is_exceeded(found, known) and session.machine.doubt(found):
         return BUSY
     text = f"FMA peak, {found.dtype}, {_threads(found.threads)}, {found.provenance.kind}"
-    seconds, short = flops / found.peak_gflops / 1e9, "peak:"
+    seconds, short = flops / found.peak_gflops / 1e9, f"peak, {_threads(found.threads)}:"
     return Reference(text, seconds, found.peak_gflops, short)
 
 

@@ -8,6 +8,9 @@ from dlcompiler.schedule import Node
 from dlcompiler_widgets.explorer.measuring import Certificate, Measured, Result, certify, describe
 from dlcompiler_widgets.explorer.status import Status, status_of
 
+FIRST = ("wrong", "failed", "measured")
+"""The notes that are shown before others."""
+
 
 def noted(node: Node, result: Result, target: str) -> Status:
     """Store a result for a target as a note of its state, and return a sentence about it."""
@@ -34,8 +37,12 @@ def noted(node: Node, result: Result, target: str) -> Status:
 
 
 def known(node: Node, target: str) -> list[str]:
-    """Return the notes of a state as text, with the target of those that are not about `target`."""
-    return [_about(kind, value, target) for kind, value in node.notes.items()]
+    """Return the notes of a state as text, with the target of those that are not about `target`.
+
+    What is wrong comes first, then the time: the line that shows them may be too short for all.
+    """
+    kinds = sorted(node.notes, key=lambda kind: FIRST.index(kind) if kind in FIRST else len(FIRST))
+    return [_about(kind, node.notes[kind], target) for kind in kinds]
 
 
 def _about(kind: str, value: object, target: str) -> str:

@@ -19,7 +19,7 @@ from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.progress import Cancelled, Progress, Watch
-from dlcompiler_widgets.explorer.snapshot import PANES
+from dlcompiler_widgets.explorer.snapshot import PANES, layout_of
 from dlcompiler_widgets.explorer.texts import TEXTS, tabs_of
 
 if TYPE_CHECKING:
@@ -122,9 +122,10 @@ def record(
     Returns
     -------
     dict
-        JSON-able: ``values``; ``states`` by id, each with its parent, step, title and, by pane, tab
-        and chosen loop, the place of what is shown among the values; ``order``, the ids in the
-        order of the visits; ``left_out``.
+        JSON-able: ``visible``, the panes that the level of the session shows; ``values``;
+        ``states`` by id, each with its parent, step, title and, by pane, tab and chosen loop, the
+        place of what is shown among the values; ``order``, the ids in the order of the visits;
+        ``left_out``.
 
     Raises
     ------
@@ -153,14 +154,17 @@ class _Recorder:
         self.panes = [name for name in panes if PANES[name].is_recorded]
         fork = session.schedule.fork("recorded")
         self.session = type(session)(fork, session.args, session.target, session.name)
-        self.session.layout = Layout("all")
+        self.session.layout = Layout(session.layout.level)  # a preset would hide what is recorded
         self.session.machine, self.session.is_recording = session.machine.frozen(), True
+        self.visible = layout_of(self.session, panes)["visible"]
+        self.panes = [name for name in self.panes if name in self.visible]
         self.store = _Store(limits)
         way = session.schedule.node.path()[::-1]
         every = list(session.schedule.history.history.walk())
         self.nodes = [*way, *(node for node in every if node not in way)]
         self.states = {node.id: _state(node) for node in every}
         self.whole = {
+            "visible": self.visible,
             "here": session.schedule.node.id,
             "order": [node.id for node in sorted(every, key=lambda node: node.number)],
             "tabs": {
@@ -252,13 +256,21 @@ class _Recorder:
 
     def pane(self, node: Node, pane: str) -> None:
         chosen = (self.session.chosen or "") if PANES[pane].follows_loop else ""
-        for tab in TABS.get(pane, [""]):
-            if tab in CODE_TABS or (pane == "text" and tab not in tabs_of(self.session.target)):
+        for tab in self.tabs(pane):
+            if tab in CODE_TABS:
                 continue
             if tab:
                 self.session.tabs[pane] = tab
             what = f"{pane}s" if pane in TABS else f"views of the pane {pane!r}"
             self.keep(node, pane, tab, chosen, self.store.add(what, partial(self.shown, pane)))
+
+    def tabs(self, pane: str) -> list[str]:
+        """Return the tabs of a pane that the level of the session shows; one without a name."""
+        layout = self.session.layout
+        offered = {"picture": layout.pictures(PICTURES)}
+        if pane == "text":
+            offered["text"] = layout.texts(tabs_of(self.session.target))
+        return offered.get(pane, [""])
 
     def shown(self, pane: str) -> Json:
         with self.locked():
@@ -299,7 +311,7 @@ class _Recorder:
 
     def code(self, node: Node) -> None:
         self.at(node)
-        for tab in [tab for tab in CODE_TABS if tab in tabs_of(self.session.target)]:
+        for tab in [tab for tab in CODE_TABS if tab in self.tabs("text")]:
             self.session.tabs["text"] = tab
             self.keep(node, "text", tab, "", self.store.add("listings of code", self.compiled))
 

@@ -12,7 +12,7 @@ export class BarPane {
     this.app = app;
     this.tools = h("div", { class: "dlc-bar", role: "toolbar", "aria-label": "Schedule" });
     this.code = h("div", { class: "dlc-code", hidden: true });
-    this.root = h("div", {}, this.tools, this.code);
+    this.root = h("div", { class: "dlc-bar-place" }, this.tools, this.code);
   }
 
   /** Say what the button does now: the user may also leave the full screen by a key. */
@@ -24,11 +24,14 @@ export class BarPane {
   draw(bar) {
     const send = (op) => () => this.app.send(op);
     this.python = bar.python;
+    const known = bar.known.join(" · ");
     this.tools.replaceChildren(...[
-      h("div", { class: "dlc-title" },
-        h("strong", { text: bar.name }),
-        h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),
-        bar.branch ? h("span", { class: "dlc-soft", text: `branch: ${bar.branch}` }) : null),
+      h("div", { class: "dlc-bar-head" },
+        h("div", { class: "dlc-title" },
+          h("strong", { class: "dlc-clip", text: bar.name, title: bar.name }),
+          h("span", { class: "dlc-soft", text: `${bar.targets ? "" : `${bar.target} · `}${bar.steps} ${bar.steps === 1 ? "step" : "steps"}` }),
+          bar.branch ? h("span", { class: "dlc-soft dlc-clip", text: `branch: ${bar.branch}`, title: bar.branch }) : null),
+        h("span", { class: "dlc-known dlc-clip", text: known, title: known })),
       ...(bar.targets ? [
         choice("target", "Target", bar.targets, bar.target,
           (op, args) => this.app.send(op, args)),
@@ -46,8 +49,7 @@ export class BarPane {
       ...(bar.layout ? levelControls(bar.layout, (op, args) => this.app.send(op, args)) : []),
       document.fullscreenEnabled ? button("maximise", screenText(), "Fill the screen, or come back",
         () => this.app.maximise()) : null,
-      button("help", "?", "Show the keys", () => this.app.help()),
-      h("span", { class: "dlc-known", text: bar.known.join(" · ") })].filter((node) => node));
+      button("help", "?", "Show the keys", () => this.app.help())].filter((node) => node));
   }
 
   measureButton({ state, doing }, whyNot) {

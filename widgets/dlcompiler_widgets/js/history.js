@@ -49,7 +49,11 @@ export class HistoryPane {
     this.states.replaceChildren(...rows);
     this.here = rows.find((row) => row.classList.contains("dlc-current"));
     this.reach(this.here);
-    requestAnimationFrame(() => this.scrollTo(this.here));
+    this.isFresh = true; // the current state is seen as a whole, whatever loop is chosen
+    requestAnimationFrame(() => {
+      this.isFresh = false;
+      this.scrollTo(this.here);
+    });
   }
 
   /** Mark the state whose step made the chosen loop. */
@@ -60,9 +64,7 @@ export class HistoryPane {
     if (!row) return;
     row.querySelector(".dlc-state-line").append(h("span", { class: "dlc-made-mark", role: "gridcell",
       text: `● ${key.slice(key.lastIndexOf("/") + 1)}`, "aria-label": `made ${key}`, title: `This step made ${key}` }));
-    if (key !== this.marked) {
-      requestAnimationFrame(() => this.scrollTo(row));
-    }
+    if (key !== this.marked && !this.isFresh) requestAnimationFrame(() => this.scrollTo(row));
     this.marked = key;
   }
 
@@ -105,6 +107,10 @@ export class HistoryPane {
 
   row(row, lanes, longest) {
     const { a, b } = this.history.compared;
+    const buttons = h("span", { class: "dlc-state-buttons", role: "gridcell" },
+      this.side("a", row, a === row.id), this.side("b", row, b === row.id),
+      button(`name ${row.id}`, "✎", `Name and note: ${row.step}`, () => this.edit(row.id), false,
+        { class: "dlc-chip", tabindex: -1 }));
     const marks = Object.entries(row.notes).map(([kind, text]) =>
       h("span", { class: "dlc-known-mark", title: `${kind}: ${text}`,
         text: `${MARKS[kind] ?? ""} ${kind === "measured" ? text : kind}` }));
@@ -122,18 +128,16 @@ export class HistoryPane {
         h("span", { class: "dlc-state-step", role: "gridcell" },
           row.name ? h("b", { class: "dlc-state-name", text: row.name }) : null,
           h("span", { text: row.is_here ? row.step : row.short })),
-        row.seconds ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
+        row.is_here ? null : buttons,
+        row.seconds && !row.is_here ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
           h("span", { style: { width: `${(100 * row.seconds) / longest}%` } })) : null,
         row.time ? h("span", { class: "dlc-time", role: "gridcell", text: row.time }) : null),
       h("div", { class: "dlc-state-more" },
         row.is_here ? null : h("span", { text: row.step }),
         h("span", { class: "dlc-note", role: "gridcell" },
           ...(marks.length ? marks : [h("span", { text: "not measured" })]),
-          row.note ? h("i", { text: row.note }) : null))),
-    h("span", { class: "dlc-state-buttons", role: "gridcell" },
-      this.side("a", row, a === row.id), this.side("b", row, b === row.id),
-      button(`name ${row.id}`, "✎", `Name and note: ${row.step}`, () => this.edit(row.id), false,
-        { class: "dlc-chip", tabindex: -1 })));
+          row.note ? h("i", { text: row.note }) : null),
+        row.is_here ? buttons : null)));
   }
 
   side(side, row, isChosen) {

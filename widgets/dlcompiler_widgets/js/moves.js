@@ -128,6 +128,7 @@ export class MovesPane {
 
   /** Say what is known of a move, and ask for the rest. */
   look(item, step) {
+    if (this.app.panes.predict?.isAsking) return;
     if (this.pinned && this.pinned !== item) return;
     const text = JSON.stringify(step);
     if (this.item === item && this.text === text) {

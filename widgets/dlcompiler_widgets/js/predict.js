@@ -1,16 +1,21 @@
 /*
- * Predict first: what will a step do? The questions before it, and what came of the answers.
+ * Predict first: what will a step do? The questions before it, and what came of the answers, in a box
+ * beside the moves: the nest and what moves of the picture stay where they are.
  */
 
 import { measureBoth } from "./compare.js";
 import { button, focusable, h } from "./dom.js";
+import { Popover, areaBeside } from "./popover.js";
 
 const SIGNS = { right: "✓ right", wrong: "✕ not so", open: "… open", unsaid: "" };
+const USUAL_PX = 520;
 
 export class PredictPane {
   constructor(app) {
     this.app = app;
-    this.root = h("section", { class: "dlc-predict", "aria-label": "Predict first", hidden: true });
+    this.root = h("section", { class: "dlc-predict", "aria-label": "Predict first" });
+    this.popover = new Popover(this.root, "Prediction", { usual: USUAL_PX,
+      find: (anchor, room) => areaBeside(anchor, this.neighbour(), room) });
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
@@ -18,13 +23,31 @@ export class PredictPane {
     });
   }
 
+  /** The pane that a step is taken in. */
+  neighbour() {
+    const { moves, tree } = this.app.panes;
+    return [moves, tree].find((pane) => pane && !pane.root.hidden)?.root ?? this.app.root;
+  }
+
+  /** Whether a step waits: until it is answered, no box says what it would do. */
+  get isAsking() {
+    return Boolean(this.question);
+  }
+
   draw({ question, reveal, measuring }) {
     const text = JSON.stringify(question ?? [reveal ?? null, measuring]);
     if (text === this.text) return; // what is half answered stays
     this.text = text;
-    this.root.hidden = !question && !reveal;
-    this.root.replaceChildren(...(question ? this.ask(question) : reveal ? this.reveal(reveal, measuring) : []));
-    if (question) this.root.querySelector("input, button").focus();
+    this.question = question;
+    if (!question && !reveal) {
+      this.popover.hide();
+      this.popover.root.replaceChildren();
+      return;
+    }
+    if (question) this.app.panes.moves?.clear();
+    this.popover.root.replaceChildren(...(question ? this.ask(question) : this.reveal(reveal, measuring)));
+    this.popover.show(this.neighbour());
+    if (question) this.home().focus({ preventScroll: true });
   }
 
   ask({ title, speeds, factors, levels }) {
@@ -68,6 +91,6 @@ export class PredictPane {
   }
 
   home() {
-    return this.root.querySelector("input, button");
+    return this.popover.root.querySelector("input, button");
   }
 }

@@ -25,7 +25,7 @@ export class Recording {
     this.exported = null;
     this.seq = 0;
     this.traits = {
-      layout_of_panes: { panes, visible: Object.keys(panes) }, preview: {}, last_latency_ms: 0, control: "",
+      layout_of_panes: { panes, visible: data.visible }, preview: {}, last_latency_ms: 0, control: "",
       status: info("This is a recording: go to any state, choose loops, open tabs."),
     };
     this.arrive(data.here);

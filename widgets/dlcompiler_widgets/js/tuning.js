@@ -5,13 +5,11 @@
 
 import { Channel, hasNoKernel } from "./channel.js";
 import { button, h, message } from "./dom.js";
+import { NO_KERNEL, Notice } from "./notice.js";
 import { CurvePane, OpenPicture } from "./tuning-pictures.js";
 import { DetailPane, TrialsPane } from "./tuning-trials.js";
 
 const HELLO_AFTER_MS = 1200, SPEAK_EVERY_MS = 5000, SIZE_AFTER_MS = 150, SIZE_STEP_PX = 20;
-const NO_KERNEL = { tone: "error",
-  text: "The kernel that made this is gone. Run the cells again, from the first, to go on.",
-  details: [] };
 
 class Dashboard {
   constructor(model, host, signal) {
@@ -35,6 +33,7 @@ class Dashboard {
       this.facts, this.note,
       h("div", { class: "dlc-grid" }, ...Object.values(this.panes).map((pane) => pane.root)),
       this.status, this.spoken);
+    this.notice = new Notice(this.root, this.status);
     host.append(this.root);
     this.follow(signal);
     this.draw();
@@ -158,6 +157,7 @@ class Dashboard {
     if (text === this.said) return;
     this.said = text;
     this.status.replaceChildren(message(status));
+    this.notice.say(status);
   }
 
   /** Tell a screen reader, but not more often than it can be listened to. */

@@ -17,6 +17,7 @@ import { HistoryPane } from "./history.js";
 import { LadderPane } from "./ladder.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
+import { NO_KERNEL, Notice } from "./notice.js";
 import { PicturePane } from "./picture.js";
 import { Memory } from "./remembered.js";
 import { PredictPane } from "./predict.js";
@@ -45,9 +46,6 @@ const KEYS = [
   [", .", "on a replay page: to the state that was visited before, after"],
   ["?", "this list; Esc closes it"],
 ];
-const NO_KERNEL = { tone: "error",
-  text: "The kernel that made this is gone. Run the cells again, from the first, to go on.",
-  details: [] };
 const isTyping = (event) => ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
 
 class Workbench {
@@ -69,7 +67,10 @@ class Workbench {
     const inGrid = names.filter((name) => places[name] === "grid"), isSingle = inGrid.length === 1;
     this.root = h("div",
       { class: `dlc-explorer${isSingle ? " dlc-single" : ""}`, "data-latency-ms": "" },
-      ...rootsOf("above"), this.grid, this.status, ...rootsOf("below"));
+      this.panes.bar?.root, h("div", { class: "dlc-drawer" },
+        h("div", {}, ...rootsOf("above").filter((each) => each !== this.panes.bar?.root))),
+      this.grid, this.status, ...rootsOf("below"));
+    this.notice = new Notice(this.root, this.status);
     this.keys = new HelpDialog(KEYS);
     this.root.append(this.keys.root);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
@@ -147,6 +148,7 @@ class Workbench {
   say(status) {
     this.drawn.status = null;
     this.status.replaceChildren(message(status));
+    this.notice.say(status);
   }
 
   /** Let the workbench fill the screen, or bring it back into the notebook. */
