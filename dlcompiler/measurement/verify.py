@@ -25,6 +25,7 @@ from dlcompiler.measurement.equality import (
     unwritten,
 )
 from dlcompiler.measurement.inputs import KINDS
+from dlcompiler.measurement.loading import runs_in_worker
 from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
@@ -138,12 +139,12 @@ def verify(
     if machine.runs_on == "simulator":
         return _verify_simulated(schedule, args, machine, seed, conditions)
     source, func = emit_source(schedule, args, machine, conditions=conditions)
-    runs_in_worker = machine.runs_on == "host" and not calls_outside(source.text)
+    is_loaded_there = runs_in_worker(machine) and not calls_outside(source.text)
     if machine.runs_on == "host":
         Options.for_target(machine).check()
     # Registered functions exist only in this process, and a library from the C compiler is loaded
     # here, so such kernels cannot run in a worker.
-    if not runs_in_worker:
+    if not is_loaded_there:
         here = build(schedule, args, machine, func.name, conditions=conditions)
         if isinstance(here, NullKernel):
             raise MeasurementError(
