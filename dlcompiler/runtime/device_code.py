@@ -9,13 +9,14 @@ import copy
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import MAX_VALUES, UserError
+from dlcompiler.errors import MAX_VALUES, ProgramError, UserError
 from dlcompiler.runtime.device_array import DeviceArray
 from dlcompiler.runtime.driver import Driver, check_threads
 from dlcompiler.runtime.formulas import compiled
@@ -27,6 +28,9 @@ from dlcompiler.runtime.timing import Clocked
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
+
+GUARD_BYTES = 4096
+"""Memory behind each array that is checked in a poisoned call [byte]."""
 
 
 class DeviceCode:
@@ -123,18 +127,27 @@ class DeviceCode:
         resident : mapping, optional
             Address of an array that stands for one on the device -> its memory there.
         poison : int, optional
-            Byte that temporaries are filled with.
+            Byte that temporaries and memory behind the arrays are filled with. A kernel that
+            changes the latter is refused.
+
+        Raises
+        ------
+        ProgramError
+            The kernels have written behind the end of an array.
         """
         driver, operation = self.driver, f"call {self._source.symbol}"
         with driver.errors(operation):
             if self._module is None:
                 self._module = self._loaded(driver, operation)
-            call = DeviceCall(self, driver, self._module, operands, resident or {})
-            call.upload()
+            guard_bytes = 0 if poison is None else GUARD_BYTES
+            call = DeviceCall(self, self._module, operands, resident or {}, guard_bytes)
             if poison is not None:
                 call.poison(poison)
+            call.upload()
             result = use(call)
             driver.synchronise()
+            if poison is not None:
+                call.check_guards(poison, operation)
             call.download()
         return result
 
@@ -147,33 +160,44 @@ class DeviceCode:
         return driver.load(image, operation)
 
 
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """An array of the host with memory on the device."""
+
+    name: str
+    host: Array
+    memory: Any
+    is_written: bool
+    """Whether the program writes it."""
+
+
 class DeviceCall:
     """A call whose arrays have memory on the device; it may be launched several times."""
 
     def __init__(
         self,
         code: DeviceCode,
-        driver: Driver,
         module: Any,
         operands: Sequence[Any],
         resident: Mapping[int, Any],
+        guard_bytes: int,
     ) -> None:
-        called = code.interface
+        called, driver = code.interface, code.driver
         self._driver, self._module, self._launches = driver, module, code.launches
+        self._guard_bytes = guard_bytes
         params = [param for param in called.params if not param.is_number]
         addresses, numbers = operands[: len(params)], operands[len(params) :]
         names = [variable.name for variable in called.variables]
         self._values = dict(zip(names, numbers, strict=False))
         self._memory: list[Any] = []
-        self._copied: list[tuple[Array, Any, bool]] = []
-        """Array of the host, its memory on the device, and whether the program writes it."""
+        self._copied: list[_Copied] = []
         for param, address in zip(params, addresses, strict=True):
             memory = resident.get(address)
             if memory is None:
                 shape = [compiled(extent)(self._values) for extent in param.shape]
                 host = _array_at(address, shape, param.dtype)
-                memory = driver.allocate(host.nbytes)
-                self._copied.append((host, memory, param.is_output))
+                memory = driver.allocate(host.nbytes + guard_bytes)
+                self._copied.append(_Copied(param.name, host, memory, param.is_output))
             self._memory.append(memory)
         self._temporaries = [
             compiled(each.elements)(self._values) * dtypes.bytes_of(each.dtype)
@@ -183,28 +207,48 @@ class DeviceCall:
         self._status: Any = None
         if called.messages:
             host = _array_at(operands[-1], (1 + MAX_VALUES,), "int64")
-            self._status = driver.allocate(host.nbytes)
-            self._copied.append((host, self._status, True))
+            self._status = driver.allocate(host.nbytes + guard_bytes)
+            self._copied.append(_Copied("status", host, self._status, True))
 
     def upload(self) -> None:
         """Copy the arrays of the host to the device."""
-        for host, memory, _ in self._copied:
-            if host.nbytes:
-                self._driver.write(memory, host)
+        for each in self._copied:
+            if each.host.nbytes:
+                self._driver.write(each.memory, each.host)
 
     def download(self) -> None:
         """Copy what the program has written to the arrays of the host."""
-        for host, memory, is_written in self._copied:
-            if is_written and host.nbytes:
-                self._driver.read(host, memory)
+        for each in self._copied:
+            if each.is_written and each.host.nbytes:
+                self._driver.read(each.host, each.memory)
 
     def poison(self, byte: int) -> None:
-        """Fill the temporaries with a byte."""
+        """Fill the temporaries, and memory of the arrays with what is behind them, with a byte."""
+        for each in self._copied:
+            self._driver.fill(each.memory, byte, each.host.nbytes + self._guard_bytes)
         count = len(self._temporaries)
         temporaries = self._memory[len(self._memory) - count :]
         for memory, size in zip(temporaries, self._temporaries, strict=True):
             if size:
                 self._driver.fill(memory, byte, size)
+
+    def check_guards(self, byte: int, operation: str) -> None:
+        """Refuse a program that has changed memory behind an array, which `poison` has filled.
+
+        Raises
+        ------
+        ProgramError
+            With the name of the array.
+        """
+        for each in self._copied:
+            size = each.host.nbytes
+            whole = np.empty(size + self._guard_bytes, np.uint8)
+            self._driver.read(whole, each.memory)
+            if not (whole[size:] == byte).all():
+                raise ProgramError(
+                    operation, f"memory behind the end of {each.name} was written",
+                    kind="out_of_bounds", buffer=each.name,
+                )  # fmt: skip
 
     def launch(self) -> None:
         """Start all kernels; they may still run when this returns."""
@@ -255,7 +299,7 @@ class DeviceFunction(Function):
         self.use(DeviceCall.launch, *arguments)
 
     def call_poisoned(self, byte: int, *arguments: object) -> None:
-        """Run the kernel like a call, after filling its temporaries with a byte."""
+        """Run the kernel like a call; temporaries are poisoned: see `DeviceCode.use`."""
         self.use(DeviceCall.launch, *arguments, poison=byte)
 
     def use(

@@ -37,6 +37,7 @@ HANG = "{ while (1) ((__global volatile float *)C)[0] = 1.0f; }"
 ILLEGAL = "{ ((__global volatile float *)64)[get_global_id(0)] = 1.0f; }"
 WRONG = "{ int i = get_global_id(0); C[i] = A[i]; }"
 UNWRITTEN = "{ int i = get_global_id(0); if (i < 7) C[i] = A[i] + A[i]; }"
+BEYOND = "{ int i = get_global_id(0); C[i] = A[i] + A[i]; C[8 + i] = A[i]; }"
 READS_TEMPORARY = "{ int i = get_global_id(0); C[i] = A[i] + A[i] + T[i]; }"
 REFUSED = "{\n  C[0] = A[0] +* 1;\n}"
 
@@ -69,7 +70,7 @@ TEST = CorrectnessTest([case(np.arange(8)), case(-1.0 - np.arange(8))])
 def test_what_a_candidate_does_is_its_outcome(opencl):
     bodies = {
         DOUBLE: "ok", ILLEGAL: "crashed", WRONG: "wrong answer", UNWRITTEN: "wrong answer",
-        READS_TEMPORARY: "wrong answer", REFUSED: "build error",
+        READS_TEMPORARY: "wrong answer", BEYOND: "wrong answer", REFUSED: "build error",
     }  # fmt: skip
     jobs = [source(body) for body in bodies]
     jobs += [source(DOUBLE, temporary=1 << 60), source(DOUBLE)]
@@ -79,7 +80,8 @@ def test_what_a_candidate_does_is_its_outcome(opencl):
         outcomes = [found[n].outcome for n in range(len(jobs))]
         assert outcomes == [*bodies.values(), "out of memory", "ok"], found
         assert found[0].samples_s
-        assert "3: C[0] = A[0] +* 1;" in found[5].message
+        assert "3: C[0] = A[0] +* 1;" in found[6].message
+        assert found[5].message == "call k: memory behind the end of C was written"
         pairs = bench.compare([lambda: Candidate(source(DOUBLE))] * 2, budget_s=0.05)
     assert [each.outcome for each in pairs] == ["ok", "ok"]
     assert len(pairs[0].samples_s) == len(pairs[1].samples_s)
