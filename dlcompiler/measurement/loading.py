@@ -36,6 +36,18 @@ def runs_in_worker(target: Target) -> bool:
     return _RUNS_ON.get(target.language) == target.runs_on
 
 
+def check_loadable(target: Target) -> None:
+    """Refuse a target whose code no worker of this machine can load.
+
+    Raises
+    ------
+    TargetError
+        The code is neither code of a device nor LLVM IR, or this processor cannot run it.
+    """
+    if target.language not in DRIVERS:
+        Options.for_target(target).check()
+
+
 def described(source: Source, target: Target) -> dict[str, Any]:
     """Return what a worker needs besides the text of a program, as JSON values.
 

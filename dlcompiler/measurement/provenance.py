@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dlcompiler.errors import DeviceUnavailable, MeasurementError
-from dlcompiler.pipeline.devices import device_of
+from dlcompiler.errors import MeasurementError
+from dlcompiler.pipeline.devices import check_available, device_of
 from dlcompiler.runtime.provenance import Kind, Provenance
 from dlcompiler.target import Target
 
@@ -52,12 +52,7 @@ def check_measured(target: Target, operation: str) -> Provenance:
         If the device is not here.
     """
     found = provenance_of_times(target, operation)
-    device = device_of(target)
-    if reason := device.why_unavailable():
-        raise DeviceUnavailable(
-            operation, f"the device of {target.name} is not here", because=reason,
-            hint="target='cpu' is measured here",
-        )  # fmt: skip
+    check_available(target, operation)
     if found.kind != "measured":
         raise MeasurementError(
             operation, "only machine code has measured times", got=f"times that are {found}",

@@ -31,6 +31,7 @@ from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
 from dlcompiler.pipeline import Built, NullKernel, build, emit_source, lower, lower_program
+from dlcompiler.pipeline.devices import check_available
 from dlcompiler.pipeline.lower import Argument, check_outputs
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.options import Options
@@ -140,6 +141,7 @@ def verify(
         return _verify_simulated(schedule, args, machine, seed, conditions)
     source, func = emit_source(schedule, args, machine, conditions=conditions)
     is_loaded_there = runs_in_worker(machine) and not calls_outside(source.text)
+    check_available(machine, f"verify {func.name}")
     if machine.runs_on == "host":
         Options.for_target(machine).check()
     # Registered functions exist only in this process, and a library from the C compiler is loaded

@@ -101,8 +101,6 @@ class DriverDevice:
         Returns the device, if there is one, and else the reason.
     driver : callable
         Returns the driver.
-    hint : str
-        What can take the place of the device.
     """
 
     def __init__(
@@ -111,9 +109,8 @@ class DriverDevice:
         title: str,
         find: Callable[[], tuple[Any, str | None]],
         driver: Callable[[], Driver],
-        hint: str,
     ) -> None:
-        self._language, self._title, self._hint = language, title, hint
+        self._language, self._title = language, title
         self._find, self._driver = find, driver
 
     def why_unavailable(self) -> str | None:
@@ -122,7 +119,7 @@ class DriverDevice:
 
     def allocate(self, shape: Sequence[int], dtype: str) -> DeviceArray:
         """Return an array in its memory; its elements are undefined."""
-        return DeviceArray(self._available("allocate an array"), shape, dtype)
+        return DeviceArray(self._driver(), shape, dtype)
 
     def copy(self, source: Any, destination: Any) -> None:
         """Copy an array to another of the same shape and dtype, from or to the host, or within."""
@@ -147,7 +144,7 @@ class DriverDevice:
                 got=f"language {source.language!r}",
                 hint=f"target={self._language!r} is compiled as {self._title}",
             )  # fmt: skip
-        self._available(f"build for {target.name}")
+        check_available(target, f"build for {target.name}")
         return DeviceKernel(DeviceCode(source, self._driver), source, target)
 
     def times(self, target: Target) -> Provenance:
@@ -162,11 +159,6 @@ class DriverDevice:
     def synchronise(self) -> None:
         """Return at once: a call has ended when it returns."""
 
-    def _available(self, operation: str) -> Driver:
-        if reason := self.why_unavailable():
-            raise DeviceUnavailable(operation, "no device", because=reason, hint=self._hint)
-        return self._driver()
-
 
 class NullDevice(HostMemory):
     """A device that accepts every program and computes nothing, to test code generators."""
@@ -177,13 +169,8 @@ class NullDevice(HostMemory):
 
 
 HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
-OPENCL = DriverDevice(
-    "opencl", "OpenCL C", opencl.find_device, opencl.driver, "target='gpu' simulates one"
-)
-CUDA = DriverDevice(
-    "cuda", "CUDA C", lambda: cuda.find_device(), lambda: cuda.driver(),
-    "target='gpu' simulates one; target='a100' and others, that model",
-)  # fmt: skip
+OPENCL = DriverDevice("opencl", "OpenCL C", lambda: opencl.find_device(), lambda: opencl.driver())
+CUDA = DriverDevice("cuda", "CUDA C", lambda: cuda.find_device(), lambda: cuda.driver())
 DEVICES: Registry[Device] = Registry(
     "device",
     {
@@ -208,6 +195,21 @@ def device_of(target: Target) -> Device:
         No device has the name that the target gives.
     """
     return DEVICES.find(target.runs_on, f"find the device of {target.name}", error=TargetError)
+
+
+def check_available(target: Target, operation: str) -> None:
+    """Refuse an operation that needs the device of a target, if it is not here.
+
+    Raises
+    ------
+    DeviceUnavailable
+        With the reason, and the target that can take its place.
+    """
+    if reason := device_of(target).why_unavailable():
+        raise DeviceUnavailable(
+            operation, f"the device of {target.name} is not here", because=reason,
+            hint="target='gpu' simulates one" if target.device == "gpu" else None,
+        )  # fmt: skip
 
 
 def load(source: Source, target: Target) -> Built:
@@ -245,6 +247,8 @@ def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
             "copy an array to a device", f"{machine.name} has no memory of its own",
             hint="its kernels take NumPy arrays without a copy",
         )  # fmt: skip
-    made = device.allocate(array.shape, dtypes.from_numpy(array.dtype))
-    made.assign(array)
+    check_available(machine, "copy an array to a device")
+    values = np.asarray(array)
+    made = device.allocate(values.shape, dtypes.from_numpy(values.dtype))
+    made.assign(values)
     return made

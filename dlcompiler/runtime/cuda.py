@@ -112,9 +112,8 @@ def driver() -> CUDA:
     found, reason = find_device()
     if found is None:
         raise DeviceUnavailable(
-            "use CUDA", "no device", because=reason,
-            hint="target='gpu' simulates one; target='a100' and others, that model",
-        )  # fmt: skip
+            "use CUDA", "no device", because=reason, hint="target='gpu' simulates one"
+        )
     return found
 
 

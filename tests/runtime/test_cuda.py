@@ -74,10 +74,10 @@ def test_without_the_bindings_the_package_is_named(monkeypatch):
         doubled()
     cuda.find_device.cache_clear()
     assert str(caught.value) == (
-        "build for cuda: no device\n"
+        "build for cuda: the device of cuda is not here\n"
         "  because   cuda-bindings is not installed (No module named 'cuda'):"
         " pip install dlcompiler-lab[cuda]\n"
-        "  hint      target='gpu' simulates one; target='a100' and others, that model"
+        "  hint      target='gpu' simulates one"
     )
 
 
