@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import DeviceUnavailable, TargetError
+from dlcompiler.errors import CallError, DeviceUnavailable, TargetError
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.registry import Registry
@@ -233,6 +233,8 @@ def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
         The device is not here.
     TargetError
         The target is no device with a memory of its own.
+    CallError
+        The array is masked.
 
     Examples
     --------
@@ -248,6 +250,11 @@ def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
             hint="its kernels take NumPy arrays without a copy",
         )  # fmt: skip
     check_available(machine, "copy an array to a device")
+    if isinstance(array, np.ma.MaskedArray):
+        raise CallError(
+            "copy an array to a device", "a masked array",
+            because="a kernel does not see the mask", hint="fill it: x.filled(0)",
+        )  # fmt: skip
     values = np.asarray(array)
     made = device.allocate(values.shape, dtypes.from_numpy(values.dtype))
     made.assign(values)

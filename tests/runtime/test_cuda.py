@@ -368,3 +368,44 @@ def test_the_real_compiler_makes_machine_code(use):
     with pytest.raises(TargetError) as caught:
         made.compile(text.replace("__syncthreads();", "wait();"), "call main")
     assert caught.value.excerpt.endswith(": wait();")
+
+
+def test_the_real_bindings_take_the_arguments_of_each_call(fake):
+    """Replay the recorded calls: without a driver, each fails only because that is missing."""
+    real = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
+    try:
+        real.cuInit(0)
+    except RuntimeError as error:
+        missing = str(error)
+    else:
+        pytest.skip("a driver is here: it would use addresses that are not its own")
+    kernel = doubled()
+    a, c = np.zeros(100, "float32"), dlc.to_device(np.zeros(100, "float32"), "cuda")
+    c.assign(c)
+    kernel.call_poisoned(1, a, c.to_numpy())
+    kernel.use(lambda call: call.clocked().seconds(1), a, c)
+    fake.total = 0
+    with pytest.raises(OutOfMemory):
+        kernel(a, c)
+    del kernel, c
+    gc.collect()
+    event, context, module = real.CUevent(), real.CUcontext(), real.CUmodule()
+    handles = {
+        "cuCtxSetCurrent": {0: context}, "cuModuleGetFunction": {0: module},
+        "cuModuleUnload": {0: module}, "cuLaunchKernel": {0: real.CUfunction()},
+        "cuEventRecord": {0: event}, "cuEventSynchronize": {0: event},
+        "cuEventElapsedTime": {0: event, 1: event}, "cuEventDestroy": {0: event},
+    }  # fmt: skip
+    seen = {}
+    for name, *arguments in fake.calls:
+        seen.setdefault(name, arguments)
+    assert len(seen) == 24
+    with pytest.raises((TypeError, ValueError)):  # arguments are converted before the call
+        real.cuMemFree("no address")
+    for name, given in seen.items():
+        if name == "cuDeviceGetAttribute":
+            given[0] = real.CUdevice_attribute(given[0])
+        arguments = [handles.get(name, {}).get(n, each) for n, each in enumerate(given)]
+        with pytest.raises(RuntimeError) as caught:
+            getattr(real, name)(*arguments)
+        assert str(caught.value) == missing, name

@@ -126,6 +126,11 @@ def test_a_target_without_a_memory_of_its_own_has_no_such_arrays():
     )
 
 
+def test_a_masked_array_is_not_copied_there(opencl):
+    with pytest.raises(CallError, match="copy an array to a device: a masked array"):
+        dlc.to_device(np.ma.masked_array([1.0, 2.0], [True, False]), "opencl")
+
+
 def test_threads_share_a_kernel(opencl):
     kernel, wrong = doubled(1000), []
 
