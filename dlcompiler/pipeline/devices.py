@@ -117,6 +117,10 @@ class DriverDevice:
         """Return what is missing: the Python package, a driver, a device or a permission."""
         return self._find()[1]
 
+    def why_unfit(self, target: Target) -> str | None:
+        """Return why this device cannot run code for a target; None if it can."""
+        return self._driver().why_unfit(target.cpu)
+
     def allocate(self, shape: Sequence[int], dtype: str) -> DeviceArray:
         """Return an array in its memory; its elements are undefined."""
         return DeviceArray(self._driver(), shape, dtype)
@@ -205,7 +209,11 @@ def check_available(target: Target, operation: str) -> None:
     DeviceUnavailable
         With the reason, and the target that can take its place.
     """
-    if reason := device_of(target).why_unavailable():
+    device: object = device_of(target)
+    reason = device_of(target).why_unavailable()
+    if reason is None and isinstance(device, DriverDevice):
+        reason = device.why_unfit(target)
+    if reason is not None:
         raise DeviceUnavailable(
             operation, f"the device of {target.name} is not here", because=reason,
             hint="target='gpu' simulates one" if target.device == "gpu" else None,

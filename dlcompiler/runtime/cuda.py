@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -74,9 +75,18 @@ class _NotInstalledError(Exception):
     """A library that the bindings load is not there."""
 
 
-@functools.cache
+_CONNECTING = threading.Lock()
+
+
 def find_device() -> tuple[CUDA | None, str | None]:
-    """Return the driver of the first device; or None, and the reason."""
+    """Return the driver of the first device, the same in all threads; or None, and the reason."""
+    with _CONNECTING:
+        return connect()
+
+
+@functools.cache
+def connect() -> tuple[CUDA | None, str | None]:
+    """Search for a device, once: see `find_device`."""
     try:
         found = bindings()
     except ImportError as error:
@@ -169,6 +179,17 @@ class CUDA:
                 because=f"the driver is of CUDA {_version(driver_version)}, older than NVRTC "
                 f"{major}.{compiler_version[1]}: update the driver, or install an NVRTC {newest}.x",
             )  # fmt: skip
+
+    def why_unfit(self, architecture: str) -> str | None:
+        """Return why the device cannot run code for an architecture: it is older."""
+        own = 10 * self.compute[0] + self.compute[1]
+        wanted = re.match(r"sm_(\d+)", architecture)
+        if wanted is None or own >= int(wanted[1]):
+            return None
+        return (
+            f"{self.device_name} is older than {architecture}: target='cuda -arch=sm_{own}' is "
+            "code for it"
+        )
 
     # -- calls and their errors -------------------------------------------------------------------
 

@@ -35,6 +35,9 @@ class Driver(Protocol):
     def max_threads(self) -> int:
         """Most threads of a block; [1]."""
 
+    def why_unfit(self, architecture: str) -> str | None:
+        """Return why the device cannot run code for an architecture, such as ``sm_80``."""
+
     def errors(self, operation: str) -> AbstractContextManager[None]:
         """Return a context that converts the driver's errors, and admits one thread at a time."""
 

@@ -59,9 +59,11 @@ def name_of(device: Any) -> str:
     return f"{device.name.strip()} ({device.platform.name.strip()})"
 
 
-@functools.cache
+_CONNECTING = threading.Lock()
+
+
 def driver() -> OpenCL:
-    """Return the driver of the first device, connected once in this process.
+    """Return the driver of the first device, the same in all threads of this process.
 
     Raises
     ------
@@ -73,7 +75,13 @@ def driver() -> OpenCL:
         raise DeviceUnavailable(
             "use OpenCL", "no device", because=reason, hint="target='gpu' simulates one"
         )
-    return OpenCL(device)
+    with _CONNECTING:
+        return _connected()
+
+
+@functools.cache
+def _connected() -> OpenCL:
+    return OpenCL(find_device()[0])
 
 
 class OpenCL:
@@ -95,6 +103,10 @@ class OpenCL:
             self._context = self._cl.Context([device])
             profiled = self._cl.command_queue_properties.PROFILING_ENABLE
             self._queue = self._cl.CommandQueue(self._context, properties=profiled)
+
+    def why_unfit(self, architecture: str) -> None:
+        """Return None: the driver compiles for its device, whatever that is."""
+        del architecture
 
     @contextmanager
     def errors(self, operation: str) -> Iterator[None]:

@@ -54,7 +54,7 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
 )
 
 
-_SM = re.compile(r"sm_[1-9][0-9]{1,2}[a-z]?")
+_SM = re.compile(r"sm_[1-9][0-9]{1,2}")
 
 
 def names() -> tuple[str, ...]:

@@ -24,11 +24,11 @@ def use(monkeypatch):
 
     def put(bindings):
         monkeypatch.setattr(cuda, "bindings", lambda: bindings)
-        cuda.find_device.cache_clear()
+        cuda.connect.cache_clear()
         return bindings.driver
 
     yield put
-    cuda.find_device.cache_clear()
+    cuda.connect.cache_clear()
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def test_without_the_bindings_the_package_is_named(monkeypatch):
         raise ImportError("No module named 'cuda'")
 
     monkeypatch.setattr(cuda, "bindings", missing)
-    cuda.find_device.cache_clear()
+    cuda.connect.cache_clear()
     with pytest.raises(DeviceUnavailable) as caught:
         doubled()
-    cuda.find_device.cache_clear()
+    cuda.connect.cache_clear()
     assert str(caught.value) == (
         "build for cuda: the device of cuda is not here\n"
         "  because   cuda-bindings is not installed (No module named 'cuda'):"
@@ -337,12 +337,32 @@ def test_times_are_those_of_events(fake):
 
 
 def test_the_architecture_of_a_target():
-    target = dlc.target.resolve("cuda -arch=sm_90a")
-    assert (target.name, target.cpu, target.runs_on) == ("cuda -arch=sm_90a", "sm_90a", "cuda")
+    target = dlc.target.resolve("cuda -arch=sm_90")
+    assert (target.name, target.cpu, target.runs_on) == ("cuda -arch=sm_90", "sm_90", "cuda")
+
+
+def test_a_device_that_is_older_than_the_code_is_refused(use):
+    use(fake_bindings(FakeDriver(compute=(7, 5)), FakeNVRTC(archs=(75, 80))))
+    with pytest.raises(DeviceUnavailable) as caught:
+        doubled()
+    assert str(caught.value) == (
+        "build for cuda: the device of cuda is not here\n"
+        "  because   Fake GPU (sm_75, CUDA 12.9) is older than sm_80:"
+        " target='cuda -arch=sm_75' is code for it\n"
+        "  hint      target='gpu' simulates one"
+    )
+    dlc.build(*scaled(), target="cuda -arch=sm_75")
 
 
 @pytest.mark.parametrize(
-    "text", ["cuda -arch=90", "cuda -mcpu=sm_80", "cpu -arch=sm_80", "cuda -arch=sm_80 -x=1"]
+    "text",
+    [
+        "cuda -arch=90",
+        "cuda -arch=sm_90a",
+        "cuda -mcpu=sm_80",
+        "cpu -arch=sm_80",
+        "cuda -arch=sm_80 -x=1",
+    ],
 )
 def test_other_options_are_refused(text):
     with pytest.raises(TargetError) as caught:

@@ -1,6 +1,7 @@
 """Arrays that stay in the memory of an OpenCL device, and calls from several threads."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, TargetError
 from dlcompiler.pipeline import device_of
+from dlcompiler.runtime import opencl as opencl_driver
 from dlcompiler.runtime.device_array import DeviceArray
 from dlcompiler.runtime.opencl import OpenCL, driver, find_device
 from dlcompiler.target import resolve
@@ -129,6 +131,23 @@ def test_a_target_without_a_memory_of_its_own_has_no_such_arrays():
 def test_a_masked_array_is_not_copied_there(opencl):
     with pytest.raises(CallError, match="copy an array to a device: a masked array"):
         dlc.to_device(np.ma.masked_array([1.0, 2.0], [True, False]), "opencl")
+
+
+@pytest.mark.parametrize(
+    ("platforms", "words"),
+    [
+        (None, "pyopencl is not installed (no module): pip install dlcompiler-lab[opencl]"),
+        ([], "the OpenCL drivers have no device: apt-get install pocl-opencl-icd"),
+    ],
+)
+def test_why_there_is_no_opencl_device(platforms, words, monkeypatch):
+    def imported(name):
+        if platforms is None:
+            raise ImportError("no module")
+        return SimpleNamespace(get_platforms=lambda: platforms, Error=RuntimeError)
+
+    monkeypatch.setattr(opencl_driver, "import_module", imported)
+    assert find_device.__wrapped__()[1].startswith(words)
 
 
 def test_threads_share_a_kernel(opencl):
