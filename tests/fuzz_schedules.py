@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fuzz import campaign
+from tests.fuzz import campaign, targets
 from tests.fuzz.checks import Case, case_of
 from tests.fuzz.expressions import TEMPLATES, random_expression
 from tests.fuzz.threads import ThreadWalk
@@ -27,12 +27,17 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=sys.maxsize)
     parser.add_argument("--folder", type=Path, help="default: build/fuzz, or build/fuzz-threads")
     parser.add_argument("--threads", action="store_true", help="schedules for GPUs, simulated")
+    parser.add_argument(
+        "--gpu-share", type=float, default=targets.GPU_SHARE, metavar="SHARE",
+        help="of the cases with threads: also as code of this CPU, a tenth of them in OpenCL C",
+    )  # fmt: skip
     parser.add_argument("--template", choices=sorted(TEMPLATES))
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--steps", type=numbers, help="of a replay: which steps to keep")
     parser.add_argument("--choices", type=numbers, help="of a replay: those of its expression")
     options = parser.parse_args()
     faulthandler.enable()
+    targets.GPU_SHARE = options.gpu_share
     walk = ThreadWalk if options.threads else Walk
     if options.replay is None:
         failed = campaign.run(

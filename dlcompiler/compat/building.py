@@ -12,7 +12,7 @@ from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
 from dlcompiler.compat.simulated import SimulatedModule
-from dlcompiler.compat.targets import resolve
+from dlcompiler.compat.targets import kind_of, resolve
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import Schedule
@@ -151,7 +151,7 @@ def build(
     )  # fmt: skip
     if isinstance(built, pipeline.SimulatedKernel):
         note(f"build {name} for {machine.name}: the simulator runs it, not a GPU")
-        return SimulatedModule(built)
+        return SimulatedModule(built, kind_of(target))
     assert isinstance(built, pipeline.Kernel)  # classic targets name no other device
     return Module(built)
 

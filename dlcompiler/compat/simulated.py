@@ -12,20 +12,45 @@ from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.pipeline import SimulatedKernel
 
+LANGUAGES = {"opencl": "opencl", "cl": "opencl", "metal": "metal", "rocm": "hip", "nvptx": "ptx"}
+"""Kind of a classic target -> the language of its kernels; of all others it is CUDA C."""
+FORMATS = {"cu": "cuda", "cl": "opencl", "ll": "loops"}
+"""Format that classic code asks for -> name of the text here, where they differ."""
+
 
 class DeviceModule(Named):
-    """The kernels of a program, as text."""
+    """The kernels of a program, as text.
+
+    Parameters
+    ----------
+    kernel : SimulatedKernel
+        The program.
+    kind : str
+        Kind of the classic target: ``"cuda"``, ``"opencl"``, …
+    """
 
     classic = "tvm.runtime.Module"
-    type_key = "simulated"
 
-    def __init__(self, kernel: SimulatedKernel) -> None:
+    def __init__(self, kernel: SimulatedKernel, kind: str = "cuda") -> None:
         self._kernel = kernel
+        language = LANGUAGES.get(kind, "cuda")
+        self.type_key = language if language in kernel.texts else "cuda"
+        """The language of its code: ``"cuda"``, ``"opencl"``, …"""
 
     def get_source(self, fmt: str = "") -> str:
-        """Return the kernels as loop IR, each with its launch."""
-        del fmt
-        return self._kernel.source()
+        """Return the code of the kernels.
+
+        Parameters
+        ----------
+        fmt : str
+            Another text of the program, such as ``"ptx"``; by default, that of the target.
+
+        Raises
+        ------
+        UserError
+            There is no such text.
+        """
+        return self._kernel.source(FORMATS.get(fmt, fmt) or self.type_key)
 
     def __repr__(self) -> str:
         return f"DeviceModule({self._kernel!r})"
@@ -36,9 +61,10 @@ class SimulatedModule(Built):
 
     type_key = "simulated"
 
-    def __init__(self, kernel: SimulatedKernel) -> None:
+    def __init__(self, kernel: SimulatedKernel, kind: str = "cuda") -> None:
         self.kernel = kernel
         """The program as this project builds it."""
+        self._device = DeviceModule(kernel, kind)
 
     @property
     def name(self) -> str:
@@ -48,7 +74,7 @@ class SimulatedModule(Built):
     @property
     def imported_modules(self) -> tuple[DeviceModule, ...]:
         """The code for the device: the kernels as text."""
-        return (DeviceModule(self.kernel),)
+        return (self._device,)
 
     def __call__(self, *args: Any) -> None:
         """Run the program in the simulator."""

@@ -210,12 +210,24 @@ def resolve(target: Any) -> targets.Target:
     return targets.resolve("cpu")
 
 
+def kind_of(target: Any) -> str:
+    """Return the kind of a classic target, such as ``"cuda"``."""
+    if isinstance(target, targets.Target):
+        return target.language
+    return Target(target or Target.current() or "llvm").kind.name
+
+
 def _gpu(wanted: Target) -> targets.Target:
-    """Return the GPU named by a target's flag ``-model``, or a typical one."""
+    """Return the GPU of a target's flag ``-model`` or ``-arch``, or a typical one."""
     model = str(wanted.attrs.get("model", ""))
     name = MODELS.get(model.lower().replace(" ", ""))
     if model and name is None and model != "unknown":
         note(f"target {str(wanted)!r}: the GPU {model} is not known; typical limits are used")
+    arch = str(wanted.attrs.get("arch", wanted.attrs.get("mcpu", "")))
+    if name is None and arch:
+        name = next((each for each in MODELS.values() if targets.resolve(each).cpu == arch), None)
+        if name is None:
+            note(f"target {str(wanted)!r}: no GPU of {arch} is known; typical limits are used")
     return targets.resolve(name or "gpu")
 
 

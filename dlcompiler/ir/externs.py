@@ -20,6 +20,11 @@ LIBM = {
     "nearbyint": "round",
 }
 """Function of the C mathematics library for float64 -> function of the IR."""
+CUDA_FAST = {
+    f"__{name}f": name
+    for name in ("exp", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "pow")
+}
+"""Function of CUDA that trades accuracy for speed -> the accurate function of the IR."""
 
 
 def decl_buffer(
@@ -180,7 +185,7 @@ def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
     dtype : {"float32", "float64"}
         Type of the result and the arguments.
     name : str
-        Such as ``"expf"``, with the ``f`` of float32.
+        Such as ``"expf"``, with the ``f`` of float32; or ``"__expf"``, which means the same.
     args : Expr or number
         Its arguments.
 
@@ -198,7 +203,7 @@ def call_pure_extern(dtype: Any, name: str, *args: Any) -> Expr:
     where = f"call_pure_extern {name}"
     element = dtypes.as_dtype(dtype)
     known = {
-        "float32": {f"{libm}f": ours for libm, ours in LIBM.items()},
+        "float32": {**{f"{libm}f": ours for libm, ours in LIBM.items()}, **CUDA_FAST},
         "float64": LIBM,
     }.get(element, {})
     ours = known.get(name)

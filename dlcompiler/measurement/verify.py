@@ -7,16 +7,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
+from dlcompiler.codegen import emit
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, VerificationError
 from dlcompiler.ir import Expr, PrimFunc, Var, condition_value
 from dlcompiler.ir import specialize as specialize_func
+from dlcompiler.ir.program import Program
 from dlcompiler.measurement.equality import (
     differences,
     error_text,
@@ -30,8 +33,9 @@ from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
-from dlcompiler.pipeline import Built, NullKernel, build, emit_source, lower, lower_program
-from dlcompiler.pipeline.devices import check_available
+from dlcompiler.pipeline import Built, NullKernel, lower, lower_program
+from dlcompiler.pipeline.devices import check_available, load
+from dlcompiler.pipeline.executables import source_for_host
 from dlcompiler.pipeline.lower import Argument, check_outputs
 from dlcompiler.runtime.externs import calls_outside
 from dlcompiler.runtime.options import Options
@@ -46,8 +50,7 @@ Array = npt.NDArray[Any]
 MAX_INTERPRETED_STEPS = 200_000
 """Most steps of a program that the interpreter checks; it needs about a second for them."""
 MAX_SIMULATED_STEPS = 20_000_000
-"""The same of programs for a GPU, which nothing else runs, where no smaller shape suits: about a
-minute."""
+"""The same of threads in statements written by hand: about a minute."""
 
 ProgramsOf: TypeAlias = Callable[[Schedule, Sequence[Argument]], tuple[PrimFunc, ...]]
 Check: TypeAlias = Callable[[Oracle], float]
@@ -137,34 +140,22 @@ def verify(
         If the program or the expression is invalid, such as one that reads out of bounds.
     """
     machine = resolve(target)
-    if machine.runs_on == "simulator":
-        return _verify_simulated(schedule, args, machine, seed, conditions)
-    source, func = emit_source(schedule, args, machine, conditions=conditions)
-    is_loaded_there = runs_in_worker(machine) and not calls_outside(source.text)
-    check_available(machine, f"verify {func.name}")
-    if machine.runs_on == "host":
-        Options.for_target(machine).check()
-    # Registered functions exist only in this process, and a library from the C compiler is loaded
-    # here, so such kernels cannot run in a worker.
-    if not is_loaded_there:
-        here = build(schedule, args, machine, func.name, conditions=conditions)
-        if isinstance(here, NullKernel):
-            raise MeasurementError(
-                f"verify {func.name}", f"programs for {machine.name} are never run", got=repr(here),
-                because=f"the device {machine.runs_on!r} computes nothing",
-            )  # fmt: skip
-        check: Check = partial(_verify_here, here, args)
-    else:
-        kernel = RemoteKernel(source, machine, worker=worker)
-        check = partial(_verify_there, kernel, args, timeout_s=timeout_s)
-    # Usually only the program before the passes is interpreted. Conditions and rolling buffers are
-    # implemented by passes, so the result of the passes is interpreted as well.
+    check_outputs(schedule, args, "main")
+    program = lower_program(schedule, args, machine, conditions=conditions)
+    func = program.func
+    check = _check_of(program, args, machine, worker, timeout_s)
+    # Usually only the program before the passes is interpreted. Conditions, rolling buffers and the
+    # order of threads are implemented by passes, so their result is interpreted as well.
     is_decided = bool(conditions) or any(stage.rolled_by for stage in schedule.state.stages)
-    programs_of = _nests_and_result if is_decided else _nests
+    programs_of: ProgramsOf = _nests
+    if is_decided or machine.thread_axes:
+        programs_of = partial(_nests_and_result, target=machine, conditions=conditions)
     programs = programs_of(schedule, args)
     found = _Findings(seed)
+    sizes = {}
     for number, values in enumerate(sizes_to_try(schedule, func, conditions)):
         steps = count_steps(specialize_func(func, values))
+        sizes[steps] = values
         found.begin("numpy", steps)
         for oracle in _oracles(schedule, seed, values, number):
             found.add(oracle, check(oracle))
@@ -172,7 +163,39 @@ def verify(
                 found.add(oracle, _interpret(programs, args, oracle), "interpreter")
         if steps > MAX_INTERPRETED_STEPS and not values:
             _interpret_smaller(schedule, args, programs_of, found)
+    is_by_hand = any(stage.is_extern for stage in schedule.state.stages)
+    if machine.thread_axes and is_by_hand and min(sizes, default=0) > MAX_INTERPRETED_STEPS:
+        _interpret_slowly(schedule, args, programs, min(sizes.items(), key=itemgetter(0)), found)
     return found.verdict(func)
+
+
+def _check_of(
+    program: Program,
+    args: Sequence[Argument],
+    machine: Target,
+    worker: Worker | None,
+    timeout_s: float,
+) -> Check:
+    """Return what runs a program on the inputs of an oracle, and compares."""
+    if machine.runs_on == "simulator":
+        source, machine = source_for_host(program), resolve("cpu")
+    else:
+        source = emit(program, machine)
+    check_available(machine, f"verify {program.func.name}")
+    if machine.runs_on == "host":
+        Options.for_target(machine).check()
+    if runs_in_worker(machine) and not calls_outside(source.text):
+        kernel = RemoteKernel(source, machine, worker=worker)
+        return partial(_verify_there, kernel, args, timeout_s=timeout_s)
+    # Registered functions exist only in this process, and a library from the C compiler is loaded
+    # here, so such kernels cannot run in a worker.
+    here = load(source, machine)
+    if isinstance(here, NullKernel):
+        raise MeasurementError(
+            f"verify {here.name}", f"programs for {machine.name} are never run", got=repr(here),
+            because=f"the device {machine.runs_on!r} computes nothing",
+        )  # fmt: skip
+    return partial(_verify_here, here, args)
 
 
 def _oracles(
@@ -252,67 +275,6 @@ class _Findings:
             tuple(self.oracles), self.shape, self.seed, self.worst,
             tuple(self.kinds), self.indices,
         )  # fmt: skip
-
-
-def _verify_simulated(
-    schedule: Schedule,
-    args: Sequence[Argument],
-    machine: Target,
-    seed: int,
-    conditions: Sequence[Expr],
-) -> Verified:
-    """Check a program for a GPU in the interpreter, because no machine here can run it."""
-    check_outputs(schedule, args, "main")
-    func = lower_program(schedule, args, machine, conditions=conditions).func
-    programs_of = partial(_nests_and_result, target=machine, conditions=conditions)
-    programs = programs_of(schedule, args)
-    found = _Findings(seed)
-    too_long = []
-    for number, values in enumerate(sizes_to_try(schedule, func, conditions)):
-        steps = count_steps(specialize_func(func, values))
-        if steps > MAX_INTERPRETED_STEPS:
-            too_long.append((steps, values))
-            continue
-        found.begin("", steps)
-        for oracle in _oracles(schedule, seed, values, number):
-            if found.may_interpret(programs, values):
-                found.add(oracle, _interpret(programs, args, oracle), "interpreter")
-    if not found.compared and too_long:  # no size but an empty one was short enough
-        found.shape = None
-        _simulate_slowly(schedule, args, programs_of, found, too_long)
-    return found.verdict(func)
-
-
-def _simulate_slowly(
-    schedule: Schedule,
-    args: Sequence[Argument],
-    programs_of: ProgramsOf,
-    found: _Findings,
-    sizes: Sequence[tuple[int, dict[Var, Any]]],
-) -> None:
-    """Check a long program on a smaller shape; if it has none, at full size.
-
-    Raises
-    ------
-    MeasurementError
-        If even the smallest program takes too many.
-    """
-    steps, values = min(sizes, key=lambda pair: pair[0])
-    for limit in (MAX_INTERPRETED_STEPS, MAX_SIMULATED_STEPS):
-        if not values and _interpret_smaller(schedule, args, programs_of, found, limit):
-            found.shape = schedule.outputs[0].static_shape
-            return
-        if steps <= limit:
-            oracle = oracle_of(schedule, found.seed, values)
-            worst = _interpret(programs_of(schedule, args), args, oracle)
-            found.add(oracle, worst, "interpreter")
-            return
-    raise MeasurementError(
-        f"verify {schedule.outputs[0].name}", "it has too many steps for the interpreter",
-        got=f"about {steps:.2g} steps", expected=f"at most {MAX_SIMULATED_STEPS}",
-        because="a GPU is simulated here, and the steps do not apply to a smaller shape",
-        hint="write the expression for smaller sizes, and verify the same steps there",
-    )  # fmt: skip
 
 
 def sizes_to_try(
@@ -408,15 +370,40 @@ def _interpret(programs: Sequence[PrimFunc], args: Sequence[Argument], oracle: O
     return worst
 
 
+def _interpret_slowly(
+    schedule: Schedule,
+    args: Sequence[Argument],
+    programs: Sequence[PrimFunc],
+    size: tuple[int, Mapping[Var, Any]],
+    found: _Findings,
+) -> None:
+    """Interpret threads written by hand, which may race, at the size with the fewest steps.
+
+    Raises
+    ------
+    MeasurementError
+        If it takes too many steps.
+    """
+    steps, values = size
+    if steps > MAX_SIMULATED_STEPS:
+        raise MeasurementError(
+            f"verify {schedule.outputs[0].name}", "it has too many steps for the interpreter",
+            got=f"about {steps:.2g} steps", expected=f"at most {MAX_SIMULATED_STEPS}",
+            because="only the interpreter finds races of threads in statements written by hand",
+            hint="write them for smaller sizes, and verify the same steps there",
+        )  # fmt: skip
+    oracle = oracle_of(schedule, found.seed, values)
+    found.add(oracle, _interpret(programs, args, oracle), "interpreter")
+
+
 def _interpret_smaller(
     schedule: Schedule,
     args: Sequence[Argument],
     programs_of: ProgramsOf,
     found: _Findings,
-    max_steps: int = MAX_INTERPRETED_STEPS,
-) -> bool:
-    """Interpret the schedule on a smaller shape; return whether a suitable one exists."""
-    for small, chosen in shrunk_schedules(schedule, args, max_steps):
+) -> None:
+    """Interpret the schedule on a smaller shape, if a suitable one exists."""
+    for small, chosen in shrunk_schedules(schedule, args, MAX_INTERPRETED_STEPS):
         name = f"interpreter on {small.outputs[0].static_shape}"
         programs = programs_of(small, chosen)
         found.steps = 0
@@ -428,8 +415,7 @@ def _interpret_smaller(
             if name in found.oracles:
                 raise
             continue
-        return True
-    return False
+        return
 
 
 def _arguments(args: Sequence[Argument], oracle: Oracle) -> list[Array]:

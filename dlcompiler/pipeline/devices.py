@@ -77,10 +77,10 @@ class CDevice(HostMemory):
 
 
 class SimulatedDevice(HostMemory):
-    """The interpreter of loop IR, which runs the threads of a GPU in turn."""
+    """This CPU in the place of a GPU: it computes what the threads compute, one after another."""
 
     def load(self, source: Source, target: Target) -> SimulatedKernel:
-        """Return a program that the interpreter runs."""
+        """Return a program that the interpreter or machine code of this CPU runs."""
         return SimulatedKernel(source, target)
 
     def times(self, target: Target) -> Provenance:

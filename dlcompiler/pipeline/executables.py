@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from dlcompiler.analysis import Work
+from dlcompiler.codegen import emit
 from dlcompiler.display import render
 from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
+from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.runtime.arguments import as_checked_array, as_checked_number, check_count
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.function import Code, Function, described_by
+from dlcompiler.runtime.llvm import compile_ir
+from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate import Report, interpret
-from dlcompiler.target import Target
+from dlcompiler.simulate.steps import count_steps
+from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
 
 MAX_STEPS = 20_000_000
 """Most steps of a simulated call, which take about a minute; [1]."""
+MAX_CHECKED_STEPS = 20_000
+"""Most steps of a call that the interpreter runs, in about 0.1 s, to find races; [1]."""
 
 
 def program_of(source: Source) -> Program:
@@ -142,15 +150,28 @@ class LoadedSource:
         return self.generated.named(name)
 
 
-class SimulatedKernel(LoadedSource):
-    """A built program for a GPU: call it with NumPy arrays, outputs last; the simulator runs it.
+def source_for_host(program: Program) -> Source:
+    """Return code for this CPU that computes what a program for a GPU computes.
 
-    It stops at a race, a divergent barrier, or a read of an element that was never written. It is
-    slow, and meant for small sizes.
+    The threads of a block run one after another to each barrier: see `passes.cut_at_barriers`.
+
+    Raises
+    ------
+    TargetError
+        The threads of a kernel cannot be merged: see `passes.merge_thread_loops`.
     """
+    return emit(Program.of(as_cpu_function(program)), resolve("cpu"))
+
+
+class SimulatedKernel(LoadedSource):
+    """A built program for a GPU, simulated: call it with NumPy arrays, outputs last."""
 
     def __call__(self, *arguments: Any) -> None:
-        """Run the kernel in the simulator.
+        """Compute what the threads compute.
+
+        A short program runs in the interpreter, which finds races and elements that were read
+        before they were written. A long one runs as machine code of this CPU, without these checks:
+        `verify` makes them on a smaller shape, `simulate` on this one.
 
         Parameters
         ----------
@@ -162,15 +183,48 @@ class SimulatedKernel(LoadedSource):
         CallError
             If the arguments do not fit.
         ProgramError
-            At a race, an access out of bounds or an element that nothing has written, with the loop
-            and the statement; or when the program takes too many steps.
+            If an index is outside its tensor; of a short program also at a race, at an element that
+            nothing has written, and at a barrier that only some threads reach.
         """
-        self.simulate(*arguments)
+        if self._is_short:
+            self.simulate(*arguments)
+        else:
+            self.on_host(*arguments)
+
+    @cached_property
+    def on_host(self) -> Kernel:
+        """The program as machine code of this CPU; it is compiled when it is first used.
+
+        Raises
+        ------
+        TargetError
+            The threads of a kernel cannot be merged: see `passes.merge_thread_loops`.
+        """
+        source, machine = source_for_host(self.program), resolve("cpu")
+        return Kernel(compile_ir(source.text, Options.for_target(machine)), source, machine)
+
+    @cached_property
+    def _is_short(self) -> bool:
+        return not self.func.variables and count_steps(self.func) <= MAX_CHECKED_STEPS
 
     def simulate(
         self, *arguments: Any, order: int | None = None, max_steps: int = MAX_STEPS
     ) -> Report:
-        """Run the kernel and return the counters; `order` and `max_steps` are as in `interpret`."""
+        """Run the kernel in the interpreter and return the counters; it is slow.
+
+        Parameters
+        ----------
+        arguments : ndarray and numbers
+            As of a call.
+        order, max_steps : int
+            As of `interpret`.
+
+        Raises
+        ------
+        ProgramError
+            At a race, an access out of bounds or an element that nothing has written, with the loop
+            and the statement; or when the program takes too many steps.
+        """
         return interpret(self.func, arguments, order=order, max_steps=max_steps)
 
     def __repr__(self) -> str:

@@ -317,6 +317,14 @@ def _(_):
     assert built.get_source() == built.function.llvm_ir != dlc.build(s, [x, y]).source()
 
 
+@claim("`__expf` and other fast functions of CUDA")
+def _(_):
+    n = tvm.te.placeholder((4,), name="n")
+    fast = tvm.te.compute((4,), lambda i: tvm.tir.call_pure_extern("float32", "__expf", n[i]))
+    s = tvm.te.create_schedule(fast.op)
+    assert "exp(n[i])" in str(tvm.lower(s, [n, fast], simple_mode=True))
+
+
 @claim('`pragma(axis, "debug_skip_region")`')
 def _(_):
     s, _, _, c, _ = product()

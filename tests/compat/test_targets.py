@@ -95,6 +95,9 @@ def test_gpus_as_targets():
     assert targets.resolve("opencl").name == "gpu"
     with pytest.warns(CompatNote, match="the GPU abacus is not known"):
         assert targets.resolve("cuda -model=abacus").name == "gpu"
+    assert targets.resolve("cuda -arch=sm_90").name == "h100"
+    with pytest.warns(CompatNote, match="no GPU of sm_10 is known"):
+        assert targets.resolve("cuda -arch=sm_10").name == "gpu"
     with tvm.target.Target("cuda"):
         assert tvm.target.Target.current().max_num_threads == 1024
         assert tvm.target.Target.current().thread_warp_size == 32
@@ -113,7 +116,12 @@ def test_a_program_for_a_gpu_runs_in_the_simulator():
     a, b = tvm.nd.array(np.arange(64, dtype="float32"), tvm.gpu()), tvm.nd.empty((64,))
     add(a, b)
     tvm.testing.assert_allclose(b.numpy(), a.numpy() + 1)
-    assert add.imported_modules[0].get_source().startswith("# launch: blockIdx.x 2, threadIdx.x 32")
+    device = add.imported_modules[0]
+    assert device.type_key == "cuda"
+    assert "add_kernel0(" in device.get_source()
+    assert "__global__" in device.get_source()
+    assert "__kernel" in device.get_source("cl")
+    assert device.get_source("ll").startswith("# launch: blockIdx.x 2, threadIdx.x 32")
     assert add.get_source() == "launch add_kernel0: blockIdx.x 2, threadIdx.x 32\n"
     with pytest.warns(CompatNote, match="the times are the simulator's, not those of a GPU"):
         evaluate = add.time_evaluator("add", tvm.gpu(), number=100)

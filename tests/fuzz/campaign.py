@@ -38,8 +38,8 @@ class State:
     internal_errors: int = 0
     runs: int = 0
     primitives: dict[str, int] = field(default_factory=dict)
-    stopped: dict[str, int] = field(default_factory=dict)
-    """Cases that did not reach machine code, by what stopped them: see `checks.check`."""
+    reached: dict[str, int] = field(default_factory=dict)
+    """Cases by how far they came: see `checks.check`."""
 
     def __str__(self) -> str:
         return (
@@ -96,8 +96,7 @@ def _one(folder: Path, state: State, template: str | None, walk: type[Walk]) -> 
     result = attempt(seed, template, walk=walk)
     state.next_seed, state.cases = seed + 1, state.cases + 1
     state.primitives = _counted(state.primitives, result.primitives)
-    if result.reached not in ("built", "simulated"):
-        state.stopped = _counted(state.stopped, [result.reached])
+    state.reached = _counted(state.reached, [result.reached])
     if not result.kind:
         return 0
     state.mismatches += result.kind == "mismatch"

@@ -13,11 +13,12 @@ from dlcompiler import te
 from dlcompiler.codegen import emit
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
-from dlcompiler.ir.program import Program
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
+from dlcompiler.pipeline.pipelines import pipeline_of
+from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.schedule import Schedule, Step, Trace, create_schedule
 from dlcompiler.schedule.inference.recurrences import hosts, is_init
@@ -32,7 +33,7 @@ from tests.fuzz.expressions import (
     numpy_dtype,
     random_expression,
 )
-from tests.fuzz.targets import kernel_elsewhere, kernel_on_gpu
+from tests.fuzz.targets import is_tried_on_gpu, kernel_elsewhere, kernel_in_opencl, kernel_on_gpu
 from tests.fuzz.walks import Walk
 from tests.thread_programs import as_one_nest
 
@@ -103,7 +104,10 @@ def case_of(
 
 
 def check(case: Case) -> str:
-    """Check a case; return what it did: ``built``, or what stopped it, ``limit`` or ``unknown``.
+    """Check a case; return how far it came, or what stopped it: ``limit`` or ``unknown``.
+
+    Without threads it is ``built``. With threads it is ``simulated``; some seeds are ``compiled``
+    for this CPU, and some of these run ``in OpenCL``.
 
     Raises
     ------
@@ -160,24 +164,25 @@ def check_on_threads(
         if UNKNOWN in str(error) and symbols_of(case.expression.outputs):
             return "unknown"
         raise
-    for values in case.expression.sizes(case.seed):
-        for order in (None, case.seed):
-            check_interpreted(Oracle(case, results, values), programs, order)
+    kernels: dict[str, Executable] = {}
+    reached = "simulated"
+    if is_tried_on_gpu(case.seed):
+        program = pipeline_of(resolve("gpu")).divide(programs["for a GPU"])
+        if not any(launch.loops for launch in program.launches):
+            programs["merged threads"] = as_one_nest(program)
+        kernels["threads as loops of a CPU"] = quickly_built(as_cpu_function(program))
+        reached = "compiled"
         if device := kernel_on_gpu(case.seed, schedule, args):
-            oracle = Oracle(case, results, values)
-            arrays = oracle.poisoned()
-            device[1](*oracle.arrays.values(), *arrays)
-            oracle.compare(f"simulated for {device[0]}", arrays, device[1].func)
-            check_device_code(oracle, device[1].program)
-    return "simulated"
-
-
-def check_device_code(oracle: Oracle, program: Program) -> None:
-    """Check what one thread does: in loops of threads, and as machine code of this CPU."""
-    if not any(launch.loops for launch in program.launches):
-        check_interpreted(oracle, {"merged threads": as_one_nest(program)})
-    func = as_cpu_function(program)
-    check_kernel(oracle, quickly_built(func), func, "threads as loops of a CPU")
+            kernels[f"simulated for {device.target.name}"] = device
+            if in_opencl := kernel_in_opencl(case.seed, device.program):
+                kernels["in OpenCL C"], reached = in_opencl, "in OpenCL"
+    for values in case.expression.sizes(case.seed):
+        oracle = Oracle(case, results, values)
+        for order in (None, case.seed):
+            check_interpreted(oracle, programs, order)
+        for name, kernel in kernels.items():
+            check_kernel(oracle, kernel, programs["for a GPU"], name)
+    return reached
 
 
 def check_interpreted(
@@ -196,8 +201,8 @@ def check_interpreted(
         oracle.compare(f"{name} interpreted", arrays, program)
 
 
-def check_kernel(oracle: Oracle, kernel: Kernel, func: PrimFunc, name: str = "built") -> None:
-    """Check that machine code computes the expected values, twice the same bits."""
+def check_kernel(oracle: Oracle, kernel: Executable, func: PrimFunc, name: str = "built") -> None:
+    """Check that an executable computes the expected values, twice the same bits."""
     first, again = oracle.poisoned(), oracle.poisoned()
     kernel(*oracle.arrays.values(), *first)
     oracle.compare(name, first, func)

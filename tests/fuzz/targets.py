@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from dlcompiler.codegen.gpu import emit_opencl
 from dlcompiler.errors import TargetError
+from dlcompiler.ir.program import Program
 from dlcompiler.pipeline import Kernel, SimulatedKernel, build, emit_source
 from dlcompiler.runtime.llvm import Options
+from dlcompiler.runtime.opencl import OpenCLCode, find_device
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -18,7 +21,9 @@ GPUS = ("a100", "rtx-a6000", "rtx-4060-laptop")
 SHARE = 0.04
 """Share of the cases that are also built for one of `OTHERS`: C takes a tenth of a second."""
 GPU_SHARE = 0.15
-"""Share of the cases with threads that are also built for one of `GPUS`."""
+"""Share of the cases with threads that are also compiled, and built for one of `GPUS`."""
+OPENCL_SHARE = 0.1
+"""Share of those that also run on the OpenCL device of this machine, if there is one."""
 NO_FLOAT16 = "float16 needs a processor that converts it"
 GPU_LIMITS = (
     "memory than there is",
@@ -60,17 +65,25 @@ def _runs_here(machine: Target) -> bool:
     return True
 
 
-def kernel_on_gpu(
-    seed: int, schedule: Schedule, args: Sequence[Tensor]
-) -> tuple[str, SimulatedKernel] | None:
-    """Return the program for a GPU that has limits, and its name, of some seeds."""
-    rng = random.Random(f"target {seed}")
-    name = rng.choice(GPUS)
-    if seed and rng.random() >= GPU_SHARE:
-        return None
+def is_tried_on_gpu(seed: int) -> bool:
+    """Tell whether the program of a seed is tried as a GPU's device code, too; 0 always is."""
+    return not seed or random.Random(f"target {seed}").random() < GPU_SHARE
+
+
+def kernel_on_gpu(seed: int, schedule: Schedule, args: Sequence[Tensor]) -> SimulatedKernel | None:
+    """Return the program for a GPU that has limits; None if it exceeds one."""
     try:
-        return name, build(schedule, args, name)
+        return build(schedule, args, random.Random(f"gpu {seed}").choice(GPUS))
     except TargetError as error:
         if any(limit in str(error) for limit in GPU_LIMITS):
             return None
         raise
+
+
+def kernel_in_opencl(seed: int, program: Program) -> Kernel | None:
+    """Return a program for a GPU as one of this machine's OpenCL device, of some seeds."""
+    if random.Random(f"opencl {seed}").random() >= OPENCL_SHARE or find_device()[0] is None:
+        return None
+    machine = resolve("opencl")
+    source = emit_opencl(program, machine)
+    return Kernel(OpenCLCode(source), source, machine)

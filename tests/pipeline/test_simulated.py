@@ -60,6 +60,32 @@ def test_a_product_in_tiles(target):
     assert kernel.simulate(a, b, c, order=3).unwritten == 0
 
 
+def test_a_long_program_runs_as_machine_code():
+    args = product(64, 64, 64)
+    kernel = dlc.build(tiled(args, threads=8), args, target="gpu")
+    a, b = (np.random.default_rng(n).integers(-4, 5, t.shape).astype("float32")
+            for n, t in enumerate(args[:2]))  # fmt: skip
+    c = np.empty((64, 64), "float32")
+    kernel(a, b, c)
+    assert np.array_equal(c, a @ b)
+    assert "on_host" in vars(kernel), "it was compiled"
+    with pytest.raises(CallError):
+        kernel(a, b, c[:1])
+
+
+def test_a_long_program_checks_its_indices():
+    table, index = te.placeholder((4,), name="T"), te.placeholder((40_000,), "int32", name="I")
+    C = te.compute((40_000,), lambda i: table[index[i]], name="C")
+    s = create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], 64)
+    bound(s, C, (outer, inner), ("blockIdx.x", "threadIdx.x"))
+    kernel = dlc.build(s, [table, index, C], target="gpu")
+    wrong = np.zeros(40_000, "int32")
+    wrong[30_000] = 9
+    with pytest.raises(ProgramError, match="index 9 in dimension 0 of extent 4"):
+        kernel(np.ones(4, "float32"), wrong, np.zeros(40_000, "float32"))
+
+
 def test_a_stage_between_two_kernels():
     A = te.placeholder((32,), name="A")
     B = te.compute((32,), lambda i: A[i] * 2.0, name="B")
