@@ -77,7 +77,7 @@ class CDevice(HostMemory):
 
 
 class SimulatedDevice(HostMemory):
-    """This CPU in the place of a GPU: it computes what the threads compute, one after another."""
+    """The CPU in the place of a GPU: it computes what the threads compute, one after another."""
 
     def load(self, source: Source, target: Target) -> SimulatedKernel:
         """Return a program that the interpreter or machine code of this CPU runs."""

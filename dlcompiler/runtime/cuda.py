@@ -21,9 +21,15 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.errors import CallError, DeviceUnavailable, DLCompilerError, TargetError
+from dlcompiler.errors import CallError, DeviceUnavailable, DLCompilerError
 from dlcompiler.runtime import dlpack
-from dlcompiler.runtime.driver import Failure, device_fault, out_of_memory, refused_source
+from dlcompiler.runtime.driver import (
+    Failure,
+    device_fault,
+    out_of_memory,
+    refused_source,
+    too_large,
+)
 
 Array = npt.NDArray[Any]
 
@@ -229,11 +235,7 @@ class CUDA:
                 hint="update the driver, or install an older nvidia-cuda-nvrtc",
             ) from None  # fmt: skip
         if error.code == _TOO_MANY_RESOURCES:
-            raise TargetError(
-                operation, "a block needs more registers or memory than the device has",
-                got=str(error.failure), because=f"the device is {self.device_name}",
-                hint="bind fewer threads, or use smaller tiles",
-            ) from None  # fmt: skip
+            raise too_large(operation, error.failure, self.device_name) from None
         self._is_failed = True
         raise device_fault(operation, error.failure, self.device_name) from None
 

@@ -131,6 +131,15 @@ def out_of_memory(operation: str, failure: Failure, device: str, room: str = "")
     )  # fmt: skip
 
 
+def too_large(operation: str, failure: Failure, device: str) -> TargetError:
+    """Return the error of a kernel whose blocks need more than the device has."""
+    return TargetError(
+        operation, "a block needs more registers or memory than the device has",
+        got=str(failure), because=f"the device is {device}",
+        hint="bind fewer threads, or use smaller tiles",
+    )  # fmt: skip
+
+
 def device_fault(operation: str, failure: Failure, device: str) -> DeviceFault:
     """Return the error of a device that stopped, or of a driver that cannot go on."""
     return DeviceFault(

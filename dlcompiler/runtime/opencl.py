@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime import dlpack
-from dlcompiler.runtime.driver import Failure, device_fault, out_of_memory, refused_source
+from dlcompiler.runtime.driver import (
+    Failure,
+    device_fault,
+    out_of_memory,
+    refused_source,
+    too_large,
+)
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +33,8 @@ _EXACT = 1 << 7  # CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
 
 _NO_MEMORY = (-4, -6, -61)
 """CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY and CL_INVALID_BUFFER_SIZE."""
+_TOO_LARGE = (-5, -54)
+"""CL_OUT_OF_RESOURCES and CL_INVALID_WORK_GROUP_SIZE, of a launch."""
 _INSTALL = "apt-get install pocl-opencl-icd, or the driver of your GPU's vendor"
 
 
@@ -124,6 +132,8 @@ class OpenCL:
             room = f"{self._device.global_mem_size >> 20} MiB, of which one array may have "
             room += f"{self._device.max_mem_alloc_size >> 20} MiB"
             raise out_of_memory(operation, failure, self.device_name, room) from error
+        if code in _TOO_LARGE and "NDRange" in failure.call:
+            raise too_large(operation, failure, self.device_name) from error
         raise device_fault(operation, failure, self.device_name) from error
 
     def compile(self, text: str, operation: str) -> bytes:

@@ -149,6 +149,17 @@ def test_blocks_with_more_threads_than_the_device_has_are_refused(opencl):
     )
 
 
+def test_a_launch_that_the_driver_refuses_is_no_fault_of_the_device(opencl):
+    device = driver()
+    with device.errors("call k"):
+        module = device.load(device.compile(HEAD + DOUBLE, "call k"), "call k")
+        memory = [device.allocate(32) for _ in range(3)]
+    threads = (2 * device.max_threads, 1, 1)
+    refused = pytest.raises(TargetError, match="a block needs more registers or memory than")
+    with refused, device.errors("call k"):
+        device.launch(module, "k", (1, 1, 1), threads, memory)
+
+
 def scatter():
     index = te.placeholder((32,), dtype="int32", name="I")
     table = te.placeholder((10,), name="T")
