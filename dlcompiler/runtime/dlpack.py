@@ -120,11 +120,19 @@ class Imported:
     Raises
     ------
     CallError
-        It is not in C order, or its dtype is not one of this package.
+        Its library does not share it, it is not in C order, or its dtype is not one of this
+        package.
     """
 
     def __init__(self, tensor: Any, operation: str) -> None:
-        self._capsule = tensor.__dlpack__(stream=LEGACY_STREAM)
+        try:
+            self._capsule = tensor.__dlpack__(stream=LEGACY_STREAM)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise CallError(
+                operation, "its memory cannot be shared", got=f"{type(tensor).__name__}: {error}",
+                expected="a tensor that __dlpack__ exports",
+                hint="of a tensor of PyTorch that records gradients, pass x.detach()",
+            ) from error  # fmt: skip
         self._managed = _Managed.from_address(_pointer_of(self._capsule, _NAME))
         _rename(self._capsule, _USED)  # from here on, this object deletes the tensor
         found = self._managed.tensor

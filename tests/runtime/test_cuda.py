@@ -290,6 +290,21 @@ def test_every_dtype_and_shape_goes_through_dlpack(fake, dtype, shape):
     np.testing.assert_array_equal(array.to_numpy(), values)
 
 
+def test_a_tensor_that_its_library_does_not_share_is_refused(fake):
+    class Closed(Tensor):
+        def __dlpack__(self, stream=None):
+            raise BufferError("it requires gradients")
+
+    with pytest.raises(CallError) as caught:
+        doubled()(Closed(None), np.zeros(100, "float32"))
+    assert str(caught.value) == (
+        "call main: argument 1: its memory cannot be shared\n"
+        "  got       Closed: it requires gradients\n"
+        "  expected  a tensor that __dlpack__ exports\n"
+        "  hint      of a tensor of PyTorch that records gradients, pass x.detach()"
+    )
+
+
 def changed(array, change):
     """Return a tensor whose DLPack description `change` has changed."""
     capsule = array.__dlpack__()
