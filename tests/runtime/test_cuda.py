@@ -313,10 +313,31 @@ def changed(array, change):
     change(dlpack._Managed.from_address(pointer(capsule, b"dltensor")).tensor)
 
     class Given(Tensor):
-        def __dlpack__(self, stream=None):
+        def __dlpack__(self, **_):
             return capsule
 
     return Given(array)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float64"])
+def test_the_layout_of_dlpack_is_that_of_numpy(fake, dtype):
+    class OfNumPy(Tensor):
+        def __dlpack__(self, stream=None):
+            return self.array.__dlpack__()
+
+    values = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    found = dlpack.Imported(OfNumPy(values), "call k")
+    assert (found.shape, found.dtype) == (values.shape, values.dtype)
+    assert found.address == values.ctypes.data
+    array = dlc.to_device(values, "cuda")
+    given = changed(array, lambda tensor: setattr(tensor, "device_type", 1))  # kDLCPU
+    given.device = 1, 0
+    taken = np.from_dlpack(given)
+    np.testing.assert_array_equal(taken, values)
+    assert taken.ctypes.data == array.memory.address
+    del array, given, taken, found
+    gc.collect()
+    assert not fake.memory
 
 
 COLUMNS = (ctypes.c_int64 * 2)(1, 4)
