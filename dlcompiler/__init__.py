@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dlcompiler.measurement.verify import verify
     from dlcompiler.pipeline import cross_compile, races, show_changes, simulate_cache
     from dlcompiler.pipeline.build import build
+    from dlcompiler.pipeline.devices import to_device
     from dlcompiler.pipeline.lower import lower
     from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
     from dlcompiler.runtime.threads import num_threads, set_num_threads
@@ -58,6 +59,7 @@ LAZY: Registry[Any] = Registry(
         "set_num_threads": "dlcompiler.runtime.threads:set_num_threads",
         "show_changes": "dlcompiler.pipeline:show_changes",
         "simulate_cache": "dlcompiler.pipeline:simulate_cache",
+        "to_device": "dlcompiler.pipeline:to_device",
         "verify": "dlcompiler.measurement:verify",
     },
 )
@@ -104,5 +106,6 @@ __all__ = [
     "show_changes",
     "simulate_cache",
     "te",
+    "to_device",
     "verify",
 ]

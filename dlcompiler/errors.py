@@ -144,6 +144,13 @@ class DeviceUnavailable(UserError):  # noqa: N818 - a state of the machine, not 
     """The device is not present, or not usable on this machine or in this process."""
 
 
+class DeviceFault(UserError):  # noqa: N818 - a state of the machine, not a mistake
+    """A device or its driver failed while a program ran: an illegal address, a reset, a loss.
+
+    The process may be unable to use the device again; a worker process ends after reporting it.
+    """
+
+
 class CallError(UserError, ValueError):
     """The arguments of a call do not fit; raised before any machine code runs.
 

@@ -21,6 +21,7 @@ import hypothesis
 import pytest
 
 from dlcompiler.runtime import c_source
+from dlcompiler.runtime.opencl import find_device
 from tests.share import commit_number, share, share_of
 
 TESTS = Path(__file__).parent
@@ -50,6 +51,15 @@ hypothesis.settings.register_profile(
     "ci", deadline=None, print_blob=True, derandomize=True, database=None
 )
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def opencl():
+    """Skip the test where no OpenCL device is; it fails when CI is set."""
+    if reason := find_device()[1]:
+        if os.environ.get("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
 
 
 def pytest_addoption(parser):

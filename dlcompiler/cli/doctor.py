@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import importlib.util
 import platform
 from collections.abc import Iterator
 
 from dlcompiler.cli.command import Command
+from dlcompiler.pipeline import device_of
 from dlcompiler.runtime import llvm, object_cache, private_folders
 from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.runtime.workers import Worker
@@ -44,7 +44,9 @@ def report() -> Iterator[tuple[str, str]]:
     yield "leftovers", _leftovers()
     yield "c", _c_compiler()
     yield "worker", _worker()
-    yield "gpu", _gpu()
+    yield "cuda", _device("cuda")
+    yield "opencl", _device("opencl")
+    yield "gpu", "simulated: target='gpu', or the name of a model"
     yield "model", _cost_model()
     yield "notebook", ", ".join(f"{name} {_version(name) or 'not installed'}" for name in NOTEBOOK)
 
@@ -110,15 +112,15 @@ def _worker() -> str:
     return f"FAILS: {outcome.kind}: {outcome.message}"
 
 
-def _gpu() -> str:
-    reasons = []
-    for module, name in (("cuda", "cuda-python"), ("pyopencl", "pyopencl")):
-        found = importlib.util.find_spec(module) is not None
-        reasons.append(f"{name} is {'installed' if found else 'not installed'}")
-    return (
-        "none: programs for GPUs run in the simulator (target='gpu'); this version "
-        f"generates code for CPUs only ({'; '.join(reasons)})"
-    )
+def _device(name: str) -> str:
+    """Return a text about the device of a target: its name, or the reason why it is not here."""
+    target = resolve(name)
+    device = device_of(target)
+    if reason := device.why_unavailable():
+        return f"none: {reason}"
+    found = device.times(target)
+    assert found is not None
+    return f"{found.on}: kernels of target={name!r} run there"
 
 
 def _cost_model() -> str:

@@ -16,6 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import TypeAlias
 
+from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.batch import Batch, Next
 from dlcompiler.measurement.candidates import (
     Builder,
@@ -29,6 +30,7 @@ from dlcompiler.measurement.candidates import (
 from dlcompiler.measurement.correctness import CorrectnessTest
 from dlcompiler.measurement.interference import Cores, builds_disturb, cores_for
 from dlcompiler.measurement.interpreter import generating_beside
+from dlcompiler.measurement.loading import DRIVERS
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.sampling import Effort
 from dlcompiler.runtime.workers import MEASUREMENT_WORKER, Worker
@@ -83,7 +85,13 @@ class CandidateBench:
         self.ceiling = ceiling or Ceiling()
         """The most time and memory that a candidate may use."""
         self._test = test
-        self._options = Options.for_target(target)
+        is_device = target.language in DRIVERS
+        self._options = None if is_device else Options.for_target(target)
+        if is_device and flush_caches:
+            raise MeasurementError(
+                f"measure candidates for {target.name}", "the caches of a device cannot be emptied",
+                hint="flush_caches=False",
+            )  # fmt: skip
         self._threads = threads
         self._effort = effort or Effort()
         self._flush_bytes = 2 * host().caches[-1].bytes if flush_caches else 0
@@ -125,7 +133,7 @@ class CandidateBench:
         if runner is None:
             return
         if self.note:  # perhaps another core is quieter
-            self._cores = cores_for(self._threads)
+            self._cores = self._chosen_cores()
             runner.cores = self._cores.run
         batch = self._batch = self._new_batch(jobs, is_eager=bool(self._overlap))
         with batch, generating_beside():
@@ -236,10 +244,12 @@ class CandidateBench:
             begun_too = starting.submit(second.start)
             begun.result()
             begun_too.result()
-        cores = self._cores = cores_for(self._threads)
+        cores = self._cores = self._chosen_cores()
         if self._overlap is None:
-            self._overlap = bool(cores.build) and not builds_disturb(
-                first, second, cores, self._options
+            self._overlap = (
+                self._options is not None
+                and bool(cores.build)
+                and not builds_disturb(first, second, cores, self._options)
             )
         self._runner = Runner(
             second, test, self._options, self.ceiling.run_s, cores.run, self._threads,
@@ -247,6 +257,10 @@ class CandidateBench:
         )  # fmt: skip
         if self._is_closed:
             self.close()
+
+    def _chosen_cores(self) -> Cores:
+        # The driver of a device starts threads of its own: they may run on any core.
+        return Cores((), ()) if self._options is None else cores_for(self._threads)
 
     def _new_batch(self, jobs: Sequence[Job], *, is_eager: bool) -> Batch:
         assert self._workers is not None

@@ -12,10 +12,11 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from dlcompiler.errors import DeviceFault
 from dlcompiler.measurement.correctness import CorrectnessTest
+from dlcompiler.measurement.loading import described_code
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.options import Options
@@ -111,8 +112,8 @@ class Builder:
     ----------
     worker : Worker
         The worker that compiles.
-    options : Options
-        Options of LLVM.
+    options : Options, optional
+        Options of LLVM; None for code of a device.
     limit_s : float
         Time limit of one candidate [s].
     cores : sequence of int
@@ -120,10 +121,10 @@ class Builder:
     """
 
     def __init__(
-        self, worker: Worker, options: Options, limit_s: float, cores: Sequence[int] = ()
+        self, worker: Worker, options: Options | None, limit_s: float, cores: Sequence[int] = ()
     ) -> None:
         self._worker = worker
-        self._params = {"options": dataclasses.asdict(options), "cores": list(cores)}
+        self._params = {"options": options and dataclasses.asdict(options), "cores": list(cores)}
         self._limit_s = limit_s
 
     def build(self, candidate: Candidate) -> Built | Measured:
@@ -136,7 +137,7 @@ class Builder:
         """
         outcome = self._worker.call(
             "compile",
-            self._params,
+            {**self._params, "language": candidate.source.language},
             data=candidate.source.text.encode(),
             timeout_s=self._limit_s,
         )
@@ -157,8 +158,8 @@ class Runner:
     """The worker that runs them."""
     test: CorrectnessTest
     """The test that each candidate must pass."""
-    options: Options
-    """Options of LLVM with which they were compiled."""
+    options: Options | None
+    """Options of LLVM with which they were compiled; None for code of a device."""
     limit_s: float
     """Time limit of one candidate [s]."""
     cores: Sequence[int] = ()
@@ -228,18 +229,13 @@ class Runner:
     def _described(self, built: Built) -> dict[str, Any]:
         source = built.candidate.source
         return {
+            **described_code(source, self.options),
             "symbol": source.symbol,
-            "interface": source.interface.to_json(),
-            "options": self._options,
             "threads": self.threads,
             "cores": list(self.cores),
             "symbols": built.made.symbols,
             "imports": built.made.imports,
         }
-
-    @cached_property
-    def _options(self) -> dict[str, Any]:
-        return dataclasses.asdict(self.options)
 
     def _call(self, entry: str, params: dict[str, Any], data: bytes, limit_s: float) -> Outcome:
         while True:
@@ -283,7 +279,7 @@ def _failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) ->
             kind, message = "run timeout", f"not checked and timed within {limit_s:g} s"
         case _ if not has_memory:
             kind = "out of memory"
-        case "error":
+        case "error" if outcome.error != DeviceFault.__name__:
             kind = "build error"
         case _ if last:
             message += f"; it wrote: {last[:200]}"

@@ -4,72 +4,45 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import cycle
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import DLCompilerError, MeasurementError, OutOfMemory
+from dlcompiler.errors import (
+    DeviceFault,
+    DeviceUnavailable,
+    DLCompilerError,
+    MeasurementError,
+    OutOfMemory,
+    TargetError,
+)
 from dlcompiler.measurement.correctness import Case, CorrectnessTest
 from dlcompiler.measurement.guarded import Place, guarded, guarded_copy
 from dlcompiler.measurement.interference import PULSE_BYTES
-from dlcompiler.runtime import llvm, threads
+from dlcompiler.measurement.loading import compile_code, loaded_function, options_of, with_call
+from dlcompiler.runtime import llvm
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.device_code import DeviceCall, DeviceFunction
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.object_cache import CompiledObject
 from dlcompiler.runtime.sampling import Effort, Sampled, sampled, tells_enough
 from dlcompiler.runtime.serve import Answer, Handler, Request
-from dlcompiler.runtime.source import Interface
-from dlcompiler.runtime.timing import alternate, time_call
+from dlcompiler.runtime.timing import Call, alternate, time_call
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 _POISON: Mapping[Place, int] = {"end": 0xFF, "begin": 0x7F, "aligned": 0xFF}
 """Poison: every byte of outputs and temporaries before a call, as a float a NaN or very large.
 
 Consecutive cases use different poison: an element that is never written is wrong in one of them."""
-WORKER_RUNS = {"language": "llvm", "device": "host"}
-"""What a worker can load: see `Source.language` and `Target.runs_on`."""
 _PLACES: tuple[Place, Place] = ("end", "begin")
 """Ends of guarded memory at which the arrays of the cases are placed, in turn. An access behind the
 end kills the process in the first case, an access before the begin in the second."""
-
-
-def load_function(request: Request) -> Function:
-    """Compile the kernel of a request.
-
-    ``data`` is its text. Parameters: ``language`` and ``device``, what the text is for;
-    ``options``, the fields of `dlcompiler.runtime.llvm.Options`; those of `_function`.
-
-    Raises
-    ------
-    MeasurementError
-        The text is not LLVM IR for this CPU.
-    """
-    given = {key: request.params[key] for key in ("language", "device")}
-    if given != WORKER_RUNS:
-        raise MeasurementError(
-            "load a kernel in a worker", "workers run machine code of LLVM on this CPU only",
-            got=", ".join(f"{key} {value!r}" for key, value in given.items()),
-        )  # fmt: skip
-    return _function(llvm.compile_ir(request.data.decode(), _options(request.params)), request)
-
-
-def _options(given: dict[str, Any]) -> llvm.Options:
-    return llvm.Options(**{**given["options"], "features": tuple(given["options"]["features"])})
-
-
-def _function(module: llvm.LoadedModule, request: Request) -> Function:
-    """Return the function of loaded code.
-
-    Parameters: ``interface``, as `Interface.to_json` writes it, and optionally ``threads``, the
-    number for parallel loops.
-    """
-    threads.set_num_threads(request.params.get("threads"))
-    return Function.of(module, Interface.from_json(request.params["interface"]))
 
 
 class _WrongAnswerError(Exception):
@@ -94,14 +67,14 @@ class CheckedKernels:
         }
 
     def compile(self, request: Request) -> Answer:
-        """Make an object of LLVM IR text, which is ``data``: with ``options``, on ``cores``.
+        """Compile a text, which is ``data``, as `compile_code` does, on ``cores``.
 
         Returns ``symbols`` and ``imports``, and the object as ``data``; ``message`` alone when the
         text cannot be compiled.
         """
         _pin(request.params["cores"])
         try:
-            made = llvm.compile_object(request.data.decode(), _options(request.params))
+            made = compile_code(request.data.decode(), request.params)
         except DLCompilerError as error:
             return Answer({"message": str(error)})
         return Answer({"symbols": made.symbols, "imports": made.imports}, made.image)
@@ -112,7 +85,7 @@ class CheckedKernels:
         Parameters: ``options``, ``cores``, ``seconds``. Returns ``median_s``.
         """
         _pin(request.params["cores"])
-        module = llvm.compile_ir(request.data.decode(), _options(request.params))
+        module = llvm.compile_ir(request.data.decode(), options_of(request.params))
         params = [Param("A", (PULSE_BYTES // 4,), "float32"), Param("C", (8,), "float32", True)]
         function = Function(module, "pulse", params)
         arrays = [np.zeros(param.static_shape, np.float32) for param in params]
@@ -135,15 +108,15 @@ class CheckedKernels:
     def candidate(self, request: Request) -> dict[str, Any]:
         """Load an object, check its results, and time it.
 
-        ``data`` is the object. Parameters as of `_function`, and: ``cores``, those to run on;
-        ``options``, ``symbols`` and ``imports`` of the object; ``effort``, the fields of `Effort`;
-        ``best_s``, the shortest time so far, or null. Returns ``outcome`` (``ok``, ``build error``,
-        ``out of memory`` or ``wrong answer``), ``message``, ``samples_s`` and ``is_noisy``.
+        ``data`` is what `compile` made. Parameters as of `loaded_function`, and: ``cores``, those
+        to run on; ``effort``, the fields of `Effort`; ``best_s``, the
+        shortest time so far, or null. Returns ``outcome`` (``ok``, ``build error``, ``out of
+        memory`` or ``wrong answer``), ``message``, ``samples_s`` and ``is_noisy``.
         """
         self._check_prepared()
         _pin(request.params["cores"])
         try:
-            function = _loaded(request, request.data)
+            function = loaded_function(request.data, request.params)
         except DLCompilerError as error:
             return _answer("build error", str(error))
         given = request.params
@@ -156,6 +129,13 @@ class CheckedKernels:
             return _answer("wrong answer", str(error))
         except (OutOfMemory, MemoryError) as error:
             return _answer("out of memory", str(error) or "no memory")
+        except (
+            TargetError,
+            DeviceUnavailable,
+        ) as error:  # a device compiles and loads at the first call
+            return _answer("build error", str(error))
+        except DeviceFault:
+            raise
         except DLCompilerError as error:  # an assertion in the kernel
             return _answer("wrong answer", str(error))
         samples_s = timed.timing.samples_s
@@ -173,20 +153,15 @@ class CheckedKernels:
         functions, start = [], 0
         for given in request.params["candidates"]:
             image = request.data[start : start + given["size"]]
-            functions.append(_loaded(Request(given), image))
+            functions.append(loaded_function(image, given))
             start += given["size"]
-        own = self._memory[-1]
-
-        def call(function: Function) -> Callable[[], None]:
-            arrays = own.arguments(function)
-            return lambda: function(*arrays)
-
-        timings = alternate(
-            [call(function) for function in functions],
+        measure = partial(
+            alternate,
             budget_s=request.params["budget_s"],
             before=self._before(),
             seed=request.params["seed"],
         )
+        timings = _with_calls(functions, self._memory[-1], measure)
         return {"samples_s": [timing.samples_s for timing in timings]}
 
     def _check_prepared(self) -> None:
@@ -196,9 +171,12 @@ class CheckedKernels:
     def _verified(self, function: Function, memory: _Memory) -> float:
         """Run a kernel once and check its results; return the duration [s]."""
         arrays = memory.arguments(function)
-        start = time.perf_counter()
-        function.call_poisoned(memory.poison, *arrays)
-        seconds = time.perf_counter() - start
+        if isinstance(function, DeviceFunction):
+            seconds = function.use(_launch_time, *arrays, poison=memory.poison)
+        else:
+            start = time.perf_counter()
+            function.call_poisoned(memory.poison, *arrays)
+            seconds = time.perf_counter() - start
         memory.check(function)
         return seconds
 
@@ -206,13 +184,14 @@ class CheckedKernels:
         """Time a kernel whose results were right, and check them again afterwards."""
         own = self._memory[-1]
         arrays = own.arguments(function)
-        timed = sampled(
-            lambda: function(*arrays),
-            Effort(**given["effort"]),
+        measure = partial(
+            sampled,
+            effort=Effort(**given["effort"]),
             best_s=given["best_s"],
             seen_s=seen_s,
             before=self._before(),
         )
+        timed = with_call(function, arrays, measure)
         own.check(function, "after repeated calls: ")
         return timed
 
@@ -264,10 +243,22 @@ class _Memory:
         return array
 
 
-def _loaded(request: Request, image: bytes) -> Function:
-    given = request.params
-    made = CompiledObject(image, tuple(given["symbols"]), tuple(given["imports"]))
-    return _function(llvm.load_object(made, _options(given)), request)
+def _launch_time(call: DeviceCall) -> float:
+    return call.clocked().seconds(1)
+
+
+def _with_calls(
+    functions: Sequence[Function], memory: _Memory, measure: Callable[[list[Call]], T]
+) -> T:
+    """Apply a function to the calls of several kernels, each with the arguments of a memory."""
+
+    def take(calls: list[Call]) -> T:
+        if len(calls) == len(functions):
+            return measure(calls)
+        function = functions[len(calls)]
+        return with_call(function, memory.arguments(function), lambda call: take([*calls, call]))
+
+    return take([])
 
 
 def _pin(cores: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.errors import MeasurementError
-from dlcompiler.pipeline.devices import device_of
+from dlcompiler.pipeline.devices import check_available, device_of
 from dlcompiler.runtime.provenance import Kind, Provenance
 from dlcompiler.target import Target
 
@@ -48,8 +48,11 @@ def check_measured(target: Target, operation: str) -> Provenance:
     ------
     MeasurementError
         If they are simulated, or have no times.
+    DeviceUnavailable
+        If the device is not here.
     """
     found = provenance_of_times(target, operation)
+    check_available(target, operation)
     if found.kind != "measured":
         raise MeasurementError(
             operation, "only machine code has measured times", got=f"times that are {found}",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,17 +12,22 @@ import numpy.typing as npt
 from dlcompiler.codegen import Source
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.inputs import valid_indices
+from dlcompiler.measurement.loading import described
 from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.pipeline import Built, Kernel
 from dlcompiler.pipeline.lower import Argument
 from dlcompiler.runtime.externs import calls_outside
-from dlcompiler.runtime.llvm import Options
-from dlcompiler.runtime.timing import Paired, Timing
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import Paired, Timing, measured_here
 from dlcompiler.runtime.workers import Outcome, Worker
 from dlcompiler.target import Target
 
 Array = npt.NDArray[Any]
 LOAD_LIMIT_S = 60.0
+
+
+def _timing(value: Mapping[str, Any], on: Provenance, flops: float | None = None) -> Timing:
+    return Timing(tuple(value["samples_s"]), flops, value["batch"], on)
 
 
 @cache
@@ -109,13 +114,7 @@ class RemoteKernel:
             )  # fmt: skip
         outcome = self.worker.call(
             "load",
-            {
-                "language": self.source.language,
-                "device": self.target.runs_on,
-                "interface": self.source.interface.to_json(),
-                "options": dataclasses.asdict(Options.for_target(self.target)),
-                "threads": self.threads,
-            },
+            {**described(self.source, self.target), "threads": self.threads},
             data=self.source.text.encode(),
             timeout_s=LOAD_LIMIT_S,
         )
@@ -180,7 +179,11 @@ class RemoteKernel:
         }
         outcome = self._call("time", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        return Timing(tuple(value["samples_s"]), flops, value["batch"], provenance)
+        copies = tuple(
+            (name, _timing(samples, provenance))
+            for name, samples in value.get("copies", {}).items()
+        )
+        return replace(_timing(value, provenance, flops), copies=copies)
 
     def pair(
         self,
@@ -207,8 +210,9 @@ class RemoteKernel:
             programs for their target are simulated, or have no times.
         """
         provenance = check_measured(self.target, f"measure {self.name}")
+        beside = measured_here()  # a baseline runs on this processor
         if isinstance(other, RemoteKernel):
-            check_measured(other.target, f"measure {other.name}")
+            beside = check_measured(other.target, f"measure {other.name}")
         arrays = self._drawn(seed)
         if isinstance(other, RemoteKernel) and (failure := other.load()):
             failure.unwrap(f"load {other.name}")
@@ -219,11 +223,8 @@ class RemoteKernel:
         }
         outcome = self._call("pair", params, arrays=arrays, timeout_s=timeout_s)
         value = outcome.unwrap(f"measure {self.name}")
-        a, b = (
-            Timing(tuple(value[name]["samples_s"]), flops, value[name]["batch"], provenance)
-            for name in ("other", "own")
-        )
-        return Paired(a, b, tuple(value["ratios"]))
+        a = _timing(value["other"], beside, flops)
+        return Paired(a, _timing(value["own"], provenance, flops), tuple(value["ratios"]))
 
     def _drawn(self, seed: int) -> dict[str, Array]:
         """Draw the arrays that are used as indices; the worker draws the others."""

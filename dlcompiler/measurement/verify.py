@@ -28,12 +28,13 @@ from dlcompiler.measurement.equality import (
     unwritten,
 )
 from dlcompiler.measurement.inputs import KINDS
+from dlcompiler.measurement.loading import runs_in_worker
 from dlcompiler.measurement.oracle import Oracle, oracle_of, oracles_of
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.measurement.shrunk import shrunk_schedules
 from dlcompiler.passes.specialize_conditions import facts_of
 from dlcompiler.pipeline import Built, NullKernel, lower, lower_program
-from dlcompiler.pipeline.devices import load
+from dlcompiler.pipeline.devices import check_available, load
 from dlcompiler.pipeline.executables import source_for_host
 from dlcompiler.pipeline.lower import Argument, check_outputs
 from dlcompiler.runtime.externs import calls_outside
@@ -180,11 +181,12 @@ def _check_of(
         source, machine = source_for_host(program), resolve("cpu")
     else:
         source = emit(program, machine)
+    check_available(machine, f"verify {program.func.name}")
     if machine.runs_on == "host":
         Options.for_target(machine).check()
-        if not calls_outside(source.text):
-            kernel = RemoteKernel(source, machine, worker=worker)
-            return partial(_verify_there, kernel, args, timeout_s=timeout_s)
+    if runs_in_worker(machine) and not calls_outside(source.text):
+        kernel = RemoteKernel(source, machine, worker=worker)
+        return partial(_verify_there, kernel, args, timeout_s=timeout_s)
     # Registered functions exist only in this process, and a library from the C compiler is loaded
     # here, so such kernels cannot run in a worker.
     here = load(source, machine)

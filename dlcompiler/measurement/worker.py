@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,16 @@ import threadpoolctl
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.ceilings import ceilings_entry
-from dlcompiler.measurement.checked import CheckedKernels, load_function
+from dlcompiler.measurement.checked import CheckedKernels
 from dlcompiler.measurement.counterpart import EINSUM
+from dlcompiler.measurement.loading import load_function, with_call
 from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
+from dlcompiler.runtime.device_code import DeviceCall, DeviceFunction
 from dlcompiler.runtime.fork_server import serve_in_children
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request
-from dlcompiler.runtime.timing import paired, time_call
+from dlcompiler.runtime.timing import Call, Paired, Timing, paired, time_call
 
 Array = npt.NDArray[Any]
 
@@ -70,7 +73,11 @@ class Kernels:
     def run(self, request: Request) -> dict[str, Any]:
         """Run a kernel once on shared arrays, which are named like its parameters: ``handle``."""
         function = self._function(request)
-        function(*_arrays_of(function, request.arrays))
+        arrays = _arrays_of(function, request.arrays)
+        if isinstance(function, DeviceFunction):
+            function.call_poisoned(_POISON, *arrays)
+        else:
+            function(*arrays)
         return {}
 
     def time(self, request: Request) -> dict[str, Any]:
@@ -78,14 +85,17 @@ class Kernels:
 
         Parameters: ``handle``; ``limits``, arguments of `time_call`; and, for arrays that the
         request does not bring, ``random``: ``seed`` and ``kind``, as in `random_array`. Returns
-        ``samples_s`` and ``batch``.
+        ``samples_s`` and ``batch``; of a kernel of a device, also ``copies``: for each direction,
+        its name, and those of the copies.
         """
         function = self._function(request)
         arrays = _arrays_of(function, _with_random(function, request))
         # In memory of this process, which may have large pages, as in a user's program.
         own = [array.copy() for array in arrays]
-        timing = time_call(lambda: function(*own), **request.params.get("limits", {}))
-        return {"samples_s": timing.samples_s, "batch": timing.batch}
+        limits = request.params.get("limits", {})
+        if isinstance(function, DeviceFunction):
+            return function.use(partial(_times_on_device, limits), *own)
+        return _samples(time_call(lambda: function(*own), **limits))
 
     def pair(self, request: Request) -> dict[str, Any]:
         """Time a kernel and another one, or a baseline, in alternation on the same values.
@@ -95,23 +105,21 @@ class Kernels:
         library too. Returns ``own`` and ``other`` (``samples_s``, ``batch``), and ``ratios``,
         other to own.
         """
-        own = self._call(self._function(request), request)
-        other = request.params["other"]
-        if isinstance(other, str):
-            second = _baseline(other, self._function(request), request)
-        else:
-            second = self._call(self.by_handle(other), request)
-        with threadpoolctl.threadpool_limits(request.params.get("threads")):
-            pair = paired(second, own, **request.params["limits"])
-        return {
-            "own": {"samples_s": pair.b.samples_s, "batch": pair.b.batch},
-            "other": {"samples_s": pair.a.samples_s, "batch": pair.a.batch},
-            "ratios": pair.ratios,
-        }
+        function, other = self._function(request), request.params["other"]
+        second = _baseline(other, function, request) if isinstance(other, str) else None
 
-    def _call(self, function: Function, request: Request) -> Callable[[], None]:
-        arrays = [a.copy() for a in _arrays_of(function, _with_random(function, request))]
-        return lambda: function(*arrays)
+        def measure(own: Call, second: Call) -> Paired:
+            with threadpoolctl.threadpool_limits(request.params.get("threads")):
+                return paired(second, own, **request.params["limits"])
+
+        def beside(own: Call) -> Paired:
+            if second is not None:
+                return measure(own, second)
+            another = self.by_handle(other)
+            return with_call(another, _own_arrays(another, request), partial(measure, own))
+
+        pair = with_call(function, _own_arrays(function, request), beside)
+        return {"own": _samples(pair.b), "other": _samples(pair.a), "ratios": pair.ratios}
 
     def unload(self, request: Request) -> dict[str, Any]:
         """Unload a kernel: ``handle``."""
@@ -137,6 +145,29 @@ class Kernels:
         return self._functions[handle]
 
 
+def _samples(timing: Timing) -> dict[str, Any]:
+    return {"samples_s": timing.samples_s, "batch": timing.batch}
+
+
+def _times_on_device(limits: Mapping[str, Any], call: DeviceCall) -> dict[str, Any]:
+    """Time the kernels of a call by the device's events, and by themselves its copies."""
+    copies = {
+        TO_DEVICE: time_call(call.clocked(call.upload), **_COPIES),
+        TO_HOST: time_call(call.clocked(call.download), **_COPIES),
+    }
+    call.upload()
+    kernels = time_call(call.clocked(), **limits)
+    return {**_samples(kernels), "copies": {name: _samples(of) for name, of in copies.items()}}
+
+
+def _own_arrays(function: Function, request: Request) -> list[Array]:
+    """Return copies in memory of this process."""
+    return [a.copy() for a in _arrays_of(function, _with_random(function, request))]
+
+
+TO_DEVICE, TO_HOST = "copies to the device", "copies to the host"
+_COPIES: Mapping[str, Any] = {"min_seconds": 0.01, "batch": 1}
+_POISON = 0xFF
 BASELINES: dict[str, Callable[..., object]] = {"numpy.matmul": np.matmul}
 """Functions of the inputs, with ``out=``, that a kernel can be measured against."""
 

@@ -128,7 +128,7 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
         tuple(buffer for buffer in mine if buffer in written),
         nest,
         func.axes,
-        tuple(symbol for symbol in (*func.symbols, *counts.values()) if symbol in numbers),
+        tuple(symbol for symbol in (*func.symbols, *counts.values()) if symbol in free),
     )
     return Launch(kernel, _threads(nest), loops, original)
 

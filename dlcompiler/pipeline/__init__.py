@@ -10,7 +10,7 @@ from dlcompiler.pipeline.build import build, build_program, emit_source, lower_p
 from dlcompiler.pipeline.cache_simulation import simulate_cache
 from dlcompiler.pipeline.checks import races
 from dlcompiler.pipeline.cross import CrossModule, cross_compile
-from dlcompiler.pipeline.devices import DEVICES, device_of
+from dlcompiler.pipeline.devices import DEVICES, device_of, to_device
 from dlcompiler.pipeline.executables import (
     Built,
     CKernel,
@@ -56,4 +56,5 @@ __all__ = [
     "races",
     "show_changes",
     "simulate_cache",
+    "to_device",
 ]

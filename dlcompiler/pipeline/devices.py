@@ -1,24 +1,33 @@
-"""The devices that run programs: this CPU, a C compiler, the GPU simulator, and none at all.
+"""The devices that run programs: this CPU, a C compiler, GPUs, their simulator, and none at all.
 
 `device_of` is the one place that finds the device of a target.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from dlcompiler.errors import DeviceUnavailable, TargetError
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import CallError, DeviceUnavailable, TargetError
+from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.registry import Registry
+from dlcompiler.runtime import cuda, opencl
 from dlcompiler.runtime.c_source import COMPILERS, c_compiler
-from dlcompiler.runtime.device import Device, HostMemory
+from dlcompiler.runtime.device import Device, Executable, HostMemory
+from dlcompiler.runtime.device_array import DeviceArray
+from dlcompiler.runtime.device_code import DeviceCode
+from dlcompiler.runtime.driver import Driver
 from dlcompiler.runtime.llvm import compile_ir
-from dlcompiler.runtime.opencl import OpenCLCode, find_device
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.runtime.timing import measured_here
-from dlcompiler.target import Target
+from dlcompiler.target import Target, resolve
 
 
 class HostDevice(HostMemory):
@@ -79,38 +88,80 @@ class SimulatedDevice(HostMemory):
         return Provenance("simulated", target.name)
 
 
-class OpenCLDevice(HostMemory):
-    """A device of this machine, through its OpenCL driver; arrays are copied at each call."""
+class DriverDevice:
+    """A device of this machine, through its driver; kernels are compiled at their first call.
+
+    Parameters
+    ----------
+    language : str
+        The language that its driver compiles.
+    title : str
+        Name of the language in messages.
+    find : callable
+        Returns the device, if there is one, and else the reason.
+    driver : callable
+        Returns the driver.
+    """
+
+    def __init__(
+        self,
+        language: str,
+        title: str,
+        find: Callable[[], tuple[Any, str | None]],
+        driver: Callable[[], Driver],
+    ) -> None:
+        self._language, self._title = language, title
+        self._find, self._driver = find, driver
 
     def why_unavailable(self) -> str | None:
-        """Return what is missing: pyopencl, a driver or a device."""
-        return find_device()[1]
+        """Return what is missing: the Python package, a driver, a device or a permission."""
+        return self._find()[1]
 
-    def load(self, source: Source, target: Target) -> Kernel:
-        """Return OpenCL C, which is compiled at the first call.
+    def why_unfit(self, target: Target) -> str | None:
+        """Return why this device cannot run code for a target; None if it can."""
+        return self._driver().why_unfit(target.cpu)
+
+    def allocate(self, shape: Sequence[int], dtype: str) -> DeviceArray:
+        """Return an array in its memory; its elements are undefined."""
+        return DeviceArray(self._driver(), shape, dtype)
+
+    def copy(self, source: Any, destination: Any) -> None:
+        """Copy an array to another of the same shape and dtype, from or to the host, or within."""
+        if isinstance(destination, DeviceArray):
+            destination.assign(source)
+        else:
+            np.copyto(destination, source.to_numpy(), casting="no")
+
+    def load(self, source: Source, target: Target) -> DeviceKernel:
+        """Return code of its language, which is compiled at the first call.
 
         Raises
         ------
         TargetError
-            The code is not OpenCL C.
+            The code is in another language.
         DeviceUnavailable
-            There is no OpenCL device here.
+            The device is not here.
         """
-        if source.language != "opencl":
+        if source.language != self._language:
             raise TargetError(
-                f"compile for {target.name}", "its code is not OpenCL C",
-                got=f"language {source.language!r}", hint="target='opencl' is compiled as OpenCL C",
+                f"compile for {target.name}", f"its code is not {self._title}",
+                got=f"language {source.language!r}",
+                hint=f"target={self._language!r} is compiled as {self._title}",
             )  # fmt: skip
-        if reason := self.why_unavailable():
-            raise DeviceUnavailable(
-                f"build for {target.name}", "no device", because=reason,
-                hint="target='gpu' simulates one",
-            )  # fmt: skip
-        return Kernel(OpenCLCode(source), source, target)
+        check_available(target, f"build for {target.name}")
+        return DeviceKernel(DeviceCode(source, self._driver), source, target)
 
     def times(self, target: Target) -> Provenance:
-        """Return the provenance of times: measured, on this machine."""
-        return measured_here()
+        """Return the provenance of times: measured, on this device, whose name is '' elsewhere."""
+        found = None if self.why_unavailable() else self._driver()
+        return Provenance("measured", "" if found is None else found.device_name)
+
+    def launch(self, executable: Executable, arguments: Sequence[Any]) -> None:
+        """Run a program to its end."""
+        executable(*arguments)
+
+    def synchronise(self) -> None:
+        """Return at once: a call has ended when it returns."""
 
 
 class NullDevice(HostMemory):
@@ -121,13 +172,9 @@ class NullDevice(HostMemory):
         return NullKernel(source, target)
 
 
-HOST, C, SIMULATOR, OPENCL, NULL = (
-    HostDevice(),
-    CDevice(),
-    SimulatedDevice(),
-    OpenCLDevice(),
-    NullDevice(),
-)
+HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
+OPENCL = DriverDevice("opencl", "OpenCL C", lambda: opencl.find_device(), lambda: opencl.driver())
+CUDA = DriverDevice("cuda", "CUDA C", lambda: cuda.find_device(), lambda: cuda.driver())
 DEVICES: Registry[Device] = Registry(
     "device",
     {
@@ -135,6 +182,7 @@ DEVICES: Registry[Device] = Registry(
         "c compiler": "dlcompiler.pipeline.devices:C",
         "simulator": "dlcompiler.pipeline.devices:SIMULATOR",
         "opencl": "dlcompiler.pipeline.devices:OPENCL",
+        "cuda": "dlcompiler.pipeline.devices:CUDA",
         "null": "dlcompiler.pipeline.devices:NULL",
     },
     ("why_unavailable", "allocate", "copy", "load", "launch", "synchronise", "times"),
@@ -153,6 +201,69 @@ def device_of(target: Target) -> Device:
     return DEVICES.find(target.runs_on, f"find the device of {target.name}", error=TargetError)
 
 
+def check_available(target: Target, operation: str) -> None:
+    """Refuse an operation that needs the device of a target, if it is not here.
+
+    Raises
+    ------
+    DeviceUnavailable
+        With the reason, and the target that can take its place.
+    """
+    device: object = device_of(target)
+    reason = device_of(target).why_unavailable()
+    if reason is None and isinstance(device, DriverDevice):
+        reason = device.why_unfit(target)
+    if reason is not None:
+        raise DeviceUnavailable(
+            operation, f"the device of {target.name} is not here", because=reason,
+            hint="target='gpu' simulates one" if target.device == "gpu" else None,
+        )  # fmt: skip
+
+
 def load(source: Source, target: Target) -> Built:
     """Load generated code on the device of its target."""
     return cast(Built, device_of(target).load(source, target))
+
+
+def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
+    """Copy a NumPy array to the memory of a device, for kernels that use it without a copy.
+
+    Parameters
+    ----------
+    array : ndarray
+        What to copy.
+    target : str or Target
+        The target of the kernels: ``"cuda"`` or ``"opencl"``.
+
+    Raises
+    ------
+    DeviceUnavailable
+        The device is not here.
+    TargetError
+        The target is no device with a memory of its own.
+    CallError
+        The array is masked.
+
+    Examples
+    --------
+    >>> x = dlc.to_device(numpy.ones(8, "float32"), "cuda")                    # doctest: +SKIP
+    >>> kernel(x, y)                                                           # doctest: +SKIP
+    >>> y.to_numpy()                                                           # doctest: +SKIP
+    """
+    machine = resolve(target)
+    device: object = device_of(machine)
+    if not isinstance(device, DriverDevice):
+        raise TargetError(
+            "copy an array to a device", f"{machine.name} has no memory of its own",
+            hint="its kernels take NumPy arrays without a copy",
+        )  # fmt: skip
+    check_available(machine, "copy an array to a device")
+    if isinstance(array, np.ma.MaskedArray):
+        raise CallError(
+            "copy an array to a device", "a masked array",
+            because="a kernel does not see the mask", hint="fill it: x.filled(0)",
+        )  # fmt: skip
+    values = np.asarray(array)
+    made = device.allocate(values.shape, dtypes.from_numpy(values.dtype))
+    made.assign(values)
+    return made

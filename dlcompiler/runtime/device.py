@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
+from dlcompiler.runtime.device_array import DeviceArray
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.target import Target
@@ -49,10 +50,10 @@ class Device(Protocol):
     def why_unavailable(self) -> str | None:
         """Return the reason why the device cannot be used here; None if it can."""
 
-    def allocate(self, shape: Sequence[int], dtype: str) -> Array:
+    def allocate(self, shape: Sequence[int], dtype: str) -> Array | DeviceArray:
         """Return an array in its memory; its elements are undefined."""
 
-    def copy(self, source: Array, destination: Array) -> None:
+    def copy(self, source: Any, destination: Any) -> None:
         """Copy an array to another of the same shape and dtype, from or to the host, or within."""
 
     def load(self, source: Source, target: Target) -> Executable:

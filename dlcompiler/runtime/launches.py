@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from dlcompiler.runtime.formulas import Formula, compiled
@@ -40,7 +40,7 @@ Step: TypeAlias = KernelCall | HostLoop
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceArray:
+class Temporary:
     """Memory of the device that one kernel writes and another one reads."""
 
     dtype: str
@@ -52,7 +52,7 @@ class DeviceArray:
 class Launches:
     """All launches of a program, and the memory that they need."""
 
-    temporaries: tuple[DeviceArray, ...]
+    temporaries: tuple[Temporary, ...]
     steps: tuple[Step, ...]
 
     def run(
@@ -71,6 +71,43 @@ class Launches:
             variables included. A launch without blocks is left out.
         """
         _run(self.steps, dict(values), launch)
+
+    def calls(self) -> Iterator[KernelCall]:
+        """Yield each launch of a kernel once, in order."""
+        yield from _calls(self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values, to be sent to another process."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Launches:
+        """Read what `to_json` wrote."""
+        temporaries = (Temporary(**item) for item in fields["temporaries"])
+        return Launches(tuple(temporaries), _steps_from_json(fields["steps"]))
+
+
+def _calls(steps: tuple[Step, ...]) -> Iterator[KernelCall]:
+    for step in steps:
+        if isinstance(step, KernelCall):
+            yield step
+        else:
+            yield from _calls(step.steps)
+
+
+def _steps_from_json(items: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for item in items:
+        if "symbol" not in item:
+            steps.append(
+                HostLoop(item["variable"], item["extent"], _steps_from_json(item["steps"]))
+            )
+            continue
+        x, y, z = item["threads"]
+        numbers = tuple((name, dtype) for name, dtype in item["numbers"])
+        triples = {"arrays": tuple(item["arrays"]), "blocks": tuple(item["blocks"])}
+        steps.append(KernelCall(**{**item, **triples, "numbers": numbers, "threads": (x, y, z)}))
+    return tuple(steps)
 
 
 def _run(steps: tuple[Step, ...], values: dict[str, Any], launch: Callable[..., None]) -> None:

@@ -1,29 +1,41 @@
-"""Compile OpenCL C with the OpenCL driver of this machine, and run it there.
+"""The OpenCL device of this machine, by means of pyopencl.
 
 pyopencl and a driver are optional: PoCL is a driver for CPUs.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
-from dlcompiler import dtypes
-from dlcompiler.errors import MAX_VALUES, DeviceUnavailable, UserError
-from dlcompiler.runtime.formulas import compiled
-from dlcompiler.runtime.launches import KernelCall
-from dlcompiler.runtime.options import Options
-from dlcompiler.runtime.source import Source, chosen
+from dlcompiler.errors import DeviceUnavailable
+from dlcompiler.runtime import dlpack
+from dlcompiler.runtime.driver import (
+    Failure,
+    device_fault,
+    out_of_memory,
+    refused_source,
+    too_large,
+)
+
+Array = npt.NDArray[Any]
 
 EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Option for division and square roots of float32 that are rounded once."""
 _EXACT = 1 << 7  # CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
+
+_NO_MEMORY = (-4, -6, -61)
+"""CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY and CL_INVALID_BUFFER_SIZE."""
+_TOO_LARGE = (-5, -54)
+"""CL_OUT_OF_RESOURCES and CL_INVALID_WORK_GROUP_SIZE, of a launch."""
+_INSTALL = "apt-get install pocl-opencl-icd, or the driver of your GPU's vendor"
 
 
 @functools.cache
@@ -32,148 +44,186 @@ def find_device() -> tuple[Any, str | None]:
     try:
         pyopencl = import_module("pyopencl")
     except ImportError as error:
-        return None, f"pyopencl is not installed ({error}): pip install pyopencl"
+        return None, f"pyopencl is not installed ({error}): pip install dlcompiler-lab[opencl]"
     try:
-        devices = [device for each in pyopencl.get_platforms() for device in each.get_devices()]
+        devices = [device for each in pyopencl.get_platforms() for device in _devices(each)]
     except pyopencl.Error as error:
-        return None, f"no OpenCL driver answers ({error}): apt-get install pocl-opencl-icd"
+        return None, f"no OpenCL driver answers ({error}): {_INSTALL}"
     if not devices:
-        return None, "the OpenCL drivers have no device: apt-get install pocl-opencl-icd"
+        return None, f"the OpenCL drivers have no device: {_INSTALL}"
     return min(devices, key=lambda each: not each.type & pyopencl.device_type.GPU), None
 
 
-class OpenCLCode:
-    """OpenCL C, compiled when it is first called.
+def _devices(platform: Any) -> list[Any]:
+    """Return the devices of a platform; none if its driver is broken, so that others are used."""
+    try:
+        return list(platform.get_devices())
+    except import_module("pyopencl").Error:
+        return []
 
-    Parameters
-    ----------
-    source : Source
-        Kernels, and how the host launches them.
 
-    Notes
-    -----
-    A call copies the arrays to the device and those that are written back.
+def name_of(device: Any) -> str:
+    """Return the name of a device: ``pthread-AMD EPYC (Portable Computing Language)``."""
+    return f"{device.name.strip()} ({device.platform.name.strip()})"
+
+
+_CONNECTING = threading.Lock()
+
+
+def driver() -> OpenCL:
+    """Return the driver of the first device, the same in all threads of this process.
+
+    Raises
+    ------
+    DeviceUnavailable
+        There is none; with the reason.
     """
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.imports: frozenset[str] = frozenset()
-        self._loaded: _Loaded | None = None
-
-    @property
-    def text(self) -> str:
-        """The generated OpenCL C."""
-        return self._source.text
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of the texts that `source` returns, the generated one first."""
-        return tuple(self._source.texts)
-
-    def source(self, name: str | None = None) -> str:
-        """Return one of its texts; without a name, the generated one."""
-        return chosen(self._source.texts, name, self._source.symbol).text
-
-    @property
-    def options(self) -> Options:
-        """Options of LLVM: refused, since a driver compiles OpenCL C."""
-        return self._refuse("options of LLVM")
-
-    @property
-    def optimized_ir(self) -> str:
-        """LLVM IR: refused, since there is none."""
-        return self._refuse("LLVM IR")
-
-    @property
-    def assembly(self) -> str:
-        """Assembly: refused, since a driver keeps it."""
-        return self._refuse("assembly")
-
-    def address(self, symbol: str) -> int:
-        """Return the address of a function: refused, since kernels have none here."""
-        return self._refuse(f"the address of {symbol}")
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise UserError(
-            f"read {self._source.symbol}", f"a program in OpenCL C has no {what}",
-            hint="source() returns its code",
-        )  # fmt: skip
-
-    def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., None]:
-        """Return a function of addresses of arrays, numbers, and the address of the status."""
-        return self._call
-
-    def _call(self, *operands: Any) -> None:
-        if self._loaded is None:
-            self._loaded = _Loaded(self._source)
-        self._loaded(operands)
+    device, reason = find_device()
+    if device is None:
+        raise DeviceUnavailable(
+            "use OpenCL", "no device", because=reason, hint="target='gpu' simulates one"
+        )
+    with _CONNECTING:
+        return _connected()
 
 
-class _Loaded:
-    """Compiled kernels."""
-
-    def __init__(self, source: Source) -> None:
-        device, reason = find_device()
-        if device is None:
-            raise DeviceUnavailable(f"run {source.symbol} on OpenCL", "no device", because=reason)
-        assert source.launches is not None
-        self.cl = pyopencl = import_module("pyopencl")
-        self.called = source.interface
-        self.launches = source.launches
-        context = pyopencl.Context([device])
-        self.context, self.queue = context, pyopencl.CommandQueue(context)
-        options = [EXACT] if device.single_fp_config & _EXACT else []
-        self.program = pyopencl.Program(context, source.text).build(options=options)
-        self.kernels: dict[str, Any] = {}
-
-    def __call__(self, operands: Sequence[Any]) -> None:
-        arrays = [param for param in self.called.params if not param.is_number]
-        addresses, numbers = operands[: len(arrays)], operands[len(arrays) :]
-        names = [variable.name for variable in self.called.variables]
-        values = dict(zip(names, numbers, strict=False))
-        hosts = [
-            _array_at(address, [compiled(extent)(values) for extent in param.shape], param.dtype)
-            for param, address in zip(arrays, addresses, strict=True)
-        ]
-        memory = [self._copied(array) for array in hosts]
-        for each in self.launches.temporaries:
-            count = compiled(each.elements)(values)
-            memory.append(self._memory(count * dtypes.bytes_of(each.dtype)))
-        status = np.zeros(1 + MAX_VALUES, np.int64)
-        device_status = self._copied(status)
-
-        def launch(call: KernelCall, blocks: tuple[int, ...], known: Mapping[str, Any]) -> None:
-            kernel = self.kernels.setdefault(call.symbol, self.cl.Kernel(self.program, call.symbol))
-            given = [memory[place] for place in call.arrays]
-            given += [dtypes.to_numpy(dtype).type(known[name]) for name, dtype in call.numbers]
-            given += [device_status] if call.reports else []
-            total = tuple(a * b for a, b in zip(blocks, call.threads, strict=True))
-            kernel(self.queue, total, call.threads, *given)
-
-        self.launches.run(values, launch)
-        for place, (param, host) in enumerate(zip(arrays, hosts, strict=True)):
-            if param.is_output and host.nbytes:
-                self.cl.enqueue_copy(self.queue, host, memory[place])
-        if self.called.messages:
-            self.cl.enqueue_copy(self.queue, status, device_status)
-            ctypes.memmove(operands[-1], status.ctypes.data, status.nbytes)
-
-    def _memory(self, size: int) -> Any:
-        return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, size=max(size, 1))
-
-    def _copied(self, array: Any) -> Any:
-        """Return a copy of an array in the device's memory."""
-        memory = self._memory(array.nbytes)
-        if array.nbytes:
-            self.cl.enqueue_copy(self.queue, memory, array)
-        return memory
+@functools.cache
+def _connected() -> OpenCL:
+    return OpenCL(find_device()[0])
 
 
-def _array_at(address: int, shape: Sequence[int], dtype: str) -> Any:
-    """Return the array of this process at an address."""
-    numpy_dtype = dtypes.to_numpy(dtype)
-    count = math.prod(shape)
-    if not count:
-        return np.empty(0, numpy_dtype)
-    memory = (ctypes.c_char * (count * numpy_dtype.itemsize)).from_address(address)
-    return np.frombuffer(memoryview(memory), numpy_dtype)
+class OpenCL:
+    """The driver of an OpenCL device: see `dlcompiler.runtime.driver.Driver`."""
+
+    language = "opencl"
+
+    def __init__(self, device: Any) -> None:
+        self._cl = import_module("pyopencl")
+        self._device = device
+        self._lock = threading.RLock()
+        self._events: list[Any] | None = None
+        self._built: tuple[str, Any] | None = None
+        """The text compiled last, and its program, which `load` takes."""
+        self.device_name = name_of(device)
+        self.max_threads = int(device.max_work_group_size)
+        self.dlpack_device = dlpack.OPENCL, 0
+        with self.errors("use OpenCL"):
+            self._context = self._cl.Context([device])
+            profiled = self._cl.command_queue_properties.PROFILING_ENABLE
+            self._queue = self._cl.CommandQueue(self._context, properties=profiled)
+
+    def why_unfit(self, architecture: str) -> None:
+        """Return None: the driver compiles for its device, whatever that is."""
+        del architecture
+
+    @contextmanager
+    def errors(self, operation: str) -> Iterator[None]:
+        """Convert the driver's errors, and admit one thread at a time."""
+        with self._lock:
+            try:
+                yield
+            except self._cl.Error as error:
+                self._refuse(operation, error)
+
+    def _refuse(self, operation: str, error: Any) -> NoReturn:
+        found, code = str(error), getattr(error, "code", None)
+        failure = Failure(getattr(error, "routine", "") or "OpenCL", found)
+        if code in _NO_MEMORY:
+            room = f"{self._device.global_mem_size >> 20} MiB, of which one array may have "
+            room += f"{self._device.max_mem_alloc_size >> 20} MiB"
+            raise out_of_memory(operation, failure, self.device_name, room) from error
+        if code in _TOO_LARGE and "NDRange" in failure.call:
+            raise too_large(operation, failure, self.device_name) from error
+        raise device_fault(operation, failure, self.device_name) from error
+
+    def compile(self, text: str, operation: str) -> bytes:
+        """Compile OpenCL C; the image is the text, since drivers cache what they compile."""
+        options = [EXACT] if self._device.single_fp_config & _EXACT else []
+        program = self._cl.Program(self._context, text)
+        try:
+            self._built = text, program.build(options=options)
+        except self._cl.RuntimeError as error:
+            log = program.get_build_info(self._device, self._cl.program_build_info.LOG)
+            compiler = f"the OpenCL compiler of {self.device_name}"
+            raise refused_source(operation, compiler, text, log or str(error)) from None
+        return text.encode()
+
+    def load(self, image: bytes, operation: str) -> Any:
+        """Return the kernels of a compiled text by name."""
+        text = image.decode()
+        if self._built is None or self._built[0] != text:
+            self.compile(text, operation)
+        assert self._built is not None
+        program, self._built = self._built[1], None
+        return {kernel.function_name: kernel for kernel in program.all_kernels()}
+
+    def allocate(self, size: int) -> Any:
+        """Return a buffer; one without bytes is not allowed, so it has at least one."""
+        flags = self._cl.mem_flags.READ_WRITE
+        return self._cl.Buffer(self._context, flags, size=max(size, 1))
+
+    def write(self, memory: Any, host: Array) -> None:
+        """Copy an array of the host to the device."""
+        self._note(self._cl.enqueue_copy(self._queue, memory, _bytes_of(host)))
+
+    def read(self, host: Array, memory: Any) -> None:
+        """Copy memory of the device to an array of the host."""
+        self._note(self._cl.enqueue_copy(self._queue, _bytes_of(host), memory))
+
+    def copy(self, source: Any, destination: Any, size: int) -> None:
+        """Copy a number of bytes within the device."""
+        self._note(self._cl.enqueue_copy(self._queue, destination, source, byte_count=max(size, 1)))
+
+    def fill(self, memory: Any, byte: int, size: int) -> None:
+        """Set all bytes of a memory."""
+        self._note(self._cl.enqueue_fill_buffer(self._queue, memory, np.uint8(byte), 0, size))
+
+    def launch(
+        self,
+        module: Any,
+        symbol: str,
+        blocks: Sequence[int],
+        threads: Sequence[int],
+        operands: Sequence[Any],
+    ) -> None:
+        """Start a kernel on buffers and NumPy numbers."""
+        total = tuple(a * b for a, b in zip(blocks, threads, strict=True))
+        self._note(module[symbol](self._queue, total, tuple(threads), *operands))
+
+    def synchronise(self) -> None:
+        """Wait until everything that was started has ended."""
+        self._queue.finish()
+
+    def seconds(self, run: Callable[[], object]) -> float:
+        """Return the sum of the times of all commands that a function starts [s]."""
+        self._queue.finish()
+        events: list[Any] = []
+        self._events = events
+        try:
+            run()
+        finally:
+            self._events = None
+        self._queue.finish()
+        return float(sum(each.profile.end - each.profile.start for each in events)) * 1e-9
+
+    def _note(self, event: Any) -> None:
+        if self._events is not None:
+            self._events.append(event)
+
+    def imported(self, tensor: Any, operation: str) -> None:
+        """Return None: no library shares the memory of OpenCL devices by DLPack."""
+        del tensor, operation
+
+    def exported(self, array: Any) -> NoReturn:
+        """Refuse to share an array: no library takes the memory of OpenCL devices by DLPack."""
+        raise BufferError(f"{array!r} is in memory of OpenCL: x.to_numpy() copies it")
+
+    def stand_in(self, memory: Any, shape: Sequence[int], dtype: Any) -> Array:
+        """Return an array that is never touched, so that it takes addresses but no memory."""
+        del memory
+        return np.empty(tuple(shape), dtype)
+
+
+def _bytes_of(array: Array) -> Array:
+    """Return the bytes of an array in C order, which OpenCL copies whatever their dtype is."""
+    return array.reshape(-1).view(np.uint8)

@@ -111,8 +111,17 @@ def _set_up(request: Request) -> dict[str, Any]:
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if limit is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))  # see `lift_memory_limit`
     return {"pid": os.getpid()}
+
+
+def lift_memory_limit() -> None:
+    """Lift the limit of this process's addresses, of which a device's driver reserves many."""
+    if sys.platform != "win32":
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _encoded(answer: Frame) -> bytes:

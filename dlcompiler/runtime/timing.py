@@ -27,6 +27,20 @@ _LARGEST_BATCH = 100_000
 _WARM_BELOW_S = 20e-3
 
 
+@dataclass(frozen=True, slots=True)
+class Clocked:
+    """A call that is timed by a clock of its own, such as the events of a device."""
+
+    call: Call
+    """The call; it may return before its work has ended."""
+    seconds: Callable[[int], float]
+    """Makes a number of calls, and returns their time [s]."""
+
+    def __call__(self) -> object:
+        """Make one call."""
+        return self.call()
+
+
 @dataclass(frozen=True)
 class Timing:
     """Repeated measurements of one call.
@@ -45,6 +59,8 @@ class Timing:
     """Calls per sample; a sample is their mean."""
     provenance: Provenance = MEASURED
     """Whether the samples are measured, simulated or predicted, and on what."""
+    copies: tuple[tuple[str, Timing], ...] = ()
+    """Times of copies between host and device, with their names; no part of the samples."""
 
     def __post_init__(self) -> None:
         if not self.samples_s:
@@ -81,7 +97,8 @@ class Timing:
     def __repr__(self) -> str:
         rate = "" if self.gflops is None else f", {format_rate(self.gflops)} GFLOP/s"
         median, spread = format_seconds(self.median_s), format_seconds(self.spread_s)
-        return f"Timing(median={median}, spread={spread}, n={self.n}{rate}, {self.label})"
+        text = f"Timing(median={median}, spread={spread}, n={self.n}{rate}, {self.label})"
+        return "\n".join([text, *(f"  {name}: {timing}" for name, timing in self.copies)])
 
     def _repr_html_(self) -> str:
         return render("timing", self)
@@ -352,7 +369,9 @@ def format_ratio(ratio: float) -> str:
 
 
 def sample(call: Call, size: int) -> float:
-    """Return the time of `size` calls [s]."""
+    """Return the time of `size` calls [s], by the clock of a `Clocked` call if it is one."""
+    if isinstance(call, Clocked):
+        return max(call.seconds(size), 1e-9)
     start = time.perf_counter()
     for _ in range(size):
         call()

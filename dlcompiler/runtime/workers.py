@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal
 
-from dlcompiler.errors import DeviceUnavailable, MeasurementError
+from dlcompiler.errors import DeviceFault, DeviceUnavailable, MeasurementError
 from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.fork_server import ENDED
 from dlcompiler.runtime.frames import Decoder, Frame, FrameError, encode
@@ -44,6 +44,8 @@ _STDERR_KEPT_BYTES = 4096
 # What a worker inherits of the environment. Libraries of linear algebra would start a thread per
 # core each, and reserve memory that counts against the limit.
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV")
+_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "OCL_ICD_", "POCL_")
+"""Variables that choose devices and their drivers."""
 _SET = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -290,6 +292,8 @@ class _Process:
         except BaseException:
             self._finalizer()  # an answer that comes later would be taken for the next one's
             raise
+        if outcome.error == DeviceFault.__name__:
+            self._end_child()  # the driver may refuse everything else in its process
         seconds, stderr = time.perf_counter() - start, self._tail.decode(errors="replace")
         return replace(outcome, seconds=seconds, stderr=stderr)
 
@@ -322,20 +326,26 @@ class _Process:
 
     def _stopped(self, timeout_s: float) -> Outcome:
         """End the process that did not answer in time: only the child, if that is enough."""
-        outcome = Outcome("timeout", 0.0, message=f"no answer within {timeout_s:g} s")
         if self.child in (None, self._popen.pid) or self._rest:
             return self._ended(timeout_s)
+        self._end_child()
+        return Outcome("timeout", 0.0, message=f"no answer within {timeout_s:g} s")
+
+    def _end_child(self) -> None:
+        """End the process that answers; if it is not a child of its own, the whole worker."""
+        if self.child in (None, self._popen.pid):
+            self._finalizer()
+            return
         _kill_groups(self._groups[1:])
         end = time.perf_counter() + _NOTICE_LIMIT_S
         try:
             while (frame := self._converse(end)) is not None:
                 if ENDED in frame.header:
                     self.child = None
-                    return outcome
+                    return
         except (TimeoutError, FrameError):
             pass
         self._finalizer()
-        return outcome
 
     def _answered(self, frame: Frame) -> Outcome:
         """Return the outcome in a frame: an answer, or the report that a child has ended."""
@@ -453,7 +463,11 @@ def _kill(popen: subprocess.Popen[bytes], groups: Sequence[int], owner: int) -> 
 
 
 def _environment() -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+    }
     paths = [os.environ[name] for name in ("PYTHONPATH",) if name in os.environ]
     root = Path(__file__).resolve().parents[2]
     if root.name not in ("site-packages", "dist-packages"):

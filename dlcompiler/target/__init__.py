@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
 from dlcompiler.errors import TargetError
@@ -47,8 +49,12 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
         "h100": "dlcompiler.target.gpus:H100",
         "h200": "dlcompiler.target.gpus:H200",
         "opencl": "dlcompiler.target.gpus:OPENCL",
+        "cuda": "dlcompiler.target.gpus:CUDA",
     },
 )
+
+
+_SM = re.compile(r"sm_[1-9][0-9]{1,2}")
 
 
 def names() -> tuple[str, ...]:
@@ -80,6 +86,8 @@ def resolve(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if " " in str(target).strip() and target not in REGISTRY:
+        return _with_architecture(target)
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
     made = _called(target, found) if callable(found) else found
     if not isinstance(made, Target):
@@ -88,6 +96,19 @@ def resolve(target: str | Target) -> Target:
             got=repr(made), expected="a Target, or a function that returns one",
         )  # fmt: skip
     return made
+
+
+def _with_architecture(text: str) -> Target:
+    """Return the target of a name and an architecture, as TVM writes it: ``cuda -arch=sm_90``."""
+    name, *options = text.split()
+    base = resolve(name)
+    flag, _, value = options[0].partition("=")
+    if base.language != "cuda" or len(options) > 1 or flag != "-arch" or not _SM.fullmatch(value):
+        raise TargetError(
+            "resolve a target", "not an option of a target", got=repr(text),
+            expected="'cuda -arch=sm_80', or a name without options",
+        )  # fmt: skip
+    return replace(base, name=f"{name} -arch={value}", cpu=value)
 
 
 def known_scopes() -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Presets of GPUs: limits of kernels, and properties that determine their cost.
 
 The simulator (`dlcompiler.simulate`) runs programs for them; their code can be read in the
-languages of ``also_in``. ``opencl`` is the OpenCL device of this machine.
+languages of ``also_in``. ``cuda`` and ``opencl`` are devices of this machine.
 """
 
 from __future__ import annotations
@@ -178,6 +178,15 @@ H100 = gpu_target("h100", (9, 0), 132, l1_kib=256, l2_mib=50)
 H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
 GPU = replace(A100, name="gpu")
 """The default GPU, where no other is named."""
+
+#: The NVIDIA GPU of this machine. Its code is for devices of at least this compute capability.
+CUDA = replace(
+    A100,
+    name="cuda",
+    language="cuda",
+    also_in=tuple(name for name in A100.also_in if name != "cuda"),
+    runs_on="cuda",
+)
 
 OPENCL_SHARED_BYTES = 32 * 1024
 #: The OpenCL device of this machine. Every device of OpenCL 1.2 and later has room for this.

@@ -13,6 +13,8 @@ from dlcompiler.bench.document import _rounded
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.works import parse_work
 from dlcompiler.cli import REGISTRY, doctor, main
+from dlcompiler.runtime import cuda
+from dlcompiler.runtime.opencl import driver
 
 
 def test_version(capsys):
@@ -29,9 +31,31 @@ def test_every_command_has_help():
 def test_doctor_says_what_works(capsys):
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    for subject in ("cpu", "cache", "llvm", "leftovers", "c", "worker", "gpu", "model", "notebook"):
+    for subject in (
+        "cpu",
+        "cache",
+        "llvm",
+        "leftovers",
+        "c",
+        "worker",
+        "cuda",
+        "opencl",
+        "gpu",
+        "model",
+        "notebook",
+    ):
         assert f"\n{subject:<10} " in f"\n{text}"
-    assert "gpu        none:" in text
+    assert "gpu        simulated: target='gpu'" in text
+
+
+def test_doctor_says_why_a_device_is_not_here(monkeypatch):
+    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    assert dict(doctor.report())["cuda"] == "none: no NVIDIA driver is installed here"
+
+
+def test_doctor_names_a_device_that_is_here(opencl):
+    text = dict(doctor.report())["opencl"]
+    assert text == f"{driver().device_name}: kernels of target='opencl' run there"
 
 
 def test_doctor_says_that_there_is_no_c_compiler(monkeypatch):

@@ -9,8 +9,9 @@ from dlcompiler.codegen.gpu import emit_opencl
 from dlcompiler.errors import TargetError
 from dlcompiler.ir.program import Program
 from dlcompiler.pipeline import Kernel, SimulatedKernel, build, emit_source
+from dlcompiler.pipeline.devices import load
 from dlcompiler.runtime.llvm import Options
-from dlcompiler.runtime.opencl import OpenCLCode, find_device
+from dlcompiler.runtime.opencl import find_device
 from dlcompiler.schedule import Schedule
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import Tensor
@@ -86,4 +87,4 @@ def kernel_in_opencl(seed: int, program: Program) -> Kernel | None:
         return None
     machine = resolve("opencl")
     source = emit_opencl(program, machine)
-    return Kernel(OpenCLCode(source), source, machine)
+    return load(source, machine)

@@ -7,6 +7,7 @@ import pytest
 
 from dlcompiler import target, te
 from dlcompiler.errors import UserError
+from dlcompiler.runtime import cuda
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from tests.thread_programs import tiled_matmul
@@ -368,3 +369,16 @@ def test_targets_of_a_session_begin_with_its_own():
     schedule, args = matmul()
     session = Session(schedule, args, replace(resolve("cpu"), name="mine"), "main")
     assert targets_of(session)[0]["name"] == "mine"
+
+
+def test_a_device_that_is_not_here_is_offered_with_the_reason(monkeypatch):
+    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    schedule, args = matmul()
+    items = {
+        item["name"]: item for item in targets_of(Session(schedule, args, resolve("cpu"), "main"))
+    }
+    assert items["cuda"] == {
+        "name": "cuda", "text": "cuda (not here)", "group": "GPU",
+        "about": "no NVIDIA driver is installed here",
+    }  # fmt: skip
+    assert items["v100"] == {"name": "v100", "text": "v100", "group": "GPU"}

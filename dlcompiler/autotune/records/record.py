@@ -15,6 +15,8 @@ from dlcompiler.autotune.proposal import Origin
 from dlcompiler.autotune.trial import OUTCOMES, OutcomeName, Result, Trial
 from dlcompiler.errors import TuningError
 from dlcompiler.json_text import JsonError, parse
+from dlcompiler.measurement.loading import DRIVERS
+from dlcompiler.pipeline import device_of
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
@@ -186,7 +188,8 @@ def target_key(target: Target, threads: int) -> str:
     """Return the name under which a machine's records are kept.
 
     Times belong together when the processor, its features and the number of threads are the same.
-    A device that is no CPU may have no triple, or one that others have: its name is in the key.
+    A device that is no CPU may have no triple, or one that others have: the name of its target is
+    in the key, and that of a device that a driver has found here.
 
     Parameters
     ----------
@@ -196,6 +199,8 @@ def target_key(target: Target, threads: int) -> str:
         Number of threads of parallel loops.
     """
     device = "" if target.device == "cpu" else f"{target.device} {target.name}:"
+    if target.language in DRIVERS and (times := device_of(target).times(target)):
+        device += f"{times.on}:"
     features = hashlib.sha256(",".join(target.features).encode()).hexdigest()[:8]
     caches = "/".join(str(cache.bytes >> 10) for cache in target.caches)
     return f"{device}{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"

@@ -22,9 +22,9 @@ from dlcompiler.autotune.run.tuning_run import TuningRun
 from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
+from dlcompiler.measurement.loading import check_loadable
 from dlcompiler.measurement.provenance import provenance_of_times
 from dlcompiler.ops import Operator
-from dlcompiler.runtime.options import Options
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
 from dlcompiler.te import PlaceholderOp
@@ -146,7 +146,7 @@ def tune(
     if pool is None and measurer is not None:
         pool = SerialPool(measurer, _device(machine, count))
     elif pool is None:
-        Options.for_target(machine).check()
+        check_loadable(machine)
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
         pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     plan = Plan(

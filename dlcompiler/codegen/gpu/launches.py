@@ -10,7 +10,7 @@ from dlcompiler.ir import Const, For, Var, free_vars
 from dlcompiler.ir.names import unique_name
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.flatten_storage import elements_spanned
-from dlcompiler.runtime.launches import DeviceArray, HostLoop, KernelCall, Launches, Step
+from dlcompiler.runtime.launches import HostLoop, KernelCall, Launches, Step, Temporary
 
 
 def host_variables(launch: Launch) -> dict[Var, Var]:
@@ -38,7 +38,7 @@ def launches_of(program: Program, calls: Mapping[int, tuple[str, str, bool]]) ->
     for var in program.func.variables:  # as in the interface
         names[var] = unique_name(var.name, names.values())
     temporaries = tuple(
-        DeviceArray(buffer.dtype, formula(elements_spanned(buffer), names))
+        Temporary(buffer.dtype, formula(elements_spanned(buffer), names))
         for buffer in program.temporaries
     )
     steps = _Launches(program, names, calls).steps(range(len(program.launches)), 0)

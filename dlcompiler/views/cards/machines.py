@@ -144,7 +144,7 @@ def caches_scene(target: Target) -> Scene:
 
 def timing_card(timing: Timing) -> Card:
     """Return the card of a timing: the median, its spread, its rate and its samples."""
-    text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}, {timing.label}"
+    text = _median(timing)
     rate = None if timing.gflops is None else f"{format_rate(timing.gflops)} GFLOP/s at the median"
     samples = _count(timing.n, "sample")
     if timing.batch > 1:
@@ -155,10 +155,16 @@ def timing_card(timing: Timing) -> Card:
         facts=[
             ("rate", rate),
             ("samples", samples),
+            *((name, _median(copy)) for name, copy in timing.copies),
             ("±", "half of the range between the quartiles: half of the samples lie within"),
         ],
         scene=samples_scene(timing) if timing.n > 1 else None,
     )
+
+
+def _median(timing: Timing) -> str:
+    median, spread = format_seconds(timing.median_s), format_seconds(timing.spread_s)
+    return f"{median} ± {spread}, {timing.label}"
 
 
 def samples_scene(timing: Timing) -> Scene:

@@ -9,15 +9,6 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.runtime import nvidia_tools
-from dlcompiler.runtime.opencl import find_device
-
-
-@pytest.fixture(scope="session")
-def opencl():
-    """Skip the test where no OpenCL device is; it fails when CI is set."""
-    reason = find_device()[1]
-    if reason:
-        _missing(reason)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.pipeline import device_of
 from dlcompiler.schedule.moves.retargeting import Retargeted, retargeted
 from dlcompiler.target import Target, resolve
 from dlcompiler.target import names as target_names
@@ -58,14 +59,27 @@ class Places:
 def targets_of(session: Session) -> list[Json]:
     """Return the targets to choose from: ``name``, ``text``, and the kind of device as ``group``.
 
+    Where the device of a target is not here, ``about`` is the reason.
+
     Those that the caller gave come first in their groups.
     """
     given = {target.name: target for target in (session.target, *session.places.given)}
     groups: dict[str, list[Json]] = {}
     for name in dict.fromkeys([*given, *target_names()]):
         group = _kind(given.get(name) or name)
-        groups.setdefault(group, []).append({"name": name, "text": name, "group": group})
+        item = {"name": name, "text": name, "group": group}
+        if reason := _why_not_here(given.get(name) or name):
+            item |= {"text": f"{name} (not here)", "about": reason}
+        groups.setdefault(group, []).append(item)
     return [item for items in groups.values() for item in items]
+
+
+def _why_not_here(target: Target | str) -> str:
+    """Return why code for a target can only be read here; '' if it runs here, or is simulated."""
+    try:
+        return device_of(resolve(target)).why_unavailable() or ""
+    except DLCompilerError:
+        return ""
 
 
 def _kind(target: Target | str) -> str:
