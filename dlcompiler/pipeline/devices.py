@@ -68,7 +68,7 @@ class CDevice(HostMemory):
 
 
 class SimulatedDevice(HostMemory):
-    """This CPU in the place of a GPU: it computes what the threads compute, one after another."""
+    """A CPU, this one, in the place of a GPU: it computes what the threads compute, in turn."""
 
     def load(self, source: Source, target: Target) -> SimulatedKernel:
         """Return a program that the interpreter or machine code of this CPU runs."""
