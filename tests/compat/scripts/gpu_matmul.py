@@ -70,4 +70,4 @@ mod = tvm.build(s, [A, B, C], "cuda")
 mod(a, b, c)
 np.testing.assert_allclose(c.asnumpy(), np.dot(a_np, b_np), atol=1e-4)
 source = mod.imported_modules[0].get_source()
-assert "in shared" in source and "in local" in source and "barrier" in source
+assert "__shared__ " in source and "__syncthreads();" in source

@@ -30,7 +30,7 @@ s[B].bind(bx, te.thread_axis("blockIdx.x"))
 s[B].bind(tx, te.thread_axis("threadIdx.x"))
 fcuda = tvm.build(s, [A, B], "cuda", name="myexp")
 print(fcuda.imported_modules[0].get_source())
-assert "exp(" in fcuda.imported_modules[0].get_source()
+assert "expf(" in fcuda.imported_modules[0].get_source()
 
 
 # a function of one's own, and what stands for it
