@@ -15,7 +15,6 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
-from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
 from dlcompiler.pipeline.pipelines import pipeline_of
 from dlcompiler.runtime.device import Executable
@@ -33,7 +32,13 @@ from tests.fuzz.expressions import (
     numpy_dtype,
     random_expression,
 )
-from tests.fuzz.targets import is_tried_on_gpu, kernel_elsewhere, kernel_in_opencl, kernel_on_gpu
+from tests.fuzz.targets import (
+    code_of_threads,
+    is_tried_on_gpu,
+    kernel_elsewhere,
+    kernel_in_opencl,
+    kernel_on_gpu,
+)
 from tests.fuzz.walks import Walk
 from tests.thread_programs import as_one_nest
 
@@ -168,10 +173,11 @@ def check_on_threads(
     reached = "simulated"
     if is_tried_on_gpu(case.seed):
         program = pipeline_of(resolve("gpu")).divide(programs["for a GPU"])
-        if not any(launch.loops for launch in program.launches):
-            programs["merged threads"] = as_one_nest(program)
-        kernels["threads as loops of a CPU"] = quickly_built(as_cpu_function(program))
-        reached = "compiled"
+        if func := code_of_threads(program):
+            if not any(launch.loops for launch in program.launches):
+                programs["merged threads"] = as_one_nest(program)
+            kernels["threads as loops of a CPU"] = quickly_built(func)
+            reached = "compiled"
         if device := kernel_on_gpu(case.seed, schedule, args):
             kernels[f"simulated for {device.target.name}"] = device
             if in_opencl := kernel_in_opencl(case.seed, device.program):

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from dlcompiler.codegen.gpu import emit_opencl
 from dlcompiler.errors import TargetError
+from dlcompiler.ir import PrimFunc
 from dlcompiler.ir.program import Program
+from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import Kernel, SimulatedKernel, build, emit_source
 from dlcompiler.pipeline.devices import load
 from dlcompiler.runtime.llvm import Options
@@ -37,6 +39,7 @@ GPU_LIMITS = (
     "stores too much at once",
 )
 """What `build` refuses for a GPU that has limits."""
+UNKNOWN_SIZE = "is not known, but a thread has memory of fixed sizes only"
 
 
 def kernel_elsewhere(
@@ -86,5 +89,19 @@ def kernel_in_opencl(seed: int, program: Program) -> Kernel | None:
     if random.Random(f"opencl {seed}").random() >= OPENCL_SHARE or find_device()[0] is None:
         return None
     machine = resolve("opencl")
-    source = emit_opencl(program, machine)
-    return load(source, machine)
+    try:
+        return load(emit_opencl(program, machine), machine)
+    except TargetError as error:
+        if UNKNOWN_SIZE in str(error):
+            return None
+        raise
+
+
+def code_of_threads(program: Program) -> PrimFunc | None:
+    """Return a program for a GPU as loops of a CPU; None if blocks would repeat a statement."""
+    try:
+        return as_cpu_function(program)
+    except TargetError as error:
+        if "is outside the loop of blockIdx" in str(error):
+            return None
+        raise
