@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.display import render
 from dlcompiler.errors import DLCompilerError, TargetError
 from dlcompiler.ir import Buffer, PrimFunc, Var
-from dlcompiler.ir.program import Program
-from dlcompiler.passes.merge_thread_loops import ThreadProgram, merge_thread_loops
+from dlcompiler.ir.program import Launch, Program
+from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.runtime import ptxas
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
@@ -140,7 +141,7 @@ def report_of(
             thread, launch.kernel.name, loops=launch.loops, given=given,
             warp_size=target.limits.get("warp_size", 32),
         )  # fmt: skip
-        kernels.append(_kernel(counters, _resources(thread, registers, place), target))
+        kernels.append(_kernel(counters, _resources(launch, registers, place), target))
     return GPUReport(program.func.name, target, tuple(kernels))
 
 
@@ -234,12 +235,15 @@ def _assembled(source: Source, target: Target) -> list[Resources] | str:
     ]
 
 
-def _resources(
-    thread: ThreadProgram, registers: Sequence[Resources] | str, place: int
-) -> Resources:
+def _resources(launch: Launch, registers: Sequence[Resources] | str, place: int) -> Resources:
     if isinstance(registers, str):
-        return replace(estimated(thread), note=registers)
+        return replace(estimate_of(launch), note=registers)
     return registers[place]
+
+
+def estimate_of(launch: Launch) -> Resources:
+    """Estimate the resources of a kernel in CUDA C, whose shuffles replace some memory."""
+    return estimated(with_shuffles(launch, merge_thread_loops(launch))[0])
 
 
 def _numbers(tally: Tally) -> dict[str, int]:

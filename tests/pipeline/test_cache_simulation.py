@@ -243,8 +243,8 @@ def test_a_running_simulation_is_cancelled_from_another_thread(monkeypatch):
     s, args = matmul(256)
     func = dlc.lower(s, args, simple_mode=True)
     cancellation, errors, begun = Cancellation(), [], threading.Event()
-    native = cache_simulation._run
-    monkeypatch.setattr(cache_simulation, "_run", lambda *args: (begun.set(), native(*args)))
+    native = cache_simulation.run_traced
+    monkeypatch.setattr(cache_simulation, "run_traced", lambda *args: (begun.set(), native(*args)))
 
     def run():
         try:

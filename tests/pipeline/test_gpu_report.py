@@ -113,7 +113,7 @@ def test_the_estimate_is_near_what_ptxas_finds(program):
     f = dlc.build(*program(), target="rtx-a6000")
     (measured,) = f.report().kernels
     assert measured.resources.source == "ptxas for sm_86"
-    estimate = gpu_report.estimated(gpu_report.merge_thread_loops(f.program.launches[0]))
+    estimate = gpu_report.estimate_of(f.program.launches[0])
     assert measured.resources.shared_bytes == estimate.shared_bytes
     assert 0.5 <= estimate.registers / measured.resources.registers <= 2
 

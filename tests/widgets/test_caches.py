@@ -84,10 +84,11 @@ class Slow:
 
     def __init__(self):
         self.real = caches.simulate_program
-        self.go, self.calls = threading.Event(), []
+        self.go, self.begun, self.calls = threading.Event(), threading.Event(), []
 
     def __call__(self, func, target, most, cancellation, inputs):
         self.calls.append(cancellation)
+        self.begun.set()
         while not self.go.wait(0.005):
             if cancellation.is_set:
                 raise Cancelled("simulate", "it was cancelled")
@@ -117,6 +118,7 @@ def test_a_long_simulation_is_shown_when_it_is_ready(explore, slow):
 def test_another_state_cancels_a_simulation_and_coming_back_begins_again(explore, slow):
     widget = explore(*matmul())
     ask(widget, "picture", tab="cache")
+    assert slow.begun.wait(60)
     ask(widget, "undo")
     first, second = slow.calls[0], widget._session.caches
     assert first.is_set
@@ -132,6 +134,7 @@ def test_another_state_cancels_a_simulation_and_coming_back_begins_again(explore
 def test_a_step_cancels_also_while_another_tab_is_open(explore, slow):
     widget = explore(*matmul())
     ask(widget, "picture", tab="cache")
+    assert slow.begun.wait(60)
     ask(widget, "picture", tab="nest")
     assert not slow.calls[0].is_set
     ask(widget, "undo")
