@@ -1,4 +1,7 @@
-"""One expression by all evaluations: NumPy, interpreter, machine code, the same vectorized, C."""
+"""One expression by all evaluations: NumPy, interpreter, machine code, the same vectorized, C.
+
+A test can ask for the way ``"opencl"``, too, which needs a device.
+"""
 
 from __future__ import annotations
 
@@ -90,10 +93,15 @@ def run(
             _, inner = s[output].split(output.op.axis[0], factor=LANES)
             s[output].vectorize(inner)
     results = [np.zeros(output.shape, dtypes.to_numpy(output.dtype)) for output in outputs]
+    if way == "opencl":
+        for output in outputs:
+            block, thread = s[output].split(output.op.axis[0], factor=LANES)
+            s[output].bind(block, te.thread_axis("blockIdx.x"))
+            s[output].bind(thread, te.thread_axis("threadIdx.x"))
     if way == "interpreter":
         interpret(lower(s, [*inputs, *outputs], simple_mode=True), [*given, *results])
     else:
-        target = "c" if way == "c" else "cpu"
+        target = way if way in ("c", "opencl") else "cpu"
         dlc.build(s, [*inputs, *outputs], target)(*given, *results)
     return results
 

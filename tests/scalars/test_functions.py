@@ -37,7 +37,7 @@ def _all(dtype):
     return np.arange(2**16, dtype=np.uint16).view(dtypes.to_numpy(dtype))
 
 
-def _values(dtype):
+def values_of(dtype):
     spread = np.concatenate(
         [np.linspace(-20, 20, 161), np.linspace(-1, 1, 41), 2.0 ** np.arange(-20, 40)]
     )
@@ -69,7 +69,7 @@ def test_all_values_of_16_bits(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions(dtype):
-    values = _values(dtype)
+    values = values_of(dtype)
     ulps = 1 if dtypes.bits(dtype) == 16 else 4
     got = agree({name: getattr(te, name) for name in ROUNDED}, [values], ulps=ulps)
     for name in ROUNDED:

@@ -77,7 +77,7 @@ class Helpers:
             "U": f"uint{max(dtypes.bits(dtype), 32)}_t",
             "bits": str(dtypes.bits(dtype)),
             "last": str(dtypes.bits(dtype) - 1),
-            "f": "f" if dtype == "float32" else "",
+            "f": self.dialect.suffix if dtype == "float32" else "",
             "one": "1.0f" if dtype == "float32" else "1.0",
         }
         native = self.dialect.helpers.get(f"{operation} {short(dtype)}")
