@@ -202,7 +202,7 @@ def _check_virtual(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> No
 def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
     """Refuse warp memory if the threads along x may belong to several warps."""
     count, size = constant_extent(loop), target.limits.get("warp_size", 1)
-    if count is None or size % count:
+    if count is None or (count and size % count):
         raise TargetError(
             f"build {func.name} for {target.name}",
             f"the threads of {loop.var.name} share warp memory, but may belong to several warps",

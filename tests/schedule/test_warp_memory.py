@@ -101,3 +101,13 @@ def test_a_warp_has_only_so_many_threads():
         "  expected  a number that divides 32\n"
         '  hint      split the loop by such a number, or use "shared"'
     )
+
+
+def test_no_threads_share_nothing():
+    A = te.placeholder((0, 8), name="A")
+    B = te.compute((0, 8), lambda i, j: A[i, 7 - j], name="B")
+    s = create_schedule(B.op)
+    AA = s.cache_read(A, "warp", [B])
+    bound(s, B, [B.op.axis[0]], ("threadIdx.x",))
+    s[AA].compute_at(s[B], B.op.axis[1])
+    assert isinstance(dlc.build(s, [A, B], target="v100"), SimulatedKernel)
