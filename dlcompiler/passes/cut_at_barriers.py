@@ -31,7 +31,6 @@ from dlcompiler.ir import (
     Allocate,
     Barrier,
     Buffer,
-    Const,
     Expr,
     For,
     If,
@@ -178,10 +177,7 @@ class _Cutting:
 
     def _for_each_thread(self, buffer: Buffer) -> Buffer:
         """Return a buffer with a copy for each thread."""
-        counts = []
-        for _, extent in self.threads:
-            assert isinstance(extent, Const)
-            counts.append(int(extent.value))
+        counts = [extent for _, extent in self.threads]
         shape = (*counts, *buffer.shape)
         separators = tuple(place + len(counts) for place in buffer.separators)
         return replace(buffer, shape=shape, strides=(), separators=separators)

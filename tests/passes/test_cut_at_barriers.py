@@ -8,8 +8,10 @@ from dlcompiler import te
 from dlcompiler.errors import ProgramError
 from dlcompiler.ir import Barrier, For, verify_func, walk
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
-from dlcompiler.pipeline import build_program, lower_program
+from dlcompiler.pipeline import build_program, lower, lower_program
+from dlcompiler.pipeline.pipelines import pipeline_of
 from dlcompiler.simulate import interpret
+from dlcompiler.target import resolve
 from tests.thread_programs import convolution, softmax, staged_copy, tiled_matmul
 
 PROGRAMS = {
@@ -38,12 +40,13 @@ def test_a_cpu_computes_what_the_threads_do(name):
     np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-6)
 
 
-def test_a_value_of_a_thread_outlives_a_barrier():
-    A = te.placeholder((8,), name="A")
-    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
-    C = te.compute((8,), lambda i: B[7 - i] + A[i], name="C")
+@pytest.mark.parametrize("n", [8, te.var("n")], ids=["8", "n"])
+def test_a_value_of_a_thread_outlives_a_barrier(n):
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    C = te.compute((n,), lambda i: B[n - 1 - i] + A[i], name="C")
     s = te.create_schedule(C.op)
-    outer, inner = s[C].split(C.op.axis[0], 8)
+    outer, inner = s[C].split(C.op.axis[0], nparts=1)
     s[C].bind(outer, te.thread_axis("blockIdx.x"))
     s[C].bind(inner, te.thread_axis("threadIdx.x"))
     local = s.cache_read(A, "local", [C])
@@ -51,9 +54,9 @@ def test_a_value_of_a_thread_outlives_a_barrier():
     s[B].compute_at(s[C], outer)
     s[B].set_scope("shared")
     s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
-    func = as_cpu_function(lower_program(s, [A, C], "gpu"))
+    program = pipeline_of(resolve("gpu")).divide(lower(s, [A, C], target="gpu"))
     a, c = np.arange(8, dtype="float32"), np.zeros(8, "float32")
-    build_program(func)(a, c)
+    build_program(as_cpu_function(program))(a, c)
     np.testing.assert_array_equal(c, a[::-1] * 2 + a)
 
 
