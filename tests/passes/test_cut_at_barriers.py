@@ -44,20 +44,19 @@ def test_a_cpu_computes_what_the_threads_do(name):
 def test_a_value_of_a_thread_outlives_a_barrier(n):
     A = te.placeholder((n,), name="A")
     B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
-    C = te.compute((n,), lambda i: B[n - 1 - i] + A[i], name="C")
+    k = te.reduce_axis((0, 3), "k")
+    C = te.compute((n,), lambda i: te.sum(B[n - 1 - i] + A[i], axis=k), name="C")
     s = te.create_schedule(C.op)
-    outer, inner = s[C].split(C.op.axis[0], nparts=1)
-    s[C].bind(outer, te.thread_axis("blockIdx.x"))
-    s[C].bind(inner, te.thread_axis("threadIdx.x"))
-    local = s.cache_read(A, "local", [C])
-    s[local].compute_at(s[C], inner)
-    s[B].compute_at(s[C], outer)
+    local = s.cache_write(C, "local")
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[local].compute_at(s[C], C.op.axis[0])
+    s[B].compute_at(s[local], s[local].op.reduce_axis[0])
     s[B].set_scope("shared")
     s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
     program = pipeline_of(resolve("gpu")).divide(lower(s, [A, C], target="gpu"))
     a, c = np.arange(8, dtype="float32"), np.zeros(8, "float32")
     build_program(as_cpu_function(program))(a, c)
-    np.testing.assert_array_equal(c, a[::-1] * 2 + a)
+    np.testing.assert_array_equal(c, (a[::-1] * 2 + a) * 3)
 
 
 def test_a_failed_check_is_an_error():
