@@ -40,7 +40,11 @@ _OUT_OF_MEMORY, _NO_DEVICE, _OPERATING_SYSTEM = 2, 100, 304
 _NO_BINARY, _INVALID_PTX, _UNSUPPORTED_PTX, _TOO_MANY_RESOURCES = 209, 218, 222, 701
 _MISMATCHES = (803, 804)  # the kernel module and libcuda, or libcuda and the device, do not fit
 #: Attributes of devices. **Source:** CUDA Driver API 12.9, ``CUdevice_attribute``.
-_MAX_THREADS, _MAJOR, _MINOR = 1, 75, 76
+_MAX_THREADS, _MAJOR, _MINOR, _MAX_SHARED = 1, 75, 76, 97
+#: Attributes of kernels. **Source:** CUDA Driver API 12.9, ``CUfunction_attribute``.
+_KERNEL_THREADS, _ADDED_SHARED = 0, 8
+_UNASKED_SHARED_BYTES = 48 * 1024
+"""Shared memory that a launch may add without asking for it before [byte]."""
 _CONTROL = "/dev/nvidiactl"
 """The file by which a process reaches the driver on Linux."""
 _STREAM = 0
@@ -164,6 +168,7 @@ class CUDA:
         shown = bytes(name).partition(b"\0")[0].decode(errors="replace")
         self.device_name = f"{shown} (sm_{major}{minor}, CUDA {_version(version)})"
         self.max_threads = self._attribute(_MAX_THREADS, device)
+        self.max_shared_bytes = self._attribute(_MAX_SHARED, device)
         self.dlpack_device = dlpack.CUDA, number
         # The context that other libraries of this process use, too: their arrays are valid in it.
         self._context = self._call("cuDevicePrimaryCtxRetain", device)
@@ -317,6 +322,7 @@ class CUDA:
         blocks: Sequence[int],
         threads: Sequence[int],
         operands: Sequence[Any],
+        shared_bytes: int = 0,
     ) -> None:
         """Start a kernel on memory and NumPy numbers.
 
@@ -328,11 +334,17 @@ class CUDA:
             for each in operands
         ]
         pointers = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
-        shared_bytes, extra = 0, 0
+        extra = 0
         self._call(
-            "cuLaunchKernel", module.function(symbol), *blocks, *threads,
+            "cuLaunchKernel", module.function(symbol, shared_bytes), *blocks, *threads,
             shared_bytes, _STREAM, ctypes.addressof(pointers), extra,
         )  # fmt: skip
+
+    def most_threads(self, module: _Module, symbol: str) -> int:
+        """Return the most threads of a block of a kernel, which its registers allow; [1]."""
+        kinds = self._cu.CUfunction_attribute
+        kernel = module.function(symbol)
+        return int(self._call("cuFuncGetAttribute", kinds(_KERNEL_THREADS), kernel))
 
     def synchronise(self) -> None:
         """Wait until everything that was started has ended."""
@@ -405,13 +417,19 @@ class _Module:
     def __init__(self, cuda: CUDA, handle: Any) -> None:
         self._cuda, self._handle = cuda, handle
         self._functions: dict[str, Any] = {}
+        self._asked: dict[str, int] = {}
+        """Name of a kernel -> the shared memory that its launches may add [byte]."""
         weakref.finalize(self, cuda.release, "cuModuleUnload", handle).atexit = False
 
-    def function(self, symbol: str) -> Any:
-        """Return a kernel by its name."""
+    def function(self, symbol: str, shared_bytes: int = 0) -> Any:
+        """Return a kernel by its name, whose launch may add some shared memory."""
         if symbol not in self._functions:
             found = self._cuda._call("cuModuleGetFunction", self._handle, symbol.encode())
             self._functions[symbol] = found
+        if shared_bytes > self._asked.get(symbol, _UNASKED_SHARED_BYTES):
+            kind = self._cuda._cu.CUfunction_attribute(_ADDED_SHARED)
+            self._cuda._call("cuFuncSetAttribute", self._functions[symbol], kind, shared_bytes)
+            self._asked[symbol] = shared_bytes
         return self._functions[symbol]
 
 

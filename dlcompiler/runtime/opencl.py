@@ -106,6 +106,7 @@ class OpenCL:
         """The text compiled last, and its program, which `load` takes."""
         self.device_name = name_of(device)
         self.max_threads = int(device.max_work_group_size)
+        self.max_shared_bytes = int(device.local_mem_size)
         self.dlpack_device = dlpack.OPENCL, 0
         with self.errors("use OpenCL"):
             self._context = self._cl.Context([device])
@@ -185,10 +186,17 @@ class OpenCL:
         blocks: Sequence[int],
         threads: Sequence[int],
         operands: Sequence[Any],
+        shared_bytes: int = 0,
     ) -> None:
-        """Start a kernel on buffers and NumPy numbers."""
+        """Start a kernel on buffers and NumPy numbers, and shared memory as the last argument."""
         total = tuple(a * b for a, b in zip(blocks, threads, strict=True))
-        self._note(module[symbol](self._queue, total, tuple(threads), *operands))
+        added = [self._cl.LocalMemory(shared_bytes)] if shared_bytes else []
+        self._note(module[symbol](self._queue, total, tuple(threads), *operands, *added))
+
+    def most_threads(self, module: Any, symbol: str) -> int:
+        """Return the most threads of a block of a kernel, which its registers allow; [1]."""
+        size = self._cl.kernel_work_group_info.WORK_GROUP_SIZE
+        return int(module[symbol].get_work_group_info(size, self._device))
 
     def synchronise(self) -> None:
         """Wait until everything that was started has ended."""

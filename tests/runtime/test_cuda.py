@@ -14,6 +14,7 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, DeviceFault, DeviceUnavailable, OutOfMemory, TargetError
 from dlcompiler.runtime import cuda, dlpack
+from tests.codegen.gpu.test_shared_memory import data, reversed_rows
 from tests.fake_cuda import FakeDriver, FakeNVRTC, array_at, fake_bindings
 from tests.thread_programs import tiled_matmul
 
@@ -141,6 +142,33 @@ def test_a_launch_packs_pointers_and_numbers(fake, symbolic):
     assert fake.count("cuLaunchKernel") == 1
     assert fake.image == b"code"
     assert fake.nvrtc.options == (b"--gpu-architecture=sm_90", b"--std=c++17")
+
+
+def test_a_launch_adds_shared_memory_that_was_asked_for(fake):
+    kernel = reversed_rows("cuda")
+    for m in (50, 100, 12_000, 50):
+        kernel(*data(m))
+    assert fake.shared == [16 * (-(-4 * m // 16) + -(-m // 16)) for m in (50, 100, 12_000, 50)]
+    asked = [call for call in fake.calls if call[0] == "cuFuncSetAttribute"]
+    assert asked == [("cuFuncSetAttribute", "turn_kernel0", 8, 60_000)]
+    with pytest.raises(TargetError, match="needs more shared memory than") as caught:
+        kernel(*data(60_000))
+    assert caught.value.expected == "at most 232,448 bytes"
+    assert len(fake.launches) == 4
+
+
+def test_threads_without_enough_registers_are_refused_before_a_launch(fake):
+    fake.most_threads = 64
+    with pytest.raises(TargetError) as caught:
+        doubled()(np.zeros(100, "float32"), np.zeros(100, "float32"))
+    assert str(caught.value) == (
+        "call main: the registers of main_kernel0 do not suffice for the threads of a block\n"
+        "  got       100 threads\n"
+        "  expected  at most 64\n"
+        "  because   that is the driver's limit for this kernel on Fake GPU (sm_90, CUDA 12.9)\n"
+        "  hint      bind fewer threads, or compute less in each thread"
+    )
+    assert not fake.launches
 
 
 def test_memory_of_a_call_is_freed(fake):
@@ -440,6 +468,7 @@ def test_the_real_bindings_take_the_arguments_of_each_call(fake):
     c.assign(c)
     kernel.call_poisoned(1, a, c.to_numpy())
     kernel.use(lambda call: call.clocked().seconds(1), a, c)
+    reversed_rows("cuda")(*data(12_000))
     fake.total = 0
     with pytest.raises(OutOfMemory):
         kernel(a, c)
@@ -451,11 +480,13 @@ def test_the_real_bindings_take_the_arguments_of_each_call(fake):
         "cuModuleUnload": {0: module}, "cuLaunchKernel": {0: real.CUfunction()},
         "cuEventRecord": {0: event}, "cuEventSynchronize": {0: event},
         "cuEventElapsedTime": {0: event, 1: event}, "cuEventDestroy": {0: event},
+        "cuFuncGetAttribute": {0: real.CUfunction_attribute(0), 1: real.CUfunction()},
+        "cuFuncSetAttribute": {0: real.CUfunction(), 1: real.CUfunction_attribute(8)},
     }  # fmt: skip
     seen = {}
     for name, *arguments in fake.calls:
         seen.setdefault(name, arguments)
-    assert len(seen) == 24
+    assert len(seen) == 26
     with pytest.raises((TypeError, ValueError)):  # arguments are converted before the call
         real.cuMemFree("no address")
     for name, given in seen.items():
