@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 
 from dlcompiler.errors import TargetError
 from dlcompiler.registry import Registry
+from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 __all__ = [
@@ -108,7 +108,7 @@ def _with_architecture(text: str) -> Target:
             "resolve a target", "not an option of a target", got=repr(text),
             expected="'cuda -arch=sm_80', or a name without options",
         )  # fmt: skip
-    return replace(base, name=f"{name} -arch={value}", cpu=value)
+    return with_architecture(base, f"{name} -arch={value}", value)
 
 
 def known_scopes() -> frozenset[str]:

@@ -10,14 +10,12 @@ from types import MappingProxyType
 from dlcompiler.codegen.c.dialect import C99, Dialect
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import THREADS
+from dlcompiler.target.gpus import FIXED_SHARED_BYTES
 
 VECTOR_LANES = (2, 4)
 """Lanes of the vector types that all languages here have."""
 VECTOR_BYTES = 16
 """Most bytes that a thread loads or stores at once."""
-MOST_FIXED_SHARED_BYTES = 48 * 1024
-"""Shared memory that a kernel of CUDA may declare; a launch may add more. **Source:** CUDA C++
-Programming Guide 12.9, table 21, note on the maximum amount of shared memory per block [byte]."""
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -257,7 +255,7 @@ CUDA = DeviceDialect(
     restrict="__restrict__",
     shared="__shared__",
     added_shared="extern __shared__ uint4 {name}[];",
-    most_shared_bytes=MOST_FIXED_SHARED_BYTES,
+    most_shared_bytes=FIXED_SHARED_BYTES,
     barrier="__syncthreads();",
     aligned="__align__({bytes}) ",
     shuffles=True,

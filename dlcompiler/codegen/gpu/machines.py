@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from dlcompiler.codegen.gpu.dialects import MOST_FIXED_SHARED_BYTES
+from dlcompiler.target.gpus import FIXED_SHARED_BYTES
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ NVPTX = Machine(
     barrier=("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",),
     barrier_intrinsic=("llvm.nvvm.barrier.cta.sync.aligned.all", "i32"),
     size='"nvvm.reqntid"="{x},{y},{z}"',
-    most_shared_bytes=MOST_FIXED_SHARED_BYTES,
+    most_shared_bytes=FIXED_SHARED_BYTES,
     rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
     emission="DebugDirectivesOnly",
 )

@@ -85,3 +85,43 @@ def test_a_launch_that_needs_too_much_is_refused(opencl):
     a, b, c = data(9)
     kernel(a, b, c)
     np.testing.assert_array_equal(c, (a + b)[:, ::-1])
+
+
+def test_the_simulator_refuses_what_its_gpu_would():
+    kernel = reversed_rows("rtx-a6000")
+    a, b, c = data(24_000, n=1)
+    with pytest.raises(TargetError) as caught:
+        kernel(a, b, c)
+    assert str(caught.value) == (
+        "run turn_kernel0 on rtx-a6000: no block of it fits\n"
+        "  got       120,000 bytes of shared memory\n"
+        "  expected  at most 101,376 bytes\n"
+        "  because   CUDA C++ Programming Guide 12.9, table 21\n"
+        "  hint      bind fewer iterations to threads, or compute smaller tiles"
+    )
+    assert np.isnan(c).all()
+    a, b, c = data(20_000, n=1)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, (a + b)[:, ::-1])
+
+
+def test_a_report_counts_what_a_launch_adds():
+    report = reversed_rows("rtx-a6000").report(*data(4000))
+    assert report.kernels[0].resources.shared_bytes == 20_000
+    assert report.kernels[0].occupancy.limits["shared memory"] == 4
+
+
+def test_more_than_a_kernel_of_cuda_may_declare_is_added_by_its_launch(nvrtc, ptxas):
+    kernel = reversed_rows("a100", columns=20_000)  # 80,000 and 20,000 bytes
+    text = kernel.source("cuda")
+    assert "signed char *B_shared = (signed char *)(shared + 5000);" in text
+    said, made = nvrtc(text, "compute_80")
+    assert ".extern .shared .align 16 .b8 shared[]" in made, said
+    assert ptxas(kernel.source("ptx"), "sm_80") == ""
+    assert "__local char B_shared[20000];" in kernel.source("opencl")
+    assert kernel.report(*data(20_000)).kernels[0].resources.shared_bytes == 100_000
+    a, b, c = data(20_000)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, (a + b)[:, ::-1])
+    with pytest.raises(TargetError, match="a block would need more shared memory than there is"):
+        reversed_rows("v100", columns=20_000)
