@@ -41,6 +41,7 @@ class FakeDriver:
         self.allowed = {}
         """Name of a kernel -> the shared memory that its launches may add; [byte]."""
         self.total = 1 << 30
+        self.devices = 1
         self.version, self.compute = version, compute
         self.memory = {}
         self.image = b""
@@ -73,6 +74,9 @@ class FakeDriver:
 
     def do_cuDriverGetVersion(self):
         return (self.version,)
+
+    def do_cuDeviceGetCount(self):
+        return (self.devices,)
 
     def do_cuDeviceGet(self, number):
         return (number,)

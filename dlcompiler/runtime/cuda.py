@@ -88,21 +88,30 @@ class _NotInstalledError(Exception):
 _CONNECTING = threading.Lock()
 
 
-def find_device() -> tuple[CUDA | None, str | None]:
-    """Return the driver of the first device, the same in all threads; or None, and the reason."""
+def find_device(number: int = 0) -> tuple[CUDA | None, str | None]:
+    """Return the driver of a device, the same in all threads; or None, and the reason."""
     with _CONNECTING:
-        return connect()
+        return connect(number)
+
+
+def device_names() -> tuple[list[str], str | None]:
+    """Return the names of the devices by number; or none, and the reason."""
+    first, reason = find_device()
+    if first is None:
+        return [], reason
+    others = (find_device(number)[0] for number in range(1, first.count))
+    return [first.device_name, *(other.device_name for other in others if other)], None
 
 
 @functools.cache
-def connect() -> tuple[CUDA | None, str | None]:
+def connect(number: int) -> tuple[CUDA | None, str | None]:
     """Search for a device, once: see `find_device`."""
     try:
         found = bindings()
     except ImportError as error:
         return None, f"cuda-bindings is not installed ({error}): pip install dlcompiler-lab[cuda]"
     try:
-        return CUDA(found), None
+        return CUDA(found, number), None
     except _CUDAError as error:
         return None, _why_not(error)
     except DLCompilerError as error:
@@ -121,15 +130,15 @@ def _why_not(error: _CUDAError) -> str:
     return f"the NVIDIA driver does not start ({error})"
 
 
-def driver() -> CUDA:
-    """Return the driver of the first device, connected once in this process.
+def driver(number: int = 0) -> CUDA:
+    """Return the driver of a device, connected once in this process.
 
     Raises
     ------
     DeviceUnavailable
         There is none; with the reason.
     """
-    found, reason = find_device()
+    found, reason = find_device(number)
     if found is None:
         raise DeviceUnavailable(
             "use CUDA", "no device", because=reason, hint="target='gpu' simulates one"
@@ -160,6 +169,9 @@ class CUDA:
         with _needs("NVRTC"):
             compiler_version = self._compile("nvrtcVersion")
         self._check_versions(version, compiler_version)
+        self.count = int(self._call("cuDeviceGetCount"))
+        """Number of CUDA devices."""
+        self._check_number(number)
         device = self._call("cuDeviceGet", number)
         name = self._call("cuDeviceGetName", 256, device)
         major, minor = (self._attribute(each, device) for each in (_MAJOR, _MINOR))
@@ -176,6 +188,13 @@ class CUDA:
     def _attribute(self, attribute: int, device: Any) -> int:
         kinds = self._cu.CUdevice_attribute
         return int(self._call("cuDeviceGetAttribute", kinds(attribute), device))
+
+    def _check_number(self, number: int) -> None:
+        if number >= self.count:
+            raise DeviceUnavailable(
+                "use CUDA", "no such device",
+                because=f"there is no CUDA device {number}: there are {self.count}",
+            )  # fmt: skip
 
     @staticmethod
     def _check_versions(driver_version: int, compiler_version: Sequence[int]) -> None:

@@ -39,19 +39,33 @@ _INSTALL = "apt-get install pocl-opencl-icd, or the driver of your GPU's vendor"
 
 
 @functools.cache
-def find_device() -> tuple[Any, str | None]:
-    """Return the first OpenCL device of this machine, GPUs first; or None, and the reason."""
+def find_devices() -> tuple[list[Any], str | None]:
+    """Return the OpenCL devices of this machine, GPUs first; or none, and the reason."""
     try:
         pyopencl = import_module("pyopencl")
     except ImportError as error:
-        return None, f"pyopencl is not installed ({error}): pip install dlcompiler-lab[opencl]"
+        return [], f"pyopencl is not installed ({error}): pip install dlcompiler-lab[opencl]"
     try:
         devices = [device for each in pyopencl.get_platforms() for device in _devices(each)]
     except pyopencl.Error as error:
-        return None, f"no OpenCL driver answers ({error}): {_INSTALL}"
+        return [], f"no OpenCL driver answers ({error}): {_INSTALL}"
     if not devices:
-        return None, f"the OpenCL drivers have no device: {_INSTALL}"
-    return min(devices, key=lambda each: not each.type & pyopencl.device_type.GPU), None
+        return [], f"the OpenCL drivers have no device: {_INSTALL}"
+    return sorted(devices, key=lambda each: not each.type & pyopencl.device_type.GPU), None
+
+
+def device_names() -> tuple[list[str], str | None]:
+    """Return the names of the devices by number; or none, and the reason."""
+    devices, reason = find_devices()
+    return [name_of(device) for device in devices], reason
+
+
+def find_device(number: int = 0) -> tuple[Any, str | None]:
+    """Return the device of a number; or None, and the reason."""
+    devices, reason = find_devices()
+    if reason is not None or number >= len(devices):
+        return None, reason or f"there is no OpenCL device {number}"
+    return devices[number], None
 
 
 def _devices(platform: Any) -> list[Any]:
@@ -70,26 +84,26 @@ def name_of(device: Any) -> str:
 _CONNECTING = threading.Lock()
 
 
-def driver() -> OpenCL:
-    """Return the driver of the first device, the same in all threads of this process.
+def driver(number: int = 0) -> OpenCL:
+    """Return the driver of a device, the same in all threads of this process.
 
     Raises
     ------
     DeviceUnavailable
         There is none; with the reason.
     """
-    device, reason = find_device()
+    device, reason = find_device(number)
     if device is None:
         raise DeviceUnavailable(
             "use OpenCL", "no device", because=reason, hint="target='gpu' simulates one"
         )
     with _CONNECTING:
-        return _connected()
+        return _connected(number)
 
 
 @functools.cache
-def _connected() -> OpenCL:
-    return OpenCL(find_device()[0])
+def _connected(number: int) -> OpenCL:
+    return OpenCL(find_device(number)[0], number)
 
 
 class OpenCL:
@@ -97,7 +111,7 @@ class OpenCL:
 
     language = "opencl"
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, number: int = 0) -> None:
         self._cl = import_module("pyopencl")
         self._device = device
         self._lock = threading.RLock()
@@ -107,7 +121,7 @@ class OpenCL:
         self.device_name = name_of(device)
         self.max_threads = int(device.max_work_group_size)
         self.max_shared_bytes = int(device.local_mem_size)
-        self.dlpack_device = dlpack.OPENCL, 0
+        self.dlpack_device = dlpack.OPENCL, number
         with self.errors("use OpenCL"):
             self._context = self._cl.Context([device])
             profiled = self._cl.command_queue_properties.PROFILING_ENABLE

@@ -13,7 +13,7 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, DeviceFault, DeviceUnavailable, OutOfMemory, TargetError
-from dlcompiler.runtime import cuda, dlpack
+from dlcompiler.runtime import cuda, discovery, dlpack
 from tests.codegen.gpu.test_shared_memory import data, reversed_rows
 from tests.fake_cuda import FakeDriver, FakeNVRTC, array_at, fake_bindings
 from tests.thread_programs import tiled_matmul
@@ -27,6 +27,12 @@ def use(monkeypatch):
         monkeypatch.setattr(cuda, "bindings", lambda: bindings)
         cuda.connect.cache_clear()
         return bindings.driver
+
+    def found(language):
+        names, reason = cuda.device_names()
+        return discovery.Devices(tuple(names), reason or "")
+
+    monkeypatch.setattr(discovery, "devices", found)
 
     yield put
     cuda.connect.cache_clear()
@@ -65,7 +71,7 @@ def double(a, c):
 # -- what is missing -----------------------------------------------------------------------------
 
 
-def test_without_the_bindings_the_package_is_named(monkeypatch):
+def test_without_the_bindings_the_package_is_named(use, monkeypatch):
     def missing():
         raise ImportError("No module named 'cuda'")
 
@@ -169,6 +175,21 @@ def test_threads_without_enough_registers_are_refused_before_a_launch(fake):
         "  hint      bind fewer threads, or compute less in each thread"
     )
     assert not fake.launches
+
+
+def test_one_of_several_devices_is_chosen(fake):
+    fake.devices = 2
+    schedule, args = scaled()
+    dlc.build(schedule, args, target=dlc.cuda(1))
+    x = dlc.to_device(np.zeros(3, "float32"), dlc.cuda(1))
+    assert x.__dlpack_device__() == (2, 1)
+    y = dlc.to_device(np.zeros(3, "float32"), "cuda")
+    with pytest.raises(CallError, match="the array is in the memory of another device"):
+        y.assign(x)
+    with pytest.raises(DeviceUnavailable) as caught:
+        dlc.build(schedule, args, target=dlc.cuda(2))
+    name = "Fake GPU (sm_90, CUDA 12.9)"
+    assert caught.value.because == f"there is no device 2, but 2 are: 0 is {name}, 1 is {name}"
 
 
 def test_memory_of_a_call_is_freed(fake):
@@ -486,7 +507,7 @@ def test_the_real_bindings_take_the_arguments_of_each_call(fake):
     seen = {}
     for name, *arguments in fake.calls:
         seen.setdefault(name, arguments)
-    assert len(seen) == 26
+    assert len(seen) == 27
     with pytest.raises((TypeError, ValueError)):  # arguments are converted before the call
         real.cuMemFree("no address")
     for name, given in seen.items():

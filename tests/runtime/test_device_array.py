@@ -12,7 +12,7 @@ from dlcompiler.errors import CallError, TargetError
 from dlcompiler.pipeline import device_of
 from dlcompiler.runtime import opencl as opencl_driver
 from dlcompiler.runtime.device_array import DeviceArray
-from dlcompiler.runtime.opencl import OpenCL, driver, find_device
+from dlcompiler.runtime.opencl import OpenCL, driver, find_device, find_devices
 from dlcompiler.target import resolve
 
 DEVICE = device_of(resolve("opencl"))
@@ -147,7 +147,7 @@ def test_why_there_is_no_opencl_device(platforms, words, monkeypatch):
         return SimpleNamespace(get_platforms=lambda: platforms, Error=RuntimeError)
 
     monkeypatch.setattr(opencl_driver, "import_module", imported)
-    assert find_device.__wrapped__()[1].startswith(words)
+    assert find_devices.__wrapped__()[1].startswith(words)
 
 
 def test_threads_share_a_kernel(opencl):
