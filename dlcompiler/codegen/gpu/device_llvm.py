@@ -309,7 +309,9 @@ class _KernelStatements(Statements):
             holds = self._holds = Var("holds", "bool")
             cell = self.expressions.cells[holds] = self.w.stack("holds", "i1", 1)
             self.w.prologue(f"store i1 true, ptr {cell}, align 1")
-            body = skip_after_failure(body, holds)
+            body, made_of = skip_after_failure(body, holds)
+            made = {new: self.lines.get(id(old), 0) for new, old in made_of.items()}
+            self.lines = {**self.lines, **made}
         self.write(body)
 
     def _allocate(self, buffer: Buffer) -> None:

@@ -189,7 +189,8 @@ class _Kernel:
             holds = Var("holds", "bool")
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
-            body = skip_after_failure(body, holds)
+            body, made_of = skip_after_failure(body, holds)
+            lines |= {new: lines.get(id(old), 0) for new, old in made_of.items()}
         copies: frozenset[int] = frozenset()
         if waits and self.dialect.copies_async:
             copies = async_copies(self.launch, self.thread)

@@ -1,5 +1,7 @@
 """PTX and AMDGCN: the text, what NVIDIA's assembler says of it, and what its LLVM IR computes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.codegen.gpu.assembly import llvm_module
+from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL
 from dlcompiler.codegen.gpu.machines import NVPTX
 from dlcompiler.errors import ScheduleError, TargetError, filled
 from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, Store, seq
@@ -333,6 +336,27 @@ def test_lines_are_linked_to_the_loops():
         }
         assert linked[barrier] == "barrier"
         assert linked[store.strip()].startswith("C[")
+
+
+@pytest.mark.parametrize("language", ["cuda", "opencl", "ptx", "amdgcn"])
+def test_lines_after_a_check_are_linked_to_their_statements(language):
+    kernel = dlc.build(*gather(), target="gpu")
+    printed = str(kernel.func).splitlines()
+    text = kernel.generated.texts[language]
+    linked = [
+        (line.strip(), printed[number - 1].strip() if number else "")
+        for line, number in zip(text.text.splitlines(), text.lines, strict=True)
+    ]
+    store = re.compile(r"O\[|st\.global\.b32|global_store_dword ")
+    assert {of[:2] for line, of in linked if store.match(line)} == {"O["}
+    if language in ("cuda", "opencl"):
+        begin = next(n for n, (line, _) in enumerate(linked) if line.startswith("if (!("))
+        unlinked = {line for line, of in linked[begin:] if not of}
+        assert unlinked <= {"}", "", barrier_of(language)}
+
+
+def barrier_of(language):
+    return {"cuda": CUDA, "opencl": OPENCL}[language].barrier
 
 
 @pytest.mark.parametrize("seed", range(3000, 3000 + share_of(160, at_least=20), 20))
