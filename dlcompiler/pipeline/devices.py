@@ -19,7 +19,7 @@ from dlcompiler.registry import Registry
 from dlcompiler.runtime import cuda, discovery, opencl
 from dlcompiler.runtime.c_source import COMPILERS, c_compiler
 from dlcompiler.runtime.device import Device, Executable, HostMemory
-from dlcompiler.runtime.device_array import DeviceArray
+from dlcompiler.runtime.device_array import DeviceArray, refuse_mask
 from dlcompiler.runtime.device_code import DeviceCode
 from dlcompiler.runtime.driver import Driver
 from dlcompiler.runtime.llvm import compile_ir
@@ -147,8 +147,22 @@ class DriverDevice:
         """Copy an array to another of the same shape and dtype, from or to the host, or within."""
         if isinstance(destination, DeviceArray):
             destination.assign(source)
-        else:
-            np.copyto(destination, source.to_numpy(), casting="no")
+            return
+        if not isinstance(source, DeviceArray):
+            raise CallError(
+                "copy from a device", "neither array is in its memory",
+                got=f"{type(source).__name__} and {type(destination).__name__}",
+                expected="an array of dlc.to_device",
+            )  # fmt: skip
+        known = getattr(destination, "shape", None), getattr(destination, "dtype", None)
+        if not isinstance(destination, np.ndarray) or known != (source.shape, source.dtype):
+            raise CallError(
+                "copy from a device", "shape or dtype differ",
+                got=f"{destination.dtype}{list(destination.shape)}"
+                if isinstance(destination, np.ndarray) else type(destination).__name__,
+                expected=f"{source.dtype}{list(source.shape)}",
+            )  # fmt: skip
+        np.copyto(destination, source.to_numpy(), casting="no")
 
     def load(self, source: Source, target: Target) -> DeviceKernel:
         """Return code of its language, which is compiled at the first call.
@@ -281,11 +295,7 @@ def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
             hint="its kernels take NumPy arrays without a copy",
         )  # fmt: skip
     check_available(machine, "copy an array to a device")
-    if isinstance(array, np.ma.MaskedArray):
-        raise CallError(
-            "copy an array to a device", "a masked array",
-            because="a kernel does not see the mask", hint="fill it: x.filled(0)",
-        )  # fmt: skip
+    refuse_mask("copy an array to a device", array)
     values = np.asarray(array)
     made = device.allocate(values.shape, dtypes.from_numpy(values.dtype))
     made.assign(values)

@@ -25,6 +25,7 @@ from dlcompiler.errors import CallError, DeviceUnavailable, DLCompilerError
 from dlcompiler.runtime import dlpack
 from dlcompiler.runtime.driver import (
     Failure,
+    check_process,
     device_fault,
     out_of_memory,
     refused_source,
@@ -161,7 +162,7 @@ class CUDA:
 
     def __init__(self, found: Bindings, number: int = 0) -> None:
         self._cu, self._nvrtc = found.driver, found.nvrtc
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._is_failed = False
         with _needs("NVIDIA driver"):
             self._call("cuInit", 0)
@@ -242,6 +243,7 @@ class CUDA:
     @contextmanager
     def errors(self, operation: str) -> Iterator[None]:
         """Convert the driver's errors, and admit one thread at a time, in the device's context."""
+        check_process(operation, self._process, self.device_name)
         with self._lock:
             try:
                 self._call("cuCtxSetCurrent", self._context)
@@ -327,6 +329,8 @@ class CUDA:
 
     def release(self, function: str, handle: Any) -> None:
         """Release memory or a module; errors are ignored, as after a fault nothing can be."""
+        if os.getpid() != self._process:
+            return  # a forked copy: what the driver holds is the other process's
         with self._lock:
             if not self._is_failed:
                 self._cu.cuCtxSetCurrent(self._context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.errors import DeviceFault, OutOfMemory, TargetError
+from dlcompiler.errors import DeviceFault, DeviceUnavailable, OutOfMemory, TargetError
 
 Array = npt.NDArray[Any]
 
@@ -177,6 +178,22 @@ def refused_source(operation: str, compiler: str, text: str, log: str) -> Target
         operation, f"{compiler} refuses the code", got=log.strip()[:2000] or "no message",
         excerpt=excerpt, hint="kernel.source() is the code",
     )  # fmt: skip
+
+
+def check_process(operation: str, owner: int, device: str) -> None:
+    """Refuse to use a device in a forked copy of the process that opened it: the driver hangs.
+
+    Raises
+    ------
+    DeviceUnavailable
+        This is not the process of the id `owner`.
+    """
+    if os.getpid() != owner:
+        raise DeviceUnavailable(
+            operation, "the device was opened by the process that this one was forked from",
+            got=device, because="its driver has threads, and a fork copies none of them",
+            hint="multiprocessing.get_context('spawn') starts processes that can open it",
+        )  # fmt: skip
 
 
 def check_threads(operation: str, driver: Driver, threads: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ pyopencl and a driver are optional: PoCL is a driver for CPUs.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime import dlpack
 from dlcompiler.runtime.driver import (
     Failure,
+    check_process,
     device_fault,
     out_of_memory,
     refused_source,
@@ -114,7 +116,7 @@ class OpenCL:
     def __init__(self, device: Any, number: int = 0) -> None:
         self._cl = import_module("pyopencl")
         self._device = device
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._events: list[Any] | None = None
         self._built: tuple[str, Any] | None = None
         """The text compiled last, and its program, which `load` takes."""
@@ -134,6 +136,7 @@ class OpenCL:
     @contextmanager
     def errors(self, operation: str) -> Iterator[None]:
         """Convert the driver's errors, and admit one thread at a time."""
+        check_process(operation, self._process, self.device_name)
         with self._lock:
             try:
                 yield
