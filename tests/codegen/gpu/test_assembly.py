@@ -19,6 +19,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
+from tests.codegen.gpu.test_shared_memory import data, reversed_rows
 from tests.fuzz.checks import Oracle, case_of, stored, uses_threads
 from tests.fuzz.threads import ThreadWalk
 from tests.intrinsics import dots
@@ -191,6 +192,15 @@ def test_a_failed_check_is_reported_and_all_threads_end(folder):
     source, status = run(program, [table, index, result], folder)
     message = filled(source.messages[status[0] - 1], status[1:])
     assert "index 77 in dimension 0 of extent 10, at i=13" in message
+
+
+@pytest.mark.parametrize("columns", [None, 13_000])
+def test_a_launch_adds_shared_memory(columns, folder):
+    m = columns or 50
+    a, b, c = data(m, n=2)
+    program = reversed_rows("a100", columns).program
+    run(program, [a, b, c], folder, numbers={"n": 2, "m": m})
+    np.testing.assert_array_equal(c, (a + b)[:, ::-1])
 
 
 def test_several_kernels_in_a_loop_of_the_host(folder):
