@@ -9,18 +9,16 @@ from typing import Any, Protocol, cast
 from dlcompiler.analysis import Work
 from dlcompiler.codegen import emit
 from dlcompiler.display import render
-from dlcompiler.errors import TargetError
 from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline.gpu_report import GPUReport, report_of
-from dlcompiler.pipeline.launch_limits import launches_with_memory, refuse_large_launches
+from dlcompiler.pipeline.launch_limits import LaunchLimits
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.function import Code, Function, described_by
-from dlcompiler.runtime.launches import Launches
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.source import Source
@@ -217,20 +215,15 @@ class SimulatedKernel(LoadedSource):
             If an index is outside its tensor; of a short program also at a race, at an element that
             nothing has written, and at a barrier that only some threads reach.
         """
-        if self._launches is not None:
-            interface = self.generated.interface
-            refuse_large_launches(self._launches, interface, self.target, arguments)
+        self._limits.check(arguments)
         if self._is_short:
             self.simulate(*arguments)
         else:
             self.on_host(*arguments)
 
     @cached_property
-    def _launches(self) -> Launches | None:
-        try:
-            return launches_with_memory(self.program)
-        except TargetError:
-            return None  # it is interpreted only: no language of a GPU can express it
+    def _limits(self) -> LaunchLimits:
+        return LaunchLimits(self.program, self.generated.interface, self.target)
 
     @cached_property
     def on_host(self) -> Kernel:

@@ -8,13 +8,14 @@ reason: compilers keep to the launch bounds of a kernel, and put what has no reg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from dlcompiler.codegen.gpu.launches import GeneratedKernel, launches_of
-from dlcompiler.codegen.gpu.shared_memory import SharedMemory, shared_memory
+from dlcompiler.codegen.gpu.shared_memory import shared_memory
 from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.errors import TargetError
-from dlcompiler.ir.program import Launch, Program
+from dlcompiler.ir.program import Program
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.runtime.launches import KernelCall, Launches
 from dlcompiler.runtime.source import Interface
@@ -23,63 +24,85 @@ from dlcompiler.target import Target
 from dlcompiler.target.gpus import FIXED_SHARED_BYTES
 
 
-def memory_of(launch: Launch) -> SharedMemory:
-    """Return the memory that the threads of a block share, in CUDA C.
+class LaunchLimits:
+    """The limits of a GPU for the launches of a program.
+
+    Parameters
+    ----------
+    program
+        The kernels and launches.
+    interface
+        How the program is called.
+    target
+        The GPU.
+    """
+
+    def __init__(self, program: Program, interface: Interface, target: Target) -> None:
+        self._program, self._interface, self._target = program, interface, target
+
+    @cached_property
+    def _most(self) -> Launches | None:
+        """The launches, if no shuffle replaces memory; None for what is interpreted only."""
+        try:
+            return launches_with_memory(self._program, has_shuffles=False)
+        except TargetError:
+            return None  # no language of a GPU can express it
+
+    @cached_property
+    def _exact(self) -> Launches:
+        return launches_with_memory(self._program)
+
+    def check(self, arguments: Sequence[Any]) -> None:
+        """Refuse a call with a launch whose blocks need more shared memory than the GPU has.
+
+        Raises
+        ------
+        TargetError
+            The message names the kernel, the limit and its source.
+        CallError
+            The arguments do not fit.
+        """
+        if self._most is None or not self._too_large(self._most, arguments):
+            return  # what shuffles replace takes long to find
+        for kernel, size in self._too_large(self._exact, arguments).items():
+            raise no_block_fits(
+                self._target, kernel, f"{size:,} bytes of shared memory",
+                f"{self._target.limits['max_shared_bytes']:,} bytes",
+            )  # fmt: skip
+
+    def _too_large(self, launches: Launches, arguments: Sequence[Any]) -> dict[str, int]:
+        """Return the kernels whose blocks need more than there is, with what they need [byte]."""
+        needed = shared_bytes(launches, self._interface, arguments)
+        sizes = {kernel: fixed + added for kernel, (fixed, added) in needed.items()}
+        most = self._target.limit("max_shared_bytes")
+        return {kernel: size for kernel, size in sizes.items() if size > most}
+
+
+def launches_with_memory(program: Program, *, has_shuffles: bool = True) -> Launches:
+    """Return the launches of a program, with the shared memory that they need in CUDA C.
+
+    Parameters
+    ----------
+    program
+        The kernels and launches.
+    has_shuffles
+        Whether registers replace memory where `codegen.gpu.shuffles` can.
 
     Raises
     ------
     TargetError
         As of `merge_thread_loops`, and of `shared_memory`.
     """
-    thread, _ = with_shuffles(launch, merge_thread_loops(launch))
-    return shared_memory(launch, thread, FIXED_SHARED_BYTES)
-
-
-def launches_with_memory(program: Program) -> Launches:
-    """Return the launches of a program, with the shared memory that they need in CUDA C.
-
-    Raises
-    ------
-    TargetError
-        As of `memory_of`.
-    """
-    memory = [memory_of(launch) for launch in program.launches]
-    calls = {
-        place: GeneratedKernel(launch.kernel.name, "index", False, m.fixed_bytes, m.added_bytes)
-        for place, (launch, m) in enumerate(zip(program.launches, memory, strict=True))
-    }
+    calls = {}
+    for place, launch in enumerate(program.launches):
+        thread = merge_thread_loops(launch)
+        if has_shuffles:
+            thread, _ = with_shuffles(launch, thread)
+        memory = shared_memory(launch, thread, FIXED_SHARED_BYTES)
+        calls[place] = GeneratedKernel(
+            launch.kernel.name, "index", False, memory.fixed_bytes, memory.added_bytes
+        )
     return launches_of(program, calls)
-
-
-def refuse_large_launches(
-    launches: Launches, interface: Interface, target: Target, arguments: Sequence[Any]
-) -> None:
-    """Refuse a call with a launch whose blocks need more shared memory than a GPU has.
-
-    Parameters
-    ----------
-    launches
-        What `launches_with_memory` returns.
-    interface
-        How the program is called.
-    target
-        The GPU.
-    arguments
-        Those of the call.
-
-    Raises
-    ------
-    TargetError
-        The message names the kernel, the limit and its source.
-    CallError
-        The arguments do not fit.
-    """
-    for kernel, (fixed, added) in shared_bytes(launches, interface, arguments).items():
-        if fixed + added > target.limit("max_shared_bytes"):
-            raise no_block_fits(
-                target, kernel, f"{fixed + added:,} bytes of shared memory",
-                f"{target.limits['max_shared_bytes']:,} bytes",
-            )  # fmt: skip
 
 
 def shared_bytes(
@@ -89,8 +112,10 @@ def shared_bytes(
 
     Parameters
     ----------
-    launches, interface, arguments
-        As of `refuse_large_launches`; the arguments are read where symbols decide a size.
+    launches
+        What `launches_with_memory` returns.
+    interface, arguments
+        How the program is called, and with what; read only where symbols decide a size.
 
     Raises
     ------
