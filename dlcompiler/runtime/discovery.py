@@ -6,6 +6,7 @@ device cannot be used.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -67,9 +68,12 @@ _FINDING = threading.Lock()
 def devices(language: str) -> Devices:
     """Return the devices that run code of a language; they are searched for once in a process."""
     with _FINDING:
-        if language not in _found:
-            _found[language] = _searched(language)
-        return _found[language]
+        if language in _found:
+            return _found[language]
+        found, is_final = _searched(language)
+        if is_final:
+            _found[language] = found
+        return found
 
 
 def forget() -> None:
@@ -78,15 +82,18 @@ def forget() -> None:
         _found.clear()
 
 
-def _searched(language: str) -> Devices:
+def _searched(language: str) -> tuple[Devices, bool]:
+    """Return the devices, and whether they were asked for: a process could be started."""
     kind = _KINDS[language]
-    if find_spec(kind.module) is None:  # the reason is the same in any process
-        return Devices(reason=kind.names()[1] or "")
+    # Without the package the reason is the same in any process; Windows has no workers yet.
+    if find_spec(kind.module) is None or os.name == "nt":
+        names, reason = kind.names()
+        return Devices(tuple(names), reason or ""), True
     with Worker(COMMAND, memory_limit_bytes=None) as worker:
         outcome = worker.call("find", {"language": language}, timeout_s=LIMIT_S)
     if not outcome.ok:
-        return Devices(reason=_failure(kind.title, outcome))
-    return Devices(tuple(outcome.value["names"]), outcome.value["reason"])
+        return Devices(reason=_failure(kind.title, outcome)), outcome.has_started
+    return Devices(tuple(outcome.value["names"]), outcome.value["reason"]), True
 
 
 def _failure(title: str, outcome: Outcome) -> str:

@@ -82,6 +82,15 @@ def test_without_the_package_no_process_is_started(monkeypatch):
     assert reason.startswith("pyopencl is not installed")
 
 
+def test_a_process_that_does_not_start_is_no_answer(opencl, monkeypatch):
+    discovery.forget()
+    with monkeypatch.context() as changed:
+        changed.setattr(discovery, "COMMAND", (sys.executable, "-c", "raise SystemExit(1)"))
+        reason = discovery.devices("opencl").reason
+        assert "could not be asked: the worker did not start" in reason
+    assert discovery.devices("opencl").reason == ""
+
+
 def test_the_number_of_a_missing_device_is_refused():
     found = Devices(("Large", "Small"))
     assert found.why_not(0) is found.why_not(1) is None
