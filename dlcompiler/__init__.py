@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dlcompiler.runtime.registry import get_global_func, register_extern, register_func
     from dlcompiler.runtime.threads import num_threads, set_num_threads
     from dlcompiler.schedule import create_schedule
+    from dlcompiler.target import cuda, opencl
 
 #: Names that are imported at first use: importing the whole compiler takes several times as long as
 #: importing the language `te`.
@@ -48,11 +49,13 @@ LAZY: Registry[Any] = Registry(
         "build": "dlcompiler.pipeline:build",
         "compare": "dlcompiler.measurement:compare",
         "create_schedule": "dlcompiler.schedule:create_schedule",
+        "cuda": "dlcompiler.target:cuda",
         "cross_compile": "dlcompiler.pipeline:cross_compile",
         "get_global_func": "dlcompiler.runtime.registry:get_global_func",
         "lower": "dlcompiler.pipeline:lower",
         "measure": "dlcompiler.measurement:measure",
         "num_threads": "dlcompiler.runtime.threads:num_threads",
+        "opencl": "dlcompiler.target:opencl",
         "races": "dlcompiler.pipeline:races",
         "register_extern": "dlcompiler.runtime.registry:register_extern",
         "register_func": "dlcompiler.runtime.registry:register_func",
@@ -95,10 +98,12 @@ __all__ = [
     "compare",
     "create_schedule",
     "cross_compile",
+    "cuda",
     "get_global_func",
     "lower",
     "measure",
     "num_threads",
+    "opencl",
     "races",
     "register_extern",
     "register_func",

@@ -34,13 +34,22 @@ class FakeDriver:
         """Name of a kernel -> function of its decoded parameters."""
         self.launches = []
         """(name, blocks, threads, parameters) of each launch."""
+        self.shared = []
+        """The shared memory that each launch adds; [byte]."""
+        self.most_threads = 1024
+        """Threads of a block that the registers of each kernel allow."""
+        self.allowed = {}
+        """Name of a kernel -> the shared memory that its launches may add; [byte]."""
         self.total = 1 << 30
+        self.devices = 1
         self.version, self.compute = version, compute
         self.memory = {}
         self.image = b""
 
     def CUdevice_attribute(self, number):
         return number
+
+    CUfunction_attribute = CUdevice_attribute
 
     def __getattr__(self, name):
         if not name.startswith("cu"):
@@ -66,6 +75,9 @@ class FakeDriver:
     def do_cuDriverGetVersion(self):
         return (self.version,)
 
+    def do_cuDeviceGetCount(self):
+        return (self.devices,)
+
     def do_cuDeviceGet(self, number):
         return (number,)
 
@@ -73,7 +85,8 @@ class FakeDriver:
         return (b"Fake GPU".ljust(size, b"\0"),)
 
     def do_cuDeviceGetAttribute(self, attribute, device):
-        return ({1: 1024, 75: self.compute[0], 76: self.compute[1]}[attribute],)
+        found = {1: 1024, 75: self.compute[0], 76: self.compute[1], 97: 227 * 1024}
+        return (found[attribute],)
 
     def do_cuDevicePrimaryCtxRetain(self, device):
         return ("context",)
@@ -112,6 +125,14 @@ class FakeDriver:
     def do_cuModuleGetFunction(self, module, name):
         return (name.decode(),)
 
+    def do_cuFuncGetAttribute(self, attribute, function):
+        return ({0: self.most_threads}[attribute],)
+
+    def do_cuFuncSetAttribute(self, function, attribute, value):
+        assert attribute == 8
+        self.allowed[function] = value
+        return ()
+
     def do_cuEventCreate(self, flags):
         return (object(),)
 
@@ -120,7 +141,9 @@ class FakeDriver:
 
     def do_cuLaunchKernel(self, function, *rest):
         blocks, threads, (shared, stream, pointers, extra) = rest[:3], rest[3:6], rest[6:]
-        assert (shared, stream, extra) == (0, 0, 0)
+        assert (stream, extra) == (0, 0)
+        assert shared <= self.allowed.get(function, 48 * 1024)
+        self.shared.append(shared)
         types = self.nvrtc.parameters(function)
         addresses = (ctypes.c_void_p * len(types)).from_address(pointers)
         values = [

@@ -20,6 +20,9 @@ from tests.fuzz.expressions import TEMPLATES, random_expression
 from tests.fuzz.threads import ThreadWalk
 from tests.fuzz.walks import Walk
 
+OPENCL_SHARE = 0.37
+"""A tenth of all cases then runs in OpenCL C, if all are tried as code of a GPU."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -29,7 +32,11 @@ def main() -> int:
     parser.add_argument("--threads", action="store_true", help="schedules for GPUs, simulated")
     parser.add_argument(
         "--gpu-share", type=float, default=targets.GPU_SHARE, metavar="SHARE",
-        help="of the cases with threads: also as code of this CPU, a tenth of them in OpenCL C",
+        help="of the cases with threads: also as code of this CPU",
+    )  # fmt: skip
+    parser.add_argument(
+        "--opencl-share", type=float, default=OPENCL_SHARE, metavar="SHARE",
+        help="of these: also in OpenCL C, where the limits of a GPU allow it (three in ten)",
     )  # fmt: skip
     parser.add_argument("--template", choices=sorted(TEMPLATES))
     parser.add_argument("--replay", type=int, metavar="SEED")
@@ -38,6 +45,7 @@ def main() -> int:
     options = parser.parse_args()
     faulthandler.enable()
     targets.GPU_SHARE = options.gpu_share
+    targets.OPENCL_SHARE = options.opencl_share
     walk = ThreadWalk if options.threads else Walk
     if options.replay is None:
         failed = campaign.run(

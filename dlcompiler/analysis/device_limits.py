@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
@@ -19,6 +19,7 @@ from dlcompiler.ir import (
     is_thread,
     walk,
 )
+from dlcompiler.ir.program import Program
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import constant_extent, statements
 from dlcompiler.target import Target
@@ -59,6 +60,23 @@ def check_threads(func: PrimFunc, target: Target) -> None:
             _check_lanes(func, target, loop)
         if isinstance(loop, For) and loop.kind == "threadIdx.x" and shares_warps:
             _check_warp(func, target, loop)
+
+
+def check_blocks(program: Program, target: Target) -> None:
+    """Refuse a kernel whose blocks have more threads than a GPU allows.
+
+    `check_threads` refuses nests. A kernel has as many threads along each axis as the longest of
+    its loops: with loops of 1024 threads along x, beside others of 64 along y, these are 65,536.
+
+    Raises
+    ------
+    TargetError
+        The message names the axes.
+    """
+    for launch in program.launches:
+        tags = [tag for tag in launch.threads if tag.startswith("threadIdx")]
+        threads = {tag: launch.count(tag) or 1 for tag in tags}
+        _check_total(program.func, target, threads)
 
 
 def check_scopes(func: PrimFunc, target: Target) -> None:
@@ -168,9 +186,13 @@ def _check_axes(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
 
 
 def _check_block(func: PrimFunc, target: Target, loops: tuple[For, ...]) -> None:
-    threads = {
+    threads: dict[str, int] = {
         loop.kind: constant_extent(loop) or 1 for loop in loops if loop.kind.startswith("threadIdx")
     }
+    _check_total(func, target, threads)
+
+
+def _check_total(func: PrimFunc, target: Target, threads: Mapping[str, int]) -> None:
     total, limit = math.prod(threads.values()), target.limit("max_threads_per_block")
     if total > limit:
         parts = " × ".join(f"{tag} {count}" for tag, count in threads.items())

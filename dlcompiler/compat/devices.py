@@ -11,6 +11,7 @@ from typing import Any
 from dlcompiler import target as targets
 from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.errors import DeviceUnavailable
+from dlcompiler.target.gpus import FIXED_SHARED_BYTES
 
 CPU = ("cpu", "llvm", "c", "stackvm", "arm_cpu")
 """Names, of devices and of kinds of targets, that mean the CPU."""
@@ -67,8 +68,8 @@ class Device(Named):
 
     @property
     def max_shared_memory_per_block(self) -> int:
-        """Largest shared memory of a block [byte]."""
-        return self._target.limits["max_shared_bytes"]
+        """Largest shared memory that a kernel may declare [byte]; a launch may add more."""
+        return min(self._target.limits["max_shared_bytes"], FIXED_SHARED_BYTES)
 
     @property
     def multi_processor_count(self) -> int:

@@ -87,6 +87,7 @@ class CandidateBench:
         self._test = test
         is_device = target.language in DRIVERS
         self._options = None if is_device else Options.for_target(target)
+        self._device = target.runs_on
         if is_device and flush_caches:
             raise MeasurementError(
                 f"measure candidates for {target.name}", "the caches of a device cannot be emptied",
@@ -253,7 +254,7 @@ class CandidateBench:
             )
         self._runner = Runner(
             second, test, self._options, self.ceiling.run_s, cores.run, self._threads,
-            self._effort, self._flush_bytes,
+            self._effort, self._flush_bytes, self._device,
         )  # fmt: skip
         if self._is_closed:
             self.close()
@@ -265,9 +266,12 @@ class CandidateBench:
     def _new_batch(self, jobs: Sequence[Job], *, is_eager: bool) -> Batch:
         assert self._workers is not None
         cores = self._cores.build if is_eager else self._cores.all
-        builder = Builder(self._workers[0], self._options, self.ceiling.build_s, cores)
+        builder = self._builder(self._workers[0], cores)
         own = self._cores.build if is_eager else ()
         return Batch(jobs, builder, self.ceiling.build_s, is_eager=is_eager, cores=own)
+
+    def _builder(self, worker: Worker, cores: Sequence[int]) -> Builder:
+        return Builder(worker, self._options, self.ceiling.build_s, cores, self._device)
 
     def _made(
         self, step: Next, batch: Batch, run: Callable[[Built], Measured] | None = None
@@ -279,9 +283,8 @@ class CandidateBench:
             case Candidate():
                 assert self._workers is not None
                 cores = self._cores.run if self._overlap else self._cores.all
-                own = Builder(self._workers[1], self._options, self.ceiling.build_s, cores)
                 start = time.perf_counter()
-                built = own.build(step.ready)
+                built = self._builder(self._workers[1], cores).build(step.ready)
                 spent_s = step.spent_s + time.perf_counter() - start
                 batch.put_built(step.number, built, spent_s)
                 return None

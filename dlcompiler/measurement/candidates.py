@@ -118,13 +118,23 @@ class Builder:
         Time limit of one candidate [s].
     cores : sequence of int
         Cores on which the worker runs; empty: any.
+    device : str
+        Name of the device: see `Target.runs_on`.
     """
 
     def __init__(
-        self, worker: Worker, options: Options | None, limit_s: float, cores: Sequence[int] = ()
+        self,
+        worker: Worker,
+        options: Options | None,
+        limit_s: float,
+        cores: Sequence[int] = (),
+        device: str = "host",
     ) -> None:
         self._worker = worker
-        self._params = {"options": options and dataclasses.asdict(options), "cores": list(cores)}
+        self._params = {
+            "options": options and dataclasses.asdict(options), "cores": list(cores),
+            "device": device,
+        }  # fmt: skip
         self._limit_s = limit_s
 
     def build(self, candidate: Candidate) -> Built | Measured:
@@ -170,6 +180,8 @@ class Runner:
     """How precisely a candidate is timed."""
     flush_bytes: int = 0
     """Number of bytes written before each sample, to empty the caches [byte]."""
+    device: str = "host"
+    """Name of the device: see `Target.runs_on`."""
     _prepared: int | None = None
 
     def run(self, built: Built, best_s: float | None = None) -> Measured:
@@ -229,7 +241,7 @@ class Runner:
     def _described(self, built: Built) -> dict[str, Any]:
         source = built.candidate.source
         return {
-            **described_code(source, self.options),
+            **described_code(source, self.options, self.device),
             "symbol": source.symbol,
             "threads": self.threads,
             "cores": list(self.cores),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -23,17 +24,28 @@ from dlcompiler.target import Target
 
 T = TypeVar("T")
 
-DRIVERS: Mapping[str, Callable[[], Driver]] = MappingProxyType(
+DRIVERS: Mapping[str, Callable[[int], Driver]] = MappingProxyType(
     {"opencl": opencl.driver, "cuda": cuda.driver}
 )
-"""Language of code for a device, which also is the device's name -> its driver."""
+"""Language of code for a device, which also is the device's name -> its driver, by number."""
 _RUNS_ON = MappingProxyType({"llvm": "host", **{name: name for name in DRIVERS}})
 """Language -> the device (`Target.runs_on`) on which a worker runs it."""
 
 
 def runs_in_worker(target: Target) -> bool:
     """Tell whether a worker can load code for a target."""
-    return _RUNS_ON.get(target.language) == target.runs_on
+    return _is_for(target.language, target.runs_on)
+
+
+def _is_for(language: str, device: str) -> bool:
+    """Tell whether a device runs code of a language: ``opencl:1`` is the second one of OpenCL."""
+    return _RUNS_ON.get(language) == device.partition(":")[0]
+
+
+def _driver_of(device: str) -> Driver:
+    """Return the driver of a device by its name, ``opencl:1``."""
+    name, _, number = device.partition(":")
+    return DRIVERS[name](int(number or 0))
 
 
 def check_loadable(target: Target) -> None:
@@ -57,13 +69,14 @@ def described(source: Source, target: Target) -> dict[str, Any]:
         The code is neither LLVM IR nor code of a device.
     """
     options = None if source.language in DRIVERS else Options.for_target(target)
-    return {**described_code(source, options), "device": target.runs_on}
+    return described_code(source, options, target.runs_on)
 
 
-def described_code(source: Source, options: Options | None) -> dict[str, Any]:
-    """Return the part of `described` that does not depend on the device."""
+def described_code(source: Source, options: Options | None, device: str) -> dict[str, Any]:
+    """Return what `described` does, by the options and the device instead of the target."""
     return {
         "language": source.language,
+        "device": device,
         "interface": source.interface.to_json(),
         "launches": None if source.launches is None else source.launches.to_json(),
         "options": {} if options is None else dataclasses.asdict(options),
@@ -82,7 +95,7 @@ def load_function(request: Request) -> Function:
         A worker cannot run such code.
     """
     given = {key: request.params[key] for key in ("language", "device")}
-    if _RUNS_ON.get(given["language"]) != given["device"]:
+    if not _is_for(given["language"], given["device"]):
         raise MeasurementError(
             "load a kernel in a worker",
             "workers run machine code of LLVM, and code of CUDA and OpenCL devices",
@@ -98,11 +111,11 @@ def load_function(request: Request) -> Function:
 def compile_code(text: str, params: Mapping[str, Any]) -> CompiledObject:
     """Compile a text: to an object file, or to what the driver of a device loads.
 
-    Parameters: ``language`` and ``options``.
+    Parameters: ``language``, ``device`` and ``options``.
     """
-    if driver_of := DRIVERS.get(params["language"]):
+    if params["language"] in DRIVERS:
         lift_memory_limit()
-        driver = driver_of()
+        driver = _driver_of(params["device"])
         with driver.errors("compile a candidate"):
             return CompiledObject(driver.compile(text, "compile a candidate"), (), ())
     return llvm.compile_object(text, options_of(params))
@@ -140,7 +153,7 @@ def _device_function(params: Mapping[str, Any], text: str, image: bytes | None) 
     language, interface = params["language"], Interface.from_json(params["interface"])
     launches = Launches.from_json(params["launches"])
     source = Source(language, {language: Text(text)}, interface, None, launches)
-    code = DeviceCode(source, DRIVERS[language], image)
+    code = DeviceCode(source, partial(_driver_of, params["device"]), image)
     return DeviceFunction(code, **described_by(interface))
 
 

@@ -313,7 +313,7 @@ def _is_check(stmt: Stmt) -> bool:
 def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
     """Return the statements that fill buffers; refuse fills that cannot run an iteration ahead.
 
-    The result is empty if no statement reads the buffers: it may have been simplified away.
+    The result is empty if no statement reads the buffers: what did was simplified away.
     """
     if is_concurrent(loop.kind):
         raise _refusal(own, f"the iterations of {loop.var.name} run at once")
@@ -327,6 +327,9 @@ def _fills(loop: For, body: _Body, own: set[Buffer]) -> list[Stmt]:
             hint="leave the loop of the virtual threads serial, or double_buffer out",
         )  # fmt: skip
     if not any(own & _touched(stmt) for stmt in rest):
+        touched = {buffer for stmt in rest for buffer in _touched(stmt)}
+        # Memory of this iteration only, such as that of a stage inside the fill.
+        within |= {stmt.buffer for stmt in body.around if isinstance(stmt, Allocate)} - touched
         if any(_written(fill) - own - within for fill in fills):
             raise _refusal(own, "what fills it is not apart from what reads it")
         return []

@@ -127,11 +127,11 @@ def merge_thread_loops(launch: Launch) -> ThreadProgram:
         launch.threads,
         tuple(merging.shared),
         body,
-        merging.origins,
+        merging.origins.within(body),
     )
 
 
-def skip_after_failure(stmt: Stmt, holds: Expr) -> Stmt:
+def skip_after_failure(stmt: Stmt, holds: Expr) -> tuple[Stmt, Mapping[int, Stmt]]:
     """Return a statement that does nothing but wait at barriers once a check has failed.
 
     Parameters
@@ -140,24 +140,57 @@ def skip_after_failure(stmt: Stmt, holds: Expr) -> Stmt:
         A statement of one thread.
     holds
         Becomes false, in this thread, when an assertion fails.
+
+    Returns
+    -------
+    The statement, and by `id` of each one inside it that is new, that of which it was made.
     """
+    origins = _Origins(stmt)
+    made = _skipping(stmt, holds, origins)
+    return made, origins.within(made)
+
+
+def _skipping(stmt: Stmt, holds: Expr, origins: _Origins) -> Stmt:
     match stmt:
         case Seq(items):
             done: list[Stmt] = []
             for number, item in enumerate(items, 1):
-                done.append(skip_after_failure(item, holds))
+                done.append(_skipping(item, holds, origins))
                 if _has_check(item) and number < len(items):
-                    rest = skip_after_failure(seq(items[number:]), holds)
-                    return seq((*done, _selected(holds, rest)))
+                    rest = _skipping(seq(items[number:]), holds, origins)
+                    return seq((*done, _selected(holds, rest, origins)))
             return seq(done)
         case For() if _has_check(stmt):
-            return replace(stmt, body=_selected(holds, skip_after_failure(stmt.body, holds)))
+            body = _selected(holds, _skipping(stmt.body, holds, origins), origins)
+            return origins.note(replace(stmt, body=body), stmt)
         case If(condition, then, otherwise):
-            other = None if otherwise is None else skip_after_failure(otherwise, holds)
-            return If(condition, skip_after_failure(then, holds), other)
+            other = None if otherwise is None else _skipping(otherwise, holds, origins)
+            return origins.note(If(condition, _skipping(then, holds, origins), other), stmt)
         case Allocate() | Let():
-            return replace(stmt, body=skip_after_failure(stmt.body, holds))
+            return origins.note(replace(stmt, body=_skipping(stmt.body, holds, origins)), stmt)
     return stmt
+
+
+class _Origins:
+    """From which statement of a nest each new one was made."""
+
+    def __init__(self, nest: Stmt) -> None:
+        self._given = {id(stmt) for stmt in statements(nest)}
+        self._of: dict[int, Stmt] = {}
+        self._made: list[Stmt] = []  # keeps them, so that no other statement gets the id of one
+
+    def note(self, made: Stmt, of: Stmt) -> Stmt:
+        """Return a new statement, after noting its origin; the first one that is noted counts."""
+        while isinstance(of, Seq) and of.statements:
+            of = of.statements[0]
+        if id(made) not in self._given:
+            self._of.setdefault(id(made), self._of.get(id(of), of))
+            self._made.append(made)
+        return made
+
+    def within(self, stmt: Stmt) -> dict[int, Stmt]:
+        """Return the origin of each new statement inside a statement, by `id`."""
+        return {id(s): self._of[id(s)] for s in statements(stmt) if id(s) in self._of}
 
 
 @dataclass
@@ -170,9 +203,10 @@ class _Merging:
     loops: dict[str, For] = field(default_factory=dict)
     """The first loop of each axis; its variable stands for the axis."""
     shared: list[Buffer] = field(default_factory=list)
-    origins: dict[int, Stmt] = field(default_factory=dict)
+    origins: _Origins = field(init=False)
 
     def __post_init__(self) -> None:
+        self.origins = _Origins(self.nest)
         for node in walk(self.nest):
             if isinstance(node, For) and node.kind in self.threads:
                 self.loops.setdefault(node.kind, node)
@@ -188,8 +222,7 @@ class _Merging:
         if bound == self.threads.keys() or isinstance(stmt, Barrier):
             return stmt
         made = self._changed(stmt, bound) if _has_threads(stmt) else self._by_one(stmt, bound)
-        self.origins.setdefault(id(made), stmt)
-        return made
+        return self.origins.note(made, stmt)
 
     def _changed(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
         match stmt:
@@ -203,7 +236,7 @@ class _Merging:
                 return _in_order([self.statement(item, bound) for item in items], self.fragments)
             case If(condition, then, otherwise):
                 rest = None if otherwise is None else self.statement(otherwise, bound)
-                return _only_if(condition, self.statement(then, bound), rest)
+                return _only_if(condition, self.statement(then, bound), self.origins, rest)
             case Allocate():
                 return self._allocate(stmt, bound)
             case Let(var, value, body):
@@ -216,7 +249,7 @@ class _Merging:
         var, extent = self.loops[loop.kind].var, self.threads[loop.kind]
         inner = self.statement(loop.body, bound | {loop.kind})
         if not structural_equal(loop.extent, extent):
-            inner = _only_if(Compare("lt", loop.var, loop.extent), inner)
+            inner = _only_if(Compare("lt", loop.var, loop.extent), inner, self.origins)
         return inner if loop.var is var else Let(loop.var, var, inner)
 
     def _by_one(self, stmt: Stmt, bound: frozenset[str]) -> Stmt:
@@ -233,7 +266,7 @@ class _Merging:
                 hint=f"attach its stage inside {self.loops[blocks[0]].var.name}",
             )
         for tag in reversed(others):  # x innermost: see `of_warp`
-            stmt = _only_if(Compare("eq", self.loops[tag].var, index_const(0)), stmt)
+            stmt = _only_if(Compare("eq", self.loops[tag].var, index_const(0)), stmt, self.origins)
         return stmt
 
     def _allocate(self, stmt: Allocate, bound: frozenset[str]) -> Stmt:
@@ -258,8 +291,8 @@ class _Merging:
             scope=WARP if buffer.scope == WARP else SHARED,
         )
         made = in_copies(body, {buffer: many}, self.loops[tag].var)
-        pairs = zip(statements(body), statements(made), strict=True)
-        self.origins.update({id(new): self.origins.get(id(old), old) for old, new in pairs})
+        for old, new in zip(statements(body), statements(made), strict=True):
+            self.origins.note(new, old)
         return made, many
 
 
@@ -307,37 +340,40 @@ def _in_order(parts: Sequence[Stmt], private: frozenset[Buffer] = frozenset()) -
     return seq(ordered)
 
 
-def _only_if(condition: Expr, then: Stmt, otherwise: Stmt | None = None) -> Stmt:
+def _only_if(condition: Expr, then: Stmt, origins: _Origins, otherwise: Stmt | None = None) -> Stmt:
     """Return a conditional statement; all threads reach the barriers in it."""
     if not has_barrier(then) and (otherwise is None or not has_barrier(otherwise)):
         return If(condition, then, otherwise)
     if isinstance(condition, Var):
-        sides = [_selected(condition, then)]
+        sides = [_selected(condition, then, origins)]
         if otherwise is not None:
-            sides.append(_selected(Not(condition), otherwise))
+            sides.append(_selected(Not(condition), otherwise, origins))
         return _in_order(sides)
     known = Var("is_chosen", "bool")
-    body = _after_reading(condition, _only_if(known, then, otherwise))
+    body = _after_reading(condition, _only_if(known, then, origins, otherwise))
     return Let(known, condition, body)
 
 
-def _selected(condition: Expr, stmt: Stmt) -> Stmt:
+def _selected(condition: Expr, stmt: Stmt, origins: _Origins) -> Stmt:
     """Return a statement whose parts between barriers run under a condition."""
     if not has_barrier(stmt):
-        return If(condition, stmt)
+        return origins.note(If(condition, stmt), stmt)
     match stmt:
         case Barrier():
             return stmt
         case Seq(items):
-            return seq(_selected(condition, item) for item in items)
+            return seq(_selected(condition, item, origins) for item in items)
         case For() | Allocate():
-            return replace(stmt, body=_selected(condition, stmt.body))
+            made: Stmt = replace(stmt, body=_selected(condition, stmt.body, origins))
         case If(inner, then, otherwise):
-            return _only_if(IfThenElse(condition, inner, FALSE), then, otherwise)
+            made = _only_if(IfThenElse(condition, inner, FALSE), then, origins, otherwise)
         case Let(var, value, body):
             zero = Const(0, value.dtype)
-            return Let(var, IfThenElse(condition, value, zero), _selected(condition, body))
-    raise AssertionError(stmt)
+            inside = _selected(condition, body, origins)
+            made = Let(var, IfThenElse(condition, value, zero), inside)
+        case _:
+            raise AssertionError(stmt)
+    return origins.note(made, stmt)
 
 
 def _after_reading(value: Expr, body: Stmt) -> Stmt:

@@ -119,6 +119,7 @@ def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> La
     mine = sorted((b for b in buffers if b in used), key=lambda buffer: buffer in written)
     bound = {loop.var for loop in nodes if isinstance(loop, For)}
     sizes = [extent for buffer in mine for extent in (*buffer.shape[1:], *buffer.strides)]
+    sizes += [extent for buffer in inside for extent in (*buffer.shape, *buffer.strides)]
     in_sizes = (free_vars(size) for size in sizes if isinstance(size, Expr))
     free = free_vars(nest).union(*in_sizes) - bound  # addresses depend on the sizes
     numbers = [var for var in (*func.variables, *counts.values()) if var in free]

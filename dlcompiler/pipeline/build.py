@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.analysis import work_of
-from dlcompiler.analysis.device_limits import check_scopes
+from dlcompiler.analysis.device_limits import check_blocks, check_scopes
 from dlcompiler.codegen import emit
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Expr, PrimFunc
@@ -144,6 +144,7 @@ def build_program(program: Program | PrimFunc, target: str | Target = "cpu") -> 
         pipeline.check_nests(program, machine)
         pipeline.check_result(program, machine)
         program = pipeline.divide(program)
+        check_blocks(program, machine)
     checked_name(program.func.name)
     return load(emit(program, machine), machine)
 
@@ -191,7 +192,9 @@ def lower_program(
     )
     check_scopes(func, machine)
     pipeline.check_result(func, machine)
-    return pipeline.divide(func)
+    program = pipeline.divide(func)
+    check_blocks(program, machine)
+    return program
 
 
 def emit_source(

@@ -16,10 +16,10 @@ from dlcompiler.errors import CallError, DeviceUnavailable, TargetError
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.registry import Registry
-from dlcompiler.runtime import cuda, opencl
+from dlcompiler.runtime import cuda, discovery, opencl
 from dlcompiler.runtime.c_source import COMPILERS, c_compiler
 from dlcompiler.runtime.device import Device, Executable, HostMemory
-from dlcompiler.runtime.device_array import DeviceArray
+from dlcompiler.runtime.device_array import DeviceArray, refuse_mask
 from dlcompiler.runtime.device_code import DeviceCode
 from dlcompiler.runtime.driver import Driver
 from dlcompiler.runtime.llvm import compile_ir
@@ -97,25 +97,43 @@ class DriverDevice:
         The language that its driver compiles.
     title : str
         Name of the language in messages.
-    find : callable
-        Returns the device, if there is one, and else the reason.
-    driver : callable
-        Returns the driver.
+    connect : callable
+        Returns the driver of the device of a number.
+    number : int
+        Which of the devices of the language, from 0.
     """
 
     def __init__(
-        self,
-        language: str,
-        title: str,
-        find: Callable[[], tuple[Any, str | None]],
-        driver: Callable[[], Driver],
+        self, language: str, title: str, connect: Callable[[int], Driver], number: int = 0
     ) -> None:
         self._language, self._title = language, title
-        self._find, self._driver = find, driver
+        self._connect, self._number = connect, number
+
+    def numbered(self, number: int) -> DriverDevice:
+        """Return another device of the same kind."""
+        return DriverDevice(self._language, self._title, self._connect, number)
 
     def why_unavailable(self) -> str | None:
-        """Return what is missing: the Python package, a driver, a device or a permission."""
-        return self._find()[1]
+        """Return what is missing: the Python package, a driver, a device or a permission.
+
+        A process of its own asks the drivers, since a broken one may crash or hang.
+        """
+        return discovery.devices(self._language).why_not(self._number)
+
+    def _driver(self) -> Driver:
+        """Return the driver, in this process.
+
+        Raises
+        ------
+        DeviceUnavailable
+            With the reason.
+        """
+        if reason := self.why_unavailable():
+            raise DeviceUnavailable(
+                f"use {self._language}", "no device", because=reason,
+                hint="target='gpu' simulates one",
+            )  # fmt: skip
+        return self._connect(self._number)
 
     def why_unfit(self, target: Target) -> str | None:
         """Return why this device cannot run code for a target; None if it can."""
@@ -129,8 +147,22 @@ class DriverDevice:
         """Copy an array to another of the same shape and dtype, from or to the host, or within."""
         if isinstance(destination, DeviceArray):
             destination.assign(source)
-        else:
-            np.copyto(destination, source.to_numpy(), casting="no")
+            return
+        if not isinstance(source, DeviceArray):
+            raise CallError(
+                "copy from a device", "neither array is in its memory",
+                got=f"{type(source).__name__} and {type(destination).__name__}",
+                expected="an array of dlc.to_device",
+            )  # fmt: skip
+        known = getattr(destination, "shape", None), getattr(destination, "dtype", None)
+        if not isinstance(destination, np.ndarray) or known != (source.shape, source.dtype):
+            raise CallError(
+                "copy from a device", "shape or dtype differ",
+                got=f"{destination.dtype}{list(destination.shape)}"
+                if isinstance(destination, np.ndarray) else type(destination).__name__,
+                expected=f"{source.dtype}{list(source.shape)}",
+            )  # fmt: skip
+        np.copyto(destination, source.to_numpy(), casting="no")
 
     def load(self, source: Source, target: Target) -> DeviceKernel:
         """Return code of its language, which is compiled at the first call.
@@ -153,8 +185,9 @@ class DriverDevice:
 
     def times(self, target: Target) -> Provenance:
         """Return the provenance of times: measured, on this device, whose name is '' elsewhere."""
-        found = None if self.why_unavailable() else self._driver()
-        return Provenance("measured", "" if found is None else found.device_name)
+        found = discovery.devices(self._language)
+        is_here = found.why_not(self._number) is None
+        return Provenance("measured", found.names[self._number] if is_here else "")
 
     def launch(self, executable: Executable, arguments: Sequence[Any]) -> None:
         """Run a program to its end."""
@@ -173,8 +206,8 @@ class NullDevice(HostMemory):
 
 
 HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
-OPENCL = DriverDevice("opencl", "OpenCL C", lambda: opencl.find_device(), lambda: opencl.driver())
-CUDA = DriverDevice("cuda", "CUDA C", lambda: cuda.find_device(), lambda: cuda.driver())
+OPENCL = DriverDevice("opencl", "OpenCL C", lambda number: opencl.driver(number))
+CUDA = DriverDevice("cuda", "CUDA C", lambda number: cuda.driver(number))
 DEVICES: Registry[Device] = Registry(
     "device",
     {
@@ -198,7 +231,11 @@ def device_of(target: Target) -> Device:
     TargetError
         No device has the name that the target gives.
     """
-    return DEVICES.find(target.runs_on, f"find the device of {target.name}", error=TargetError)
+    name, _, number = target.runs_on.partition(":")
+    if target.runs_on in DEVICES or not number.isdecimal():
+        name, number = target.runs_on, ""
+    found = DEVICES.find(name, f"find the device of {target.name}", error=TargetError)
+    return found.numbered(int(number)) if number and isinstance(found, DriverDevice) else found
 
 
 def check_available(target: Target, operation: str) -> None:
@@ -258,11 +295,7 @@ def to_device(array: npt.NDArray[Any], target: str | Target) -> DeviceArray:
             hint="its kernels take NumPy arrays without a copy",
         )  # fmt: skip
     check_available(machine, "copy an array to a device")
-    if isinstance(array, np.ma.MaskedArray):
-        raise CallError(
-            "copy an array to a device", "a masked array",
-            because="a kernel does not see the mask", hint="fill it: x.filled(0)",
-        )  # fmt: skip
+    refuse_mask("copy an array to a device", array)
     values = np.asarray(array)
     made = device.allocate(values.shape, dtypes.from_numpy(values.dtype))
     made.assign(values)

@@ -14,6 +14,7 @@ from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline.gpu_report import GPUReport, report_of
+from dlcompiler.pipeline.launch_limits import LaunchLimits
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.c_source import CCode
 from dlcompiler.runtime.device import Executable
@@ -208,14 +209,21 @@ class SimulatedKernel(LoadedSource):
         ------
         CallError
             If the arguments do not fit.
+        TargetError
+            If a block needs more shared memory than the GPU has; nothing has run then.
         ProgramError
             If an index is outside its tensor; of a short program also at a race, at an element that
             nothing has written, and at a barrier that only some threads reach.
         """
+        self._limits.check(arguments)
         if self._is_short:
             self.simulate(*arguments)
         else:
             self.on_host(*arguments)
+
+    @cached_property
+    def _limits(self) -> LaunchLimits:
+        return LaunchLimits(self.program, self.generated.interface, self.target)
 
     @cached_property
     def on_host(self) -> Kernel:

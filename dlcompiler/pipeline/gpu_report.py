@@ -15,6 +15,7 @@ from dlcompiler.errors import DLCompilerError, TargetError
 from dlcompiler.ir import Buffer, PrimFunc, Var
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
+from dlcompiler.pipeline.launch_limits import launches_with_memory, no_block_fits, shared_bytes
 from dlcompiler.runtime import ptxas
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
@@ -133,15 +134,16 @@ def report_of(
             got=f"target {target.name}, a {target.device}", hint='build it for target="gpu"',
         )  # fmt: skip
     given = given_by(program.func, source, arguments)
-    registers = _assembled(source, target)
-    kernels = []
-    for place, launch in enumerate(program.launches):
-        thread = merge_thread_loops(launch)
-        counters = count_launch(
-            thread, launch.kernel.name, loops=launch.loops, given=given,
-            warp_size=target.limits.get("warp_size", 32),
-        )  # fmt: skip
-        kernels.append(_kernel(counters, _resources(launch, registers, place), target))
+    warp_size = target.limits.get("warp_size", 32)
+    counters = [
+        count_launch(
+            merge_thread_loops(launch), launch.kernel.name, loops=launch.loops, given=given,
+            warp_size=warp_size,
+        )
+        for launch in program.launches
+    ]  # fmt: skip
+    resources = _resources(program, source, target, arguments)
+    kernels = (_kernel(*each, target) for each in zip(counters, resources, strict=True))
     return GPUReport(program.func.name, target, tuple(kernels))
 
 
@@ -201,12 +203,9 @@ def refuse_too_large(report: GPUReport) -> None:
                               f"{limits['max_shared_bytes']:,} bytes"),
         }  # fmt: skip
         got, most = what[found.limited_by[0]]
-        raise TargetError(
-            f"run {kernel.counters.name} on {report.target.name}", "no block of it fits",
-            got=f"{got} ({needs.provenance})", expected=f"at most {most}",
-            because=report.target.limits_from or None,
-            hint="bind fewer iterations to threads, or compute smaller tiles",
-        )  # fmt: skip
+        raise no_block_fits(
+            report.target, kernel.counters.name, f"{got} ({needs.provenance})", most
+        )
 
 
 def _kernel(counters: KernelCounters, resources: Resources, target: Target) -> KernelReport:
@@ -235,10 +234,21 @@ def _assembled(source: Source, target: Target) -> list[Resources] | str:
     ]
 
 
-def _resources(launch: Launch, registers: Sequence[Resources] | str, place: int) -> Resources:
+def _resources(
+    program: Program, source: Source, target: Target, arguments: Sequence[Any]
+) -> list[Resources]:
+    """Return the resources of each launch; an assembler does not know what a launch adds."""
+    registers, launches = _assembled(source, target), launches_with_memory(program)
+    shared = list(shared_bytes(launches, source.interface, arguments).values())
     if isinstance(registers, str):
-        return replace(estimate_of(launch), note=registers)
-    return registers[place]
+        return [
+            replace(estimate_of(launch), shared_bytes=sum(sizes), note=registers)
+            for launch, sizes in zip(program.launches, shared, strict=True)
+        ]
+    return [
+        replace(each, shared_bytes=each.shared_bytes + added)
+        for each, (_, added) in zip(registers, shared, strict=True)
+    ]
 
 
 def estimate_of(launch: Launch) -> Resources:

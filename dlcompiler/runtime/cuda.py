@@ -25,6 +25,7 @@ from dlcompiler.errors import CallError, DeviceUnavailable, DLCompilerError
 from dlcompiler.runtime import dlpack
 from dlcompiler.runtime.driver import (
     Failure,
+    check_process,
     device_fault,
     out_of_memory,
     refused_source,
@@ -40,7 +41,11 @@ _OUT_OF_MEMORY, _NO_DEVICE, _OPERATING_SYSTEM = 2, 100, 304
 _NO_BINARY, _INVALID_PTX, _UNSUPPORTED_PTX, _TOO_MANY_RESOURCES = 209, 218, 222, 701
 _MISMATCHES = (803, 804)  # the kernel module and libcuda, or libcuda and the device, do not fit
 #: Attributes of devices. **Source:** CUDA Driver API 12.9, ``CUdevice_attribute``.
-_MAX_THREADS, _MAJOR, _MINOR = 1, 75, 76
+_MAX_THREADS, _MAJOR, _MINOR, _MAX_SHARED = 1, 75, 76, 97
+#: Attributes of kernels. **Source:** CUDA Driver API 12.9, ``CUfunction_attribute``.
+_KERNEL_THREADS, _ADDED_SHARED = 0, 8
+_UNASKED_SHARED_BYTES = 48 * 1024
+"""Shared memory that a launch may add without asking for it before [byte]."""
 _CONTROL = "/dev/nvidiactl"
 """The file by which a process reaches the driver on Linux."""
 _STREAM = 0
@@ -84,21 +89,30 @@ class _NotInstalledError(Exception):
 _CONNECTING = threading.Lock()
 
 
-def find_device() -> tuple[CUDA | None, str | None]:
-    """Return the driver of the first device, the same in all threads; or None, and the reason."""
+def find_device(number: int = 0) -> tuple[CUDA | None, str | None]:
+    """Return the driver of a device, the same in all threads; or None, and the reason."""
     with _CONNECTING:
-        return connect()
+        return connect(number)
+
+
+def device_names() -> tuple[list[str], str | None]:
+    """Return the names of the devices by number; or none, and the reason."""
+    first, reason = find_device()
+    if first is None:
+        return [], reason
+    others = (find_device(number)[0] for number in range(1, first.count))
+    return [first.device_name, *(other.device_name for other in others if other)], None
 
 
 @functools.cache
-def connect() -> tuple[CUDA | None, str | None]:
+def connect(number: int) -> tuple[CUDA | None, str | None]:
     """Search for a device, once: see `find_device`."""
     try:
         found = bindings()
     except ImportError as error:
         return None, f"cuda-bindings is not installed ({error}): pip install dlcompiler-lab[cuda]"
     try:
-        return CUDA(found), None
+        return CUDA(found, number), None
     except _CUDAError as error:
         return None, _why_not(error)
     except DLCompilerError as error:
@@ -117,15 +131,15 @@ def _why_not(error: _CUDAError) -> str:
     return f"the NVIDIA driver does not start ({error})"
 
 
-def driver() -> CUDA:
-    """Return the driver of the first device, connected once in this process.
+def driver(number: int = 0) -> CUDA:
+    """Return the driver of a device, connected once in this process.
 
     Raises
     ------
     DeviceUnavailable
         There is none; with the reason.
     """
-    found, reason = find_device()
+    found, reason = find_device(number)
     if found is None:
         raise DeviceUnavailable(
             "use CUDA", "no device", because=reason, hint="target='gpu' simulates one"
@@ -148,7 +162,7 @@ class CUDA:
 
     def __init__(self, found: Bindings, number: int = 0) -> None:
         self._cu, self._nvrtc = found.driver, found.nvrtc
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._is_failed = False
         with _needs("NVIDIA driver"):
             self._call("cuInit", 0)
@@ -156,6 +170,9 @@ class CUDA:
         with _needs("NVRTC"):
             compiler_version = self._compile("nvrtcVersion")
         self._check_versions(version, compiler_version)
+        self.count = int(self._call("cuDeviceGetCount"))
+        """Number of CUDA devices."""
+        self._check_number(number)
         device = self._call("cuDeviceGet", number)
         name = self._call("cuDeviceGetName", 256, device)
         major, minor = (self._attribute(each, device) for each in (_MAJOR, _MINOR))
@@ -164,6 +181,7 @@ class CUDA:
         shown = bytes(name).partition(b"\0")[0].decode(errors="replace")
         self.device_name = f"{shown} (sm_{major}{minor}, CUDA {_version(version)})"
         self.max_threads = self._attribute(_MAX_THREADS, device)
+        self.max_shared_bytes = self._attribute(_MAX_SHARED, device)
         self.dlpack_device = dlpack.CUDA, number
         # The context that other libraries of this process use, too: their arrays are valid in it.
         self._context = self._call("cuDevicePrimaryCtxRetain", device)
@@ -171,6 +189,13 @@ class CUDA:
     def _attribute(self, attribute: int, device: Any) -> int:
         kinds = self._cu.CUdevice_attribute
         return int(self._call("cuDeviceGetAttribute", kinds(attribute), device))
+
+    def _check_number(self, number: int) -> None:
+        if number >= self.count:
+            raise DeviceUnavailable(
+                "use CUDA", "no such device",
+                because=f"there is no CUDA device {number}: there are {self.count}",
+            )  # fmt: skip
 
     @staticmethod
     def _check_versions(driver_version: int, compiler_version: Sequence[int]) -> None:
@@ -218,6 +243,7 @@ class CUDA:
     @contextmanager
     def errors(self, operation: str) -> Iterator[None]:
         """Convert the driver's errors, and admit one thread at a time, in the device's context."""
+        check_process(operation, self._process, self.device_name)
         with self._lock:
             try:
                 self._call("cuCtxSetCurrent", self._context)
@@ -303,6 +329,8 @@ class CUDA:
 
     def release(self, function: str, handle: Any) -> None:
         """Release memory or a module; errors are ignored, as after a fault nothing can be."""
+        if os.getpid() != self._process:
+            return  # a forked copy: what the driver holds is the other process's
         with self._lock:
             if not self._is_failed:
                 self._cu.cuCtxSetCurrent(self._context)
@@ -317,6 +345,7 @@ class CUDA:
         blocks: Sequence[int],
         threads: Sequence[int],
         operands: Sequence[Any],
+        shared_bytes: int = 0,
     ) -> None:
         """Start a kernel on memory and NumPy numbers.
 
@@ -328,11 +357,17 @@ class CUDA:
             for each in operands
         ]
         pointers = (ctypes.c_void_p * len(values))(*(each.ctypes.data for each in values))
-        shared_bytes, extra = 0, 0
+        extra = 0
         self._call(
-            "cuLaunchKernel", module.function(symbol), *blocks, *threads,
+            "cuLaunchKernel", module.function(symbol, shared_bytes), *blocks, *threads,
             shared_bytes, _STREAM, ctypes.addressof(pointers), extra,
         )  # fmt: skip
+
+    def most_threads(self, module: _Module, symbol: str) -> int:
+        """Return the most threads of a block of a kernel, which its registers allow; [1]."""
+        kinds = self._cu.CUfunction_attribute
+        kernel = module.function(symbol)
+        return int(self._call("cuFuncGetAttribute", kinds(_KERNEL_THREADS), kernel))
 
     def synchronise(self) -> None:
         """Wait until everything that was started has ended."""
@@ -405,13 +440,19 @@ class _Module:
     def __init__(self, cuda: CUDA, handle: Any) -> None:
         self._cuda, self._handle = cuda, handle
         self._functions: dict[str, Any] = {}
+        self._asked: dict[str, int] = {}
+        """Name of a kernel -> the shared memory that its launches may add [byte]."""
         weakref.finalize(self, cuda.release, "cuModuleUnload", handle).atexit = False
 
-    def function(self, symbol: str) -> Any:
-        """Return a kernel by its name."""
+    def function(self, symbol: str, shared_bytes: int = 0) -> Any:
+        """Return a kernel by its name, whose launch may add some shared memory."""
         if symbol not in self._functions:
             found = self._cuda._call("cuModuleGetFunction", self._handle, symbol.encode())
             self._functions[symbol] = found
+        if shared_bytes > self._asked.get(symbol, _UNASKED_SHARED_BYTES):
+            kind = self._cuda._cu.CUfunction_attribute(_ADDED_SHARED)
+            self._cuda._call("cuFuncSetAttribute", self._functions[symbol], kind, shared_bytes)
+            self._asked[symbol] = shared_bytes
         return self._functions[symbol]
 
 

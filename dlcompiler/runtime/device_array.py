@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import operator
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError
+from dlcompiler.errors import CallError, OutOfMemory
 from dlcompiler.runtime.driver import Driver
 
 Array = npt.NDArray[Any]
@@ -42,9 +44,16 @@ class DeviceArray:
 
     def __init__(self, driver: Driver, shape: Sequence[int], dtype: str) -> None:
         self._driver = driver
-        self.shape = tuple(int(extent) for extent in shape)
+        operation = f"allocate an array {dtype}"
+        self.shape = _checked_shape(operation, shape)
+        if dtypes.lanes(dtype) > 1:
+            raise CallError(
+                operation, "a dtype of vectors", got=repr(dtype), expected="a scalar dtype",
+                hint="add a dimension for the lanes",
+            )  # fmt: skip
         self.dtype = dtypes.to_numpy(dtype)
-        with driver.errors(f"allocate an array {dtype}{list(self.shape)}"):
+        with driver.errors(f"{operation}{list(self.shape)}"):
+            _check_size(f"{operation}{list(self.shape)}", self.shape, self.dtype.itemsize)
             self.memory = driver.allocate(self.nbytes)
         self.stand_in = driver.stand_in(self.memory, self.shape, self.dtype)
 
@@ -95,9 +104,16 @@ class DeviceArray:
         Raises
         ------
         CallError
-            Shape or dtype differ, or the source is on another device.
+            The source is no array, or masked; shape or dtype differ; it is on another device.
         """
         operation = "copy to an array of a device"
+        if not isinstance(source, np.ndarray | DeviceArray):
+            raise CallError(
+                operation, "not an array", got=type(source).__name__,
+                expected=f"an array {self.dtype}{list(self.shape)}",
+                hint=f"numpy.asarray(x, dtype={str(self.dtype)!r})",
+            )  # fmt: skip
+        refuse_mask(operation, source)
         if source.shape != self.shape or source.dtype != self.dtype:
             raise CallError(
                 operation, "shape or dtype differ", got=f"{source.dtype}{list(source.shape)}",
@@ -132,5 +148,62 @@ class DeviceArray:
             raise ValueError("an array of a device cannot be read without a copy")
         return self.to_numpy() if dtype is None else self.to_numpy().astype(dtype)
 
+    def __copy__(self) -> DeviceArray:
+        """Return a copy in the memory of the same device."""
+        made = DeviceArray(self._driver, self.shape, dtypes.from_numpy(self.dtype))
+        made.assign(self)
+        return made
+
+    def __deepcopy__(self, memo: object) -> DeviceArray:
+        """Return a copy in the memory of the same device."""
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to pickle it: another process has no access to its memory.
+
+        Raises
+        ------
+        CallError
+            Always.
+        """
+        raise CallError(
+            "pickle an array of a device", "its memory belongs to this process", got=repr(self),
+            hint="x.to_numpy() is a copy that can be pickled; dlc.to_device(…) copies it back",
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"DeviceArray({self.dtype}{list(self.shape)} on {self.device})"
+
+
+def refuse_mask(operation: str, array: object) -> None:
+    """Refuse a masked array.
+
+    Raises
+    ------
+    CallError
+        Always, for one.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        raise CallError(
+            operation, "a masked array",
+            because="a kernel does not see the mask", hint="fill it: x.filled(0)",
+        )  # fmt: skip
+
+
+def _checked_shape(operation: str, shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        extents = tuple(operator.index(extent) for extent in shape)
+    except TypeError:
+        extents = (-1,)
+    if any(extent < 0 for extent in extents):
+        raise CallError(
+            operation, "not a shape", got=repr(shape), expected="a tuple of extents, such as (2, 3)"
+        )
+    return extents
+
+
+def _check_size(operation: str, shape: tuple[int, ...], itemsize: int) -> None:
+    """Refuse a shape that no array can have, even if one of its extents is 0."""
+    size = math.prod(extent for extent in shape if extent) * itemsize
+    if size > sys.maxsize:
+        raise OutOfMemory(operation, "no memory is as large", got=f"{size:,} bytes")

@@ -18,7 +18,12 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.errors import MAX_VALUES, ProgramError, UserError
 from dlcompiler.runtime.device_array import DeviceArray
-from dlcompiler.runtime.driver import Driver, check_threads
+from dlcompiler.runtime.driver import (
+    Driver,
+    check_registers,
+    check_shared_bytes,
+    check_threads,
+)
 from dlcompiler.runtime.formulas import compiled
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.launches import KernelCall
@@ -29,6 +34,8 @@ from dlcompiler.runtime.timing import Clocked
 Array = npt.NDArray[Any]
 T = TypeVar("T")
 
+LEAST_ADDED_BYTES = 16
+"""Shared memory that a launch adds at least, where its size depends on symbols [byte]."""
 GUARD_BYTES = 4096
 """Memory behind each array that is checked in a poisoned call [byte]."""
 
@@ -141,6 +148,7 @@ class DeviceCode:
                 self._module = self._loaded(driver, operation)
             guard_bytes = 0 if poison is None else GUARD_BYTES
             call = DeviceCall(self, self._module, operands, resident or {}, guard_bytes)
+            call.check_limits(operation)
             if poison is not None:
                 call.poison(poison)
             call.upload()
@@ -152,12 +160,17 @@ class DeviceCode:
         return result
 
     def _loaded(self, driver: Driver, operation: str) -> Any:
-        for each in self.launches.calls():
+        calls = list(self.launches.calls())
+        for each in calls:
             check_threads(operation, driver, each.threads)
+            check_shared_bytes(operation, driver, each.symbol, each.shared_bytes)
         image = self._image
         if image is None:
             image = driver.compile(self.text, operation)
-        return driver.load(image, operation)
+        module = driver.load(image, operation)
+        for each in calls:
+            check_registers(operation, driver, module, each.symbol, each.threads)
+        return module
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +271,27 @@ class DeviceCall:
         operands = [self._memory[place] for place in call.arrays]
         operands += [dtypes.to_numpy(dtype).type(known[name]) for name, dtype in call.numbers]
         operands += [self._status] if call.reports else []
-        self._driver.launch(self._module, call.symbol, blocks, call.threads, operands)
+        added = int(compiled(call.added_bytes)(known))
+        if call.added_bytes:  # the kernel has a parameter for it
+            added = max(added, LEAST_ADDED_BYTES)
+        self._driver.launch(self._module, call.symbol, blocks, call.threads, operands, added)
+
+    def check_limits(self, operation: str) -> None:
+        """Refuse launches that need more than the device has, before the first one starts.
+
+        Raises
+        ------
+        TargetError
+            With the limit of the device.
+        """
+        if not any(call.added_bytes for call in self._launches.calls()):
+            return  # known when the code was loaded
+        self._launches.run(
+            self._values,
+            lambda call, _, known: check_shared_bytes(
+                operation, self._driver, call.symbol, call.all_shared_bytes(known)
+            ),
+        )
 
     def clocked(self, run: Callable[[], object] | None = None) -> Clocked:
         """Return a call for `dlcompiler.runtime.timing`, which events of the device measure.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.errors import DeviceFault, OutOfMemory, TargetError
+from dlcompiler.errors import DeviceFault, DeviceUnavailable, OutOfMemory, TargetError
 
 Array = npt.NDArray[Any]
 
@@ -34,6 +35,13 @@ class Driver(Protocol):
     @property
     def max_threads(self) -> int:
         """Most threads of a block; [1]."""
+
+    @property
+    def max_shared_bytes(self) -> int:
+        """Most memory that the threads of a block may share [byte]."""
+
+    def most_threads(self, module: Any, symbol: str) -> int:
+        """Return the most threads of a block of a kernel, which its registers allow; [1]."""
 
     def why_unfit(self, architecture: str) -> str | None:
         """Return why the device cannot run code for an architecture, such as ``sm_80``."""
@@ -75,8 +83,12 @@ class Driver(Protocol):
         blocks: Sequence[int],
         threads: Sequence[int],
         operands: Sequence[Any],
+        shared_bytes: int = 0,
     ) -> None:
-        """Start a kernel on memory and NumPy numbers; it may still run when this returns."""
+        """Start a kernel on memory and NumPy numbers; it may still run when this returns.
+
+        The threads of each block share `shared_bytes` in addition to what the kernel declares.
+        """
 
     def synchronise(self) -> None:
         """Wait until everything that was started has ended."""
@@ -168,8 +180,30 @@ def refused_source(operation: str, compiler: str, text: str, log: str) -> Target
     )  # fmt: skip
 
 
+def check_process(operation: str, owner: int, device: str) -> None:
+    """Refuse to use a device in a forked copy of the process that opened it: the driver hangs.
+
+    Raises
+    ------
+    DeviceUnavailable
+        This is not the process of the id `owner`.
+    """
+    if os.getpid() != owner:
+        raise DeviceUnavailable(
+            operation, "the device was opened by the process that this one was forked from",
+            got=device, because="its driver has threads, and a fork copies none of them",
+            hint="multiprocessing.get_context('spawn') starts processes that can open it",
+        )  # fmt: skip
+
+
 def check_threads(operation: str, driver: Driver, threads: Sequence[int]) -> None:
-    """Refuse a kernel whose blocks have more threads than the device allows."""
+    """Refuse a kernel whose blocks have more threads than the device allows.
+
+    Raises
+    ------
+    TargetError
+        With the limit of the device.
+    """
     total = int(np.prod(threads))
     if total > driver.max_threads:
         raise TargetError(
@@ -177,4 +211,41 @@ def check_threads(operation: str, driver: Driver, threads: Sequence[int]) -> Non
             expected=f"at most {driver.max_threads}",
             because=f"that is the limit of {driver.device_name}",
             hint="split the thread axes by smaller factors",
+        )  # fmt: skip
+
+
+def check_registers(
+    operation: str, driver: Driver, module: Any, symbol: str, threads: Sequence[int]
+) -> None:
+    """Refuse a loaded kernel whose registers do not suffice for the threads of a block.
+
+    Raises
+    ------
+    TargetError
+        With the limit, which the driver computes from the registers that the kernel uses.
+    """
+    total, most = int(np.prod(threads)), driver.most_threads(module, symbol)
+    if total > most:
+        raise TargetError(
+            operation, f"the registers of {symbol} do not suffice for the threads of a block",
+            got=f"{total} threads", expected=f"at most {most}",
+            because=f"that is the driver's limit for this kernel on {driver.device_name}",
+            hint="bind fewer threads, or compute less in each thread",
+        )  # fmt: skip
+
+
+def check_shared_bytes(operation: str, driver: Driver, symbol: str, size: int) -> None:
+    """Refuse a launch whose blocks share more memory than the device has.
+
+    Raises
+    ------
+    TargetError
+        With the limit of the device.
+    """
+    if size > driver.max_shared_bytes:
+        raise TargetError(
+            operation, f"a block of {symbol} needs more shared memory than this device has",
+            got=f"{size:,} bytes", expected=f"at most {driver.max_shared_bytes:,} bytes",
+            because=f"that is the limit of {driver.device_name}",
+            hint="compute smaller parts: split the loops they are computed for further",
         )  # fmt: skip

@@ -24,7 +24,15 @@ class KernelCall:
     threads: tuple[int, int, int]
     """Number of threads of a block along x, y and z."""
     reports: bool
-    """Whether it takes the address of the status of checks, last."""
+    """Whether it takes the address of the status of checks, after the numbers."""
+    shared_bytes: int = 0
+    """Memory that the threads of a block share, and that its code declares [byte]."""
+    added_bytes: Formula = 0
+    """Memory that they share, and that a launch adds [byte]."""
+
+    def all_shared_bytes(self, values: Mapping[str, Any]) -> int:
+        """Return the memory that the threads of a block share, for some symbols [byte]."""
+        return self.shared_bytes + int(compiled(self.added_bytes)(values))
 
 
 @dataclass(frozen=True, slots=True)

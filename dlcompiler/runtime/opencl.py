@@ -6,6 +6,7 @@ pyopencl and a driver are optional: PoCL is a driver for CPUs.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.runtime import dlpack
 from dlcompiler.runtime.driver import (
     Failure,
+    check_process,
     device_fault,
     out_of_memory,
     refused_source,
@@ -39,19 +41,33 @@ _INSTALL = "apt-get install pocl-opencl-icd, or the driver of your GPU's vendor"
 
 
 @functools.cache
-def find_device() -> tuple[Any, str | None]:
-    """Return the first OpenCL device of this machine, GPUs first; or None, and the reason."""
+def find_devices() -> tuple[list[Any], str | None]:
+    """Return the OpenCL devices of this machine, GPUs first; or none, and the reason."""
     try:
         pyopencl = import_module("pyopencl")
     except ImportError as error:
-        return None, f"pyopencl is not installed ({error}): pip install dlcompiler-lab[opencl]"
+        return [], f"pyopencl is not installed ({error}): pip install dlcompiler-lab[opencl]"
     try:
         devices = [device for each in pyopencl.get_platforms() for device in _devices(each)]
     except pyopencl.Error as error:
-        return None, f"no OpenCL driver answers ({error}): {_INSTALL}"
+        return [], f"no OpenCL driver answers ({error}): {_INSTALL}"
     if not devices:
-        return None, f"the OpenCL drivers have no device: {_INSTALL}"
-    return min(devices, key=lambda each: not each.type & pyopencl.device_type.GPU), None
+        return [], f"the OpenCL drivers have no device: {_INSTALL}"
+    return sorted(devices, key=lambda each: not each.type & pyopencl.device_type.GPU), None
+
+
+def device_names() -> tuple[list[str], str | None]:
+    """Return the names of the devices by number; or none, and the reason."""
+    devices, reason = find_devices()
+    return [name_of(device) for device in devices], reason
+
+
+def find_device(number: int = 0) -> tuple[Any, str | None]:
+    """Return the device of a number; or None, and the reason."""
+    devices, reason = find_devices()
+    if reason is not None or number >= len(devices):
+        return None, reason or f"there is no OpenCL device {number}"
+    return devices[number], None
 
 
 def _devices(platform: Any) -> list[Any]:
@@ -70,26 +86,26 @@ def name_of(device: Any) -> str:
 _CONNECTING = threading.Lock()
 
 
-def driver() -> OpenCL:
-    """Return the driver of the first device, the same in all threads of this process.
+def driver(number: int = 0) -> OpenCL:
+    """Return the driver of a device, the same in all threads of this process.
 
     Raises
     ------
     DeviceUnavailable
         There is none; with the reason.
     """
-    device, reason = find_device()
+    device, reason = find_device(number)
     if device is None:
         raise DeviceUnavailable(
             "use OpenCL", "no device", because=reason, hint="target='gpu' simulates one"
         )
     with _CONNECTING:
-        return _connected()
+        return _connected(number)
 
 
 @functools.cache
-def _connected() -> OpenCL:
-    return OpenCL(find_device()[0])
+def _connected(number: int) -> OpenCL:
+    return OpenCL(find_device(number)[0], number)
 
 
 class OpenCL:
@@ -97,16 +113,17 @@ class OpenCL:
 
     language = "opencl"
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, number: int = 0) -> None:
         self._cl = import_module("pyopencl")
         self._device = device
-        self._lock = threading.RLock()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._events: list[Any] | None = None
         self._built: tuple[str, Any] | None = None
         """The text compiled last, and its program, which `load` takes."""
         self.device_name = name_of(device)
         self.max_threads = int(device.max_work_group_size)
-        self.dlpack_device = dlpack.OPENCL, 0
+        self.max_shared_bytes = int(device.local_mem_size)
+        self.dlpack_device = dlpack.OPENCL, number
         with self.errors("use OpenCL"):
             self._context = self._cl.Context([device])
             profiled = self._cl.command_queue_properties.PROFILING_ENABLE
@@ -119,6 +136,7 @@ class OpenCL:
     @contextmanager
     def errors(self, operation: str) -> Iterator[None]:
         """Convert the driver's errors, and admit one thread at a time."""
+        check_process(operation, self._process, self.device_name)
         with self._lock:
             try:
                 yield
@@ -185,10 +203,17 @@ class OpenCL:
         blocks: Sequence[int],
         threads: Sequence[int],
         operands: Sequence[Any],
+        shared_bytes: int = 0,
     ) -> None:
-        """Start a kernel on buffers and NumPy numbers."""
+        """Start a kernel on buffers and NumPy numbers, and shared memory as the last argument."""
         total = tuple(a * b for a, b in zip(blocks, threads, strict=True))
-        self._note(module[symbol](self._queue, total, tuple(threads), *operands))
+        added = [self._cl.LocalMemory(shared_bytes)] if shared_bytes else []
+        self._note(module[symbol](self._queue, total, tuple(threads), *operands, *added))
+
+    def most_threads(self, module: Any, symbol: str) -> int:
+        """Return the most threads of a block of a kernel, which its registers allow; [1]."""
+        size = self._cl.kernel_work_group_info.WORK_GROUP_SIZE
+        return int(module[symbol].get_work_group_info(size, self._device))
 
     def synchronise(self) -> None:
         """Wait until everything that was started has ended."""

@@ -44,7 +44,7 @@ _STDERR_KEPT_BYTES = 4096
 # What a worker inherits of the environment. Libraries of linear algebra would start a thread per
 # core each, and reserve memory that counts against the limit.
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV")
-_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "OCL_ICD_", "POCL_")
+_INHERITED_PREFIXES = ("CUDA_", "NVIDIA_", "OCL_ICD_", "OPENCL_", "POCL_")
 """Variables that choose devices and their drivers."""
 _SET = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

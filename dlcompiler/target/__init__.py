@@ -12,6 +12,7 @@ from functools import cache
 
 from dlcompiler.errors import TargetError
 from dlcompiler.registry import Registry
+from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "CacheLevel",
     "MemoryScope",
     "Target",
+    "cuda",
     "known_scopes",
     "names",
+    "opencl",
     "resolve",
 ]
 
@@ -54,6 +57,8 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
 )
 
 
+SEVERAL = ("cuda", "opencl")
+"""Targets of which this machine may have several devices."""
 _SM = re.compile(r"sm_[1-9][0-9]{1,2}")
 
 
@@ -69,6 +74,7 @@ def resolve(target: str | Target) -> Target:
     ----------
     target : str or Target
         ``"cpu"`` is this machine, ``"c"`` any machine with a C compiler; `names` lists all.
+        ``"cuda:1"`` is the second GPU, ``"cuda -arch=sm_80"`` one of at least this architecture.
 
     Returns
     -------
@@ -86,8 +92,11 @@ def resolve(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
-    if " " in str(target).strip() and target not in REGISTRY:
-        return _with_architecture(target)
+    if target not in REGISTRY and isinstance(target, str):
+        if " " in target.strip():
+            return _with_architecture(target)
+        if ":" in target:
+            return _with_number(target)
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
     made = _called(target, found) if callable(found) else found
     if not isinstance(made, Target):
@@ -96,6 +105,42 @@ def resolve(target: str | Target) -> Target:
             got=repr(made), expected="a Target, or a function that returns one",
         )  # fmt: skip
     return made
+
+
+def cuda(number: int = 0) -> Target:
+    """Return the target of one of several NVIDIA GPUs of this machine, ``"cuda:1"``.
+
+    Parameters
+    ----------
+    number : int
+        Which one, from 0, in the order of ``CUDA_VISIBLE_DEVICES``.
+    """
+    return _with_number(f"cuda:{number}")
+
+
+def opencl(number: int = 0) -> Target:
+    """Return the target of one of several OpenCL devices of this machine, ``"opencl:1"``.
+
+    Parameters
+    ----------
+    number : int
+        Which one, from 0; GPUs come before other devices.
+    """
+    return _with_number(f"opencl:{number}")
+
+
+def _with_number(text: str) -> Target:
+    """Return the target of one of several devices of a kind."""
+    name, _, number = text.partition(":")
+    if name not in SEVERAL or not (number.isascii() and number.isdecimal()):
+        raise TargetError(
+            "resolve a target", "not a device of this machine", got=repr(text),
+            expected=", ".join(f"'{each}:0', '{each}:1'" for each in SEVERAL) + ", …",
+        )  # fmt: skip
+    base = resolve(name)
+    if int(number) == 0:
+        return base
+    return replace(base, name=f"{name}:{int(number)}", runs_on=f"{base.runs_on}:{int(number)}")
 
 
 def _with_architecture(text: str) -> Target:
@@ -108,7 +153,7 @@ def _with_architecture(text: str) -> Target:
             "resolve a target", "not an option of a target", got=repr(text),
             expected="'cuda -arch=sm_80', or a name without options",
         )  # fmt: skip
-    return replace(base, name=f"{name} -arch={value}", cpu=value)
+    return with_architecture(base, f"{name} -arch={value}", value)
 
 
 def known_scopes() -> frozenset[str]:

@@ -6,6 +6,7 @@ languages of ``also_in``. ``cuda`` and ``opencl`` are devices of this machine.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,8 +19,12 @@ WARP = 32
 CUDA_GUIDE = "CUDA C++ Programming Guide 12.9, table 21"
 """The document that gives the limits of kernels."""
 
-#: Limits of CUDA for a kernel on all of these processors. Static shared memory is limited to
-#: 48 KiB even if the chip has more. ``max_vthreads`` is a bound on code size, as in classic TVM.
+FIXED_SHARED_BYTES = 48 * 1024
+"""Shared memory that a kernel of CUDA may declare; where the processor has more, a launch adds it.
+**Source:** CUDA C++ Programming Guide 12.9, table 21 [byte]."""
+
+#: Limits of CUDA for a kernel on all of these processors. ``max_vthreads`` is a bound on code size,
+#: as in classic TVM.
 #: Source: CUDA C++ Programming Guide 12.9, table 21 (technical specifications).
 CUDA_LIMITS = MappingProxyType(
     {
@@ -30,7 +35,7 @@ CUDA_LIMITS = MappingProxyType(
         "max_blocks_x": 2**31 - 1,
         "max_blocks_y": 65_535,
         "max_blocks_z": 65_535,
-        "max_shared_bytes": 48 * 1024,
+        "max_shared_bytes": FIXED_SHARED_BYTES,
         "max_local_bytes": 512 * 1024,
         "max_vthreads": 8,
         "max_vector_bytes": 16,
@@ -71,16 +76,16 @@ GPU_THREAD_AXES = (
     "vthread",
 )
 
-GPU_SCOPES = (
-    MemoryScope("global", rank=0, capacity=None, alignment=256, accessible_by=("cpu", "gpu")),
-    MemoryScope(
-        "shared", 1, CUDA_LIMITS["max_shared_bytes"], alignment=16, accessible_by=("block",)
-    ),
-    MemoryScope("warp", 2, WARP * 255 * 4, alignment=4, accessible_by=("warp",)),
-    MemoryScope(
-        "local", 3, CUDA_LIMITS["max_local_bytes"], alignment=16, accessible_by=("thread",)
-    ),
-)
+
+def scopes_of(shared_bytes: int) -> tuple[MemoryScope, ...]:
+    """Return the memories of a GPU whose blocks have some shared memory [byte]."""
+    local_bytes = CUDA_LIMITS["max_local_bytes"]
+    return (
+        MemoryScope("global", rank=0, capacity=None, alignment=256, accessible_by=("cpu", "gpu")),
+        MemoryScope("shared", 1, shared_bytes, alignment=16, accessible_by=("block",)),
+        MemoryScope("warp", 2, WARP * 255 * 4, alignment=4, accessible_by=("warp",)),
+        MemoryScope("local", 3, local_bytes, alignment=16, accessible_by=("thread",)),
+    )
 
 
 #: Emitter of tensor intrinsics -> the least compute capability of processors with its instruction.
@@ -104,20 +109,42 @@ def processor_limits(compute: tuple[int, int]) -> dict[str, int]:
     -----
     **Source:** NVIDIA's cuda_occupancy.h of CUDA 12.9: shared memory is given out in units of 256
     bytes up to compute capability 7, and of 128 bytes from 8 on; from 8 on each block has 1 KiB
-    more than it asks for. Capability 6.0 has two register files.
+    more than it asks for. Capability 6.0 has two register files. CUDA C++ Programming Guide 12.9,
+    table 21: from 7 on, one block can have all shared memory of a multiprocessor.
     """
     if compute not in PROCESSORS:
         return dict(REGISTERS)
     threads, blocks, shared_kib = PROCESSORS[compute]
+    reserved = 1024 if compute[0] >= 8 else 0
     return {
         **REGISTERS,
+        "max_shared_bytes": shared_kib * 1024 - reserved if compute[0] >= 7 else FIXED_SHARED_BYTES,
         "register_files": 2 if compute == (6, 0) else 4,
         "max_threads_per_processor": threads,
         "max_blocks_per_processor": blocks,
         "shared_bytes_per_processor": shared_kib * 1024,
         "shared_unit": 128 if compute[0] >= 8 else 256,
-        "reserved_shared_bytes": 1024 if compute[0] >= 8 else 0,
+        "reserved_shared_bytes": reserved,
     }
+
+
+def emits_of(compute: tuple[int, int]) -> frozenset[str]:
+    """Return what code for a GPU of NVIDIA may contain, by its compute capability."""
+    return GPU_EMITS.union(
+        (name for name, least in INSTRUCTIONS.items() if compute >= least),
+        [ASYNC_COPIES] if compute >= (8, 0) else [],
+    )
+
+
+def with_architecture(base: Target, name: str, architecture: str) -> Target:
+    """Return a target of CUDA for another architecture, such as ``sm_75``."""
+    number = re.sub(r"\D", "", architecture)
+    compute = int(number[:-1]), int(number[-1])
+    limits = MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)})
+    return replace(
+        base, name=name, cpu=architecture, emits=emits_of(compute), limits=limits,
+        scopes=scopes_of(limits["max_shared_bytes"]),
+    )  # fmt: skip
 
 
 def gpu_target(
@@ -137,6 +164,7 @@ def gpu_target(
         First level data cache of one multiprocessor, where it shares its memory with ``shared``
         [KiB]; second level cache [MiB].
     """
+    limits = MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)})
     return Target(
         name=name,
         device="gpu",
@@ -154,13 +182,10 @@ def gpu_target(
             CacheLevel("L1", l1_kib * 1024, line=128, shared_by=1),
             CacheLevel("L2", l2_mib << 20, line=128, shared_by=processors),
         ),
-        scopes=GPU_SCOPES,
+        scopes=scopes_of(limits["max_shared_bytes"]),
         thread_axes=GPU_THREAD_AXES,
-        emits=GPU_EMITS.union(
-            (name for name, least in INSTRUCTIONS.items() if compute >= least),
-            [ASYNC_COPIES] if compute >= (8, 0) else [],
-        ),
-        limits=MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)}),
+        emits=emits_of(compute),
+        limits=limits,
         limits_from=CUDA_GUIDE,
     )
 
@@ -200,10 +225,7 @@ OPENCL = replace(
     runs_on="opencl",
     triple="",
     cpu="",
-    scopes=tuple(
-        replace(scope, capacity=OPENCL_SHARED_BYTES) if scope.name == "shared" else scope
-        for scope in GPU_SCOPES
-    ),
+    scopes=scopes_of(OPENCL_SHARED_BYTES),
     limits=MappingProxyType({**CUDA_LIMITS, "max_shared_bytes": OPENCL_SHARED_BYTES}),
     limits_from="The OpenCL Specification 1.2, table 4.3, and the limits of CUDA",
 )

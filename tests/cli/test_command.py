@@ -13,7 +13,7 @@ from dlcompiler.bench.document import _rounded
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.works import parse_work
 from dlcompiler.cli import REGISTRY, doctor, main
-from dlcompiler.runtime import cuda
+from dlcompiler.runtime import discovery
 from dlcompiler.runtime.opencl import driver
 
 
@@ -49,7 +49,8 @@ def test_doctor_says_what_works(capsys):
 
 
 def test_doctor_says_why_a_device_is_not_here(monkeypatch):
-    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    missing = discovery.Devices(reason="no NVIDIA driver is installed here")
+    monkeypatch.setattr(discovery, "devices", lambda language: missing)
     assert dict(doctor.report())["cuda"] == "none: no NVIDIA driver is installed here"
 
 

@@ -35,6 +35,7 @@ HEAD = "__kernel void k(__global const float *A, __global float *C, __global flo
 DOUBLE = "{ int i = get_global_id(0); C[i] = A[i] + A[i]; }"
 HANG = "{ while (1) ((__global volatile float *)C)[0] = 1.0f; }"
 ILLEGAL = "{ ((__global volatile float *)64)[get_global_id(0)] = 1.0f; }"
+DIVERGES = "{ int i = get_local_id(0); if (i < 4) barrier(CLK_LOCAL_MEM_FENCE); C[i] = A[i]; }"
 WRONG = "{ int i = get_global_id(0); C[i] = A[i]; }"
 UNWRITTEN = "{ int i = get_global_id(0); if (i < 7) C[i] = A[i] + A[i]; }"
 BEYOND = "{ int i = get_global_id(0); C[i] = A[i] + A[i]; C[8 + i] = A[i]; }"
@@ -92,6 +93,18 @@ def test_a_hang_is_killed_and_the_next_kernel_runs(opencl):
     with Worker() as worker:
         kernel = RemoteKernel(source(HANG), OPENCL, worker=worker)
         assert kernel.run({"A": a, "C": c}, timeout_s=2.0).kind == "timeout"
+        good = RemoteKernel(source(DOUBLE), OPENCL, worker=worker)
+        outcome = good.run({"A": a, "C": c}, timeout_s=30.0)
+    np.testing.assert_array_equal(outcome.arrays["C"], 2 * a)
+
+
+def test_a_divergent_barrier_does_not_end_this_process(opencl):
+    """What OpenCL does then is not defined: any outcome is right, and the next kernel runs."""
+    a, c = arrays()
+    with Worker() as worker:
+        kernel = RemoteKernel(source(DIVERGES), OPENCL, worker=worker)
+        outcome = kernel.run({"A": a, "C": c}, timeout_s=2.0)
+        assert outcome.kind in ("ok", "error", "timeout", "crashed")
         good = RemoteKernel(source(DOUBLE), OPENCL, worker=worker)
         outcome = good.run({"A": a, "C": c}, timeout_s=30.0)
     np.testing.assert_array_equal(outcome.arrays["C"], 2 * a)

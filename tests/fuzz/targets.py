@@ -26,7 +26,8 @@ SHARE = 0.04
 GPU_SHARE = 0.15
 """Share of the cases with threads that are also compiled, and built for one of `GPUS`."""
 OPENCL_SHARE = 0.1
-"""Share of those that also run on the OpenCL device of this machine, if there is one."""
+"""Share of those that also run on the OpenCL device of this machine, if there is one and if the
+limits of a GPU allow it: about three in ten are within them."""
 NO_FLOAT16 = "float16 needs a processor that converts it"
 GPU_LIMITS = (
     "memory than there is",

@@ -12,7 +12,7 @@ from dlcompiler.errors import DeviceUnavailable, MeasurementError
 from dlcompiler.measurement.bench import CandidateBench
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import emit_source
-from dlcompiler.runtime import cuda
+from dlcompiler.runtime import discovery
 from dlcompiler.runtime import opencl as driver
 from dlcompiler.runtime.launches import Launches
 from dlcompiler.target import resolve
@@ -99,7 +99,8 @@ def test_caches_of_a_device_are_not_emptied():
     ids=["verify", "compare", "steps"],
 )
 def test_what_needs_a_device_that_is_not_here_says_why(way, monkeypatch):
-    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    missing = discovery.Devices(reason="no NVIDIA driver is installed here")
+    monkeypatch.setattr(discovery, "devices", lambda language: missing)
     with pytest.raises(DeviceUnavailable) as caught:
         way(*doubled())
     assert str(caught.value).partition(": ")[2] == (

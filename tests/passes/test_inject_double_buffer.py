@@ -151,6 +151,20 @@ def test_refusals(old, new, because):
                     allocate B: float32[1], twice per i
                     C[i] = if_then_else(i % 2 == 0 and i % 2 == 1, B[0], 0.0)
             """),
+        # nothing reads it, since that was simplified away; a stage inside its fill is left
+        textwrap.dedent("""\
+            def main(A: float32[8], C: float32[8]):
+                for i in range(8):
+                    allocate B: float32[1] in shared, twice per i
+                    allocate D: float32[1] in warp
+                    for j in threadIdx.x(4):
+                        if j < 1:
+                            D[0] = A[i]
+                        barrier
+                        if j < 1:
+                            B[j] = D[j]
+                    C[i] = 1.0
+            """),
     ],
 )
 def test_without_a_next_iteration_a_buffer_stays_single(text):

@@ -194,8 +194,26 @@ def test_too_much_shared_memory():
     assert text == (
         "build main for v100: a block would need more shared memory than there is\n"
         "  got       131072 bytes: A.shared 65536, B.shared 65536\n"
-        "  expected  at most 49152 bytes (CUDA C++ Programming Guide 12.9, table 21)\n"
+        "  expected  at most 98304 bytes (CUDA C++ Programming Guide 12.9, table 21)\n"
         "  hint      compute smaller parts: split the loops they are computed for further"
+    )
+
+
+def test_too_many_threads_along_axes_of_loops_beside_each_other():
+    A = te.placeholder((1024,), name="A")
+    B = te.compute((1024,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((1024,), lambda i: B[i] * 2.0, name="C")
+    s = create_schedule(C.op)
+    block, thread = s[C].split(C.op.axis[0], 512)
+    bound(s, C, (block, thread), ("blockIdx.x", "threadIdx.x"))
+    s[B].set_scope("shared")
+    s[B].compute_at(s[C], block)
+    s[B].bind(s[B].split(B.op.axis[0], nparts=4)[0], te.thread_axis("threadIdx.y"))
+    assert refused(s, [A, C]) == (
+        "build main for v100: a block would have too many threads\n"
+        "  got       2048: threadIdx.x 512 × threadIdx.y 4\n"
+        "  expected  at most 1024 (CUDA C++ Programming Guide 12.9, table 21)\n"
+        "  hint      split the loops that are bound to threadIdx by smaller numbers"
     )
 
 

@@ -1,14 +1,15 @@
-"""Small kernels, written by hand in LLVM IR."""
+"""Small kernels, written by hand in LLVM IR; a CUDA driver without a device."""
 
 from __future__ import annotations
 
 import pytest
 
-from dlcompiler.runtime import threads
+from dlcompiler.runtime import cuda, discovery, threads
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import Options, compile_ir
 from dlcompiler.target import resolve
+from tests.fake_cuda import fake_bindings
 
 #: C[i] = A[i] + B[i] over COUNT numbers.
 ADD = """
@@ -105,3 +106,27 @@ def four_threads():
     threads.set_num_threads(4)
     yield
     threads.set_num_threads(None)
+
+
+@pytest.fixture
+def use(monkeypatch):
+    """Return a function that puts bindings in place of NVIDIA's."""
+
+    def put(bindings):
+        monkeypatch.setattr(cuda, "bindings", lambda: bindings)
+        cuda.connect.cache_clear()
+        return bindings.driver
+
+    def found(language):
+        names, reason = cuda.device_names()
+        return discovery.Devices(tuple(names), reason or "")
+
+    monkeypatch.setattr(discovery, "devices", found)
+
+    yield put
+    cuda.connect.cache_clear()
+
+
+@pytest.fixture
+def fake(use):
+    return use(fake_bindings())

@@ -14,26 +14,9 @@ import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, DeviceFault, DeviceUnavailable, OutOfMemory, TargetError
 from dlcompiler.runtime import cuda, dlpack
+from tests.codegen.gpu.test_shared_memory import data, reversed_rows
 from tests.fake_cuda import FakeDriver, FakeNVRTC, array_at, fake_bindings
 from tests.thread_programs import tiled_matmul
-
-
-@pytest.fixture
-def use(monkeypatch):
-    """Return a function that puts bindings in place of NVIDIA's."""
-
-    def put(bindings):
-        monkeypatch.setattr(cuda, "bindings", lambda: bindings)
-        cuda.connect.cache_clear()
-        return bindings.driver
-
-    yield put
-    cuda.connect.cache_clear()
-
-
-@pytest.fixture
-def fake(use):
-    return use(fake_bindings())
 
 
 def scaled(n=100, symbolic=False):
@@ -64,7 +47,7 @@ def double(a, c):
 # -- what is missing -----------------------------------------------------------------------------
 
 
-def test_without_the_bindings_the_package_is_named(monkeypatch):
+def test_without_the_bindings_the_package_is_named(use, monkeypatch):
     def missing():
         raise ImportError("No module named 'cuda'")
 
@@ -440,6 +423,7 @@ def test_the_real_bindings_take_the_arguments_of_each_call(fake):
     c.assign(c)
     kernel.call_poisoned(1, a, c.to_numpy())
     kernel.use(lambda call: call.clocked().seconds(1), a, c)
+    reversed_rows("cuda")(*data(12_000))
     fake.total = 0
     with pytest.raises(OutOfMemory):
         kernel(a, c)
@@ -451,11 +435,13 @@ def test_the_real_bindings_take_the_arguments_of_each_call(fake):
         "cuModuleUnload": {0: module}, "cuLaunchKernel": {0: real.CUfunction()},
         "cuEventRecord": {0: event}, "cuEventSynchronize": {0: event},
         "cuEventElapsedTime": {0: event, 1: event}, "cuEventDestroy": {0: event},
+        "cuFuncGetAttribute": {0: real.CUfunction_attribute(0), 1: real.CUfunction()},
+        "cuFuncSetAttribute": {0: real.CUfunction(), 1: real.CUfunction_attribute(8)},
     }  # fmt: skip
     seen = {}
     for name, *arguments in fake.calls:
         seen.setdefault(name, arguments)
-    assert len(seen) == 24
+    assert len(seen) == 27
     with pytest.raises((TypeError, ValueError)):  # arguments are converted before the call
         real.cuMemFree("no address")
     for name, given in seen.items():

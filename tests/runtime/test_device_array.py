@@ -1,6 +1,10 @@
 """Arrays that stay in the memory of an OpenCL device, and calls from several threads."""
 
+import copy
+import multiprocessing
+import pickle
 import threading
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,11 +12,11 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.errors import CallError, TargetError
+from dlcompiler.errors import CallError, DeviceUnavailable, OutOfMemory, TargetError
 from dlcompiler.pipeline import device_of
 from dlcompiler.runtime import opencl as opencl_driver
 from dlcompiler.runtime.device_array import DeviceArray
-from dlcompiler.runtime.opencl import OpenCL, driver, find_device
+from dlcompiler.runtime.opencl import OpenCL, driver, find_device, find_devices
 from dlcompiler.target import resolve
 
 DEVICE = device_of(resolve("opencl"))
@@ -147,7 +151,7 @@ def test_why_there_is_no_opencl_device(platforms, words, monkeypatch):
         return SimpleNamespace(get_platforms=lambda: platforms, Error=RuntimeError)
 
     monkeypatch.setattr(opencl_driver, "import_module", imported)
-    assert find_device.__wrapped__()[1].startswith(words)
+    assert find_devices.__wrapped__()[1].startswith(words)
 
 
 def test_threads_share_a_kernel(opencl):
@@ -167,3 +171,96 @@ def test_threads_share_a_kernel(opencl):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "error", "words"),
+    [
+        ((-1,), "float32", CallError, "not a shape"),
+        ((2.5,), "float32", CallError, "not a shape"),
+        (3, "float32", CallError, "not a shape"),
+        ((3,), "float32x4", CallError, "a dtype of vectors"),
+        ((1 << 62, 1 << 62), "int8", OutOfMemory, "no memory is as large"),
+        ((0, 1 << 62), "int64", OutOfMemory, "no memory is as large"),
+    ],
+)
+def test_a_shape_that_no_array_has_is_refused(shape, dtype, error, words, opencl):
+    with pytest.raises(error, match=f"allocate an array {dtype}.*: {words}"):
+        DEVICE.allocate(shape, dtype)
+
+
+def test_only_arrays_are_copied(opencl):
+    x, host = dlc.to_device(np.zeros((2, 3), "float32"), "opencl"), np.zeros((3, 2), "float32")
+    for source in ([[1, 2, 3], [4, 5, 6]], 3, None):
+        with pytest.raises(CallError, match="copy to an array of a device: not an array"):
+            x.assign(source)
+    with pytest.raises(CallError, match="copy to an array of a device: a masked array"):
+        x.assign(np.ma.masked_array(host.T, mask=True))
+    for destination in (host, host.T.astype("float64"), [1]):
+        with pytest.raises(CallError, match="copy from a device: shape or dtype differ"):
+            DEVICE.copy(x, destination)
+    with pytest.raises(CallError, match="copy from a device: neither array is in its memory"):
+        DEVICE.copy(host, host)
+
+
+def test_a_copy_has_memory_of_its_own_and_is_not_pickled(opencl):
+    x = dlc.to_device(np.arange(3, dtype="float32"), "opencl")
+    for again in (copy.copy(x), copy.deepcopy(x)):
+        again.assign(np.zeros(3, "float32"))
+    np.testing.assert_array_equal(x.to_numpy(), [0, 1, 2])
+    with pytest.raises(CallError) as caught:
+        pickle.dumps(x)
+    assert str(caught.value) == (
+        "pickle an array of a device: its memory belongs to this process\n"
+        f"  got       DeviceArray(float32[3] on {driver().device_name})\n"
+        "  hint      x.to_numpy() is a copy that can be pickled; dlc.to_device(…) copies it back"
+    )
+
+
+def test_a_forked_process_does_not_use_the_device(opencl):
+    kernel, a = doubled(40), np.zeros(40, "float32")
+    kernel(a, a + 1)
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=call_and_say, args=(kernel, a, there))
+    process.start()
+    assert here.poll(60)
+    assert here.recv().startswith(
+        "call main: the device was opened by the process that this one was forked from\n"
+        f"  got       {driver().device_name}\n"
+    )
+    process.join()
+    kernel(a, a + 1)
+
+
+def call_and_say(kernel, a, pipe):
+    try:
+        kernel(a, a + 1)
+    except DeviceUnavailable as error:
+        pipe.send(str(error))
+
+
+def reversed_at(A, n, i):
+    return A[n - 1 - i]
+
+
+def test_every_dtype_goes_through_a_kernel(opencl):
+    n, names = te.var("n"), [name for name in dlc.dtypes.SCALARS if name != "index"]
+    inputs = [te.placeholder((n,), name=f"A_{dtype}", dtype=dtype) for dtype in names]
+    outputs = [te.compute((n,), partial(reversed_at, A, n), name=f"C_{A.dtype}") for A in inputs]
+    s = te.create_schedule([C.op for C in outputs])
+    for C in outputs:
+        block, thread = s[C].split(C.op.axis[0], 4)
+        s[C].bind(block, te.thread_axis("blockIdx.x"))
+        s[C].bind(thread, te.thread_axis("threadIdx.x"))
+    kernel = dlc.build(s, [*inputs, *outputs], target="opencl")
+    kinds = [dlc.dtypes.to_numpy(dtype) for dtype in names]
+    for size in (0, 1, 5):
+        given = [(np.arange(size * kind.itemsize, dtype="uint8") % 2).view(kind) for kind in kinds]
+        host = [np.zeros_like(a) for a in given]
+        kernel(*given, *host)
+        there = [dlc.to_device(np.zeros_like(a), "opencl") for a in given]
+        kernel(*(dlc.to_device(a, "opencl") for a in given), *there)
+        for a, *results in zip(given, host, (c.to_numpy() for c in there), strict=True):
+            for result in results:
+                np.testing.assert_array_equal(result.view("uint8"), a[::-1].copy().view("uint8"))

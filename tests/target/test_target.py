@@ -27,7 +27,11 @@ def test_a_gpu_tells_its_limits(name):
     found = target.resolve(name)
     assert [scope.name for scope in found.scopes] == ["global", "shared", "warp", "local"]
     assert found.scope("shared").capacity == found.limits["max_shared_bytes"]
-    assert found.limits["max_shared_bytes"] == (32 if name == "opencl" else 48) * 1024
+    shared_kib = {
+        "opencl": 32, "gtx-titan-x": 48, "titan-x-pascal": 48, "gtx-1080": 48, "v100": 96,
+        "rtx-a6000": 99, "rtx-4060-laptop": 99, "h100": 227, "h200": 227,
+    }  # fmt: skip
+    assert found.limits["max_shared_bytes"] == shared_kib.get(name, 163) * 1024
     assert found.limits["max_threads_per_block"] == 1024
     assert found.lanes("float32") == 4
 
@@ -269,3 +273,14 @@ def test_caches_and_scopes_are_checked_too():
         CacheLevel("L1d", "32 KiB", 64, 1)
     with pytest.raises(TargetError, match="describe a memory scope: the field 'rank'"):
         target.MemoryScope("global", "near", None, 64)
+
+
+def test_an_architecture_decides_limits_and_instructions():
+    old = target.resolve("cuda -arch=sm_61")
+    assert (old.limits["max_shared_bytes"], old.scope("shared").capacity) == (49_152, 49_152)
+    assert {"dot4", "mma", "async copies"} & old.emits == {"dot4"}
+    new = target.resolve("cuda -arch=sm_90")
+    assert new.limits["max_shared_bytes"] == 227 * 1024
+    assert {"dot4", "mma", "async copies"} <= new.emits
+    assert new.runs_on == "cuda"
+    assert target.resolve("cuda -arch=sm_103").limits["max_shared_bytes"] == 49_152

@@ -137,18 +137,18 @@ def test_the_memories_of_a_device(parsed):
         ("global", "A"): [matrix, 1, matrix, half, None],
         ("global", "B"): [matrix, 1, matrix, half, None],
         ("global", "C"): [matrix, 1, matrix, 32 * 32 * 4, None],
-        ("shared", "A.shared"): [1024, 4, 4096, None, 49_152],
-        ("shared", "B.shared"): [1024, 4, 4096, None, 49_152],
+        ("shared", "A.shared"): [1024, 4, 4096, None, 98_304],
+        ("shared", "B.shared"): [1024, 4, 4096, None, 98_304],
         ("local", "C.local"): [4 * 4, 4 * 256, 4 * 4 * 4 * 256, None, 524_288],
     }
-    assert "A.shared, B.shared in shared memory (2 KiB of 48 KiB, 4.2%)" in scene["summary"]
+    assert "A.shared, B.shared in shared memory (2 KiB of 96 KiB, 2.1%)" in scene["summary"]
     assert parsed(str(scene_html(scene))).find(".//table") is not None
 
 
 def test_too_much_shared_memory_is_seen():
     s, args = tiled_matmul(256, 16, 256, 4)
     texts = [mark.get("text", "") for mark in memories(s, args)[0]["marks"]]
-    assert "each block has its own: ✕ 128 KiB, more than the limit of 48 KiB" in texts
+    assert "each block has its own: ✕ 128 KiB, more than the limit of 96 KiB" in texts
 
 
 def test_a_cpu_has_no_limits_for_threads():

@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler import target, te
 from dlcompiler.errors import UserError
-from dlcompiler.runtime import cuda
+from dlcompiler.runtime import discovery
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
 from tests.thread_programs import tiled_matmul
@@ -372,7 +372,8 @@ def test_targets_of_a_session_begin_with_its_own():
 
 
 def test_a_device_that_is_not_here_is_offered_with_the_reason(monkeypatch):
-    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    missing = discovery.Devices(reason="no NVIDIA driver is installed here")
+    monkeypatch.setattr(discovery, "devices", lambda language: missing)
     schedule, args = matmul()
     items = {
         item["name"]: item for item in targets_of(Session(schedule, args, resolve("cpu"), "main"))

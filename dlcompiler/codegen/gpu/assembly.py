@@ -88,9 +88,11 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
     calls = {}
     for place, launch in enumerate(program.launches):
         symbol = names.new(launch.kernel.name)
-        kernel = Kernel(launch, merge_thread_loops(launch), symbol, line_of)
+        kernel = Kernel(
+            launch, merge_thread_loops(launch), symbol, line_of, machine.most_shared_bytes
+        )
         write_kernel(module, machine, kernel)
-        calls[place] = symbol, kernel.index, kernel.has_checks
+        calls[place] = kernel.called
     _refuse_calls(program, module, machine)
     interface = interface_of(program.func, program.func.name, module.messages)
     return module, Source(machine.language, {}, interface, program, launches_of(program, calls))

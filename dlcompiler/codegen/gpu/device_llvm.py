@@ -14,9 +14,10 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
-from dlcompiler.codegen.gpu.launches import host_variables
+from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables
 from dlcompiler.codegen.gpu.machines import Machine
 from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
+from dlcompiler.codegen.gpu.shared_memory import UNIT_BYTES, shared_memory
 from dlcompiler.codegen.gpu.statements import known_elements
 from dlcompiler.codegen.llvm import assertions
 from dlcompiler.codegen.llvm.expressions import Expressions
@@ -41,6 +42,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    binary,
     walk,
 )
 from dlcompiler.ir.expr import lanes_of
@@ -94,13 +96,21 @@ class Kernel:
         Name of its function.
     line_of
         The line of each statement of the launch in the printed loop IR, by ``id``.
+    most_shared_bytes
+        Shared memory that the kernel may declare [byte]; None if nothing limits it.
     """
 
     def __init__(
-        self, launch: Launch, thread: ThreadProgram, symbol: str, line_of: Mapping[int, int]
+        self,
+        launch: Launch,
+        thread: ThreadProgram,
+        symbol: str,
+        line_of: Mapping[int, int],
+        most_shared_bytes: int | None = None,
     ) -> None:
         self.launch = launch
         self.thread = thread
+        self.shared = shared_memory(launch, thread, most_shared_bytes)
         self.symbol = symbol
         self.has_checks = assertions.are_in(thread.body)
         self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
@@ -113,6 +123,14 @@ class Kernel:
     def index(self) -> str:
         """The dtype in which indices are computed."""
         return NARROW if self.narrowing else "index"
+
+    @property
+    def called(self) -> GeneratedKernel:
+        """What it is called with."""
+        shared = self.shared
+        return GeneratedKernel(
+            self.symbol, self.index, self.has_checks, shared.fixed_bytes, shared.added_bytes
+        )
 
     def own(self, var: Var) -> Var:
         """Return the variable in `body` for a parameter or an axis of the kernel."""
@@ -198,16 +216,28 @@ class _KernelStatements(Statements):
 
     def shared(self) -> None:
         """Define the memory that the threads of a block share."""
-        space, names = self.machine.shared_space, Names()
-        for buffer in self.kernel.thread.shared:
+        space, names, memory = self.machine.shared_space, Names(), self.kernel.shared
+        constants = self.w.module.constants
+        for buffer, count in memory.fixed.items():
             symbol = f"{self.kernel.symbol}_{names.new(buffer.name)}"
-            array = f"[{known_elements(buffer, 'block')} x {memory_type(buffer.dtype)}]"
-            self.w.module.constants[symbol] = (
+            array = f"[{count} x {memory_type(buffer.dtype)}]"
+            constants[symbol] = (
                 f"@{symbol} = internal addrspace({space}) global {array} undef, "
                 f"align {VECTOR_BYTES}"
             )
             self.expressions.addresses.pointers[buffer] = (
                 f"addrspacecast (ptr addrspace({space}) @{symbol} to ptr)"
+            )
+        added = f"{self.kernel.symbol}_{names.new('shared')}"
+        for buffer, start in memory.parts.items():
+            constants[added] = (
+                f"@{added} = external addrspace({space}) global [0 x i8], align {VECTOR_BYTES}"
+            )
+            first = self.expressions.value(binary("mul", start, UNIT_BYTES))
+            place = f"getelementptr i8, ptr addrspace({space}) @{added}, i64 {first}"
+            there = f"ptr addrspace({space}) {self.w.value(place)}"
+            self.expressions.addresses.pointers[buffer] = self.w.value(
+                f"addrspacecast {there} to ptr"
             )
 
     def indices(self) -> None:
@@ -279,17 +309,19 @@ class _KernelStatements(Statements):
             holds = self._holds = Var("holds", "bool")
             cell = self.expressions.cells[holds] = self.w.stack("holds", "i1", 1)
             self.w.prologue(f"store i1 true, ptr {cell}, align 1")
-            body = skip_after_failure(body, holds)
+            body, made_of = skip_after_failure(body, holds)
+            made = {new: self.lines.get(id(old), 0) for new, old in made_of.items()}
+            self.lines = {**self.lines, **made}
         self.write(body)
 
     def _allocate(self, buffer: Buffer) -> None:
         pointers = self.expressions.addresses.pointers
         if buffer not in pointers:
-            array = f"[{known_elements(buffer, 'thread')} x {memory_type(buffer.dtype)}]"
+            array = f"[{known_elements(buffer)} x {memory_type(buffer.dtype)}]"
             pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
 
     def _allocate_here(self, stmt: Allocate) -> None:
-        known_elements(stmt.buffer, "thread")  # refuses it
+        known_elements(stmt.buffer)  # refuses it
 
 
 def _has_vectors(body: Stmt, buffer: Buffer) -> bool:

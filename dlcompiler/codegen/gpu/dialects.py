@@ -10,6 +10,7 @@ from types import MappingProxyType
 from dlcompiler.codegen.c.dialect import C99, Dialect
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import THREADS
+from dlcompiler.target.gpus import FIXED_SHARED_BYTES
 
 VECTOR_LANES = (2, 4)
 """Lanes of the vector types that all languages here have."""
@@ -37,6 +38,12 @@ class DeviceDialect(Dialect):
     """Qualifier of a pointer to memory that no other pointer reaches."""
     shared: str = ""
     """Qualifier of memory that the threads of a block share."""
+    added_shared: str = ""
+    """Declaration in a kernel of the shared memory that its launch adds, elements of 16 bytes."""
+    added_parameter: str = ""
+    """The same as a parameter, which then stands last of the program's."""
+    most_shared_bytes: int | None = None
+    """Shared memory that a kernel may declare [byte]; if it needs more, its launch adds all."""
     barrier: str = ""
     """Statement in which each thread of a block waits for all."""
     aligned: str = ""
@@ -247,6 +254,8 @@ CUDA = DeviceDialect(
     kernel='extern "C" __global__ void __launch_bounds__({threads})',
     restrict="__restrict__",
     shared="__shared__",
+    added_shared="extern __shared__ uint4 {name}[];",
+    most_shared_bytes=FIXED_SHARED_BYTES,
     barrier="__syncthreads();",
     aligned="__align__({bytes}) ",
     shuffles=True,
@@ -289,6 +298,7 @@ OPENCL = DeviceDialect(
     array_space="__global ",
     shared_space="__local ",
     shared="__local",
+    added_parameter="__local uint4 *{name}",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     aligned="__attribute__((aligned({bytes}))) ",
     axes=MappingProxyType(
@@ -314,6 +324,7 @@ HIP = replace(
     CUDA,
     name="HIP",
     language="hip",
+    most_shared_bytes=None,
     shuffles=False,
     helpers=MappingProxyType(
         {
@@ -357,6 +368,7 @@ METAL = replace(
     private_space="thread ",
     restrict="__restrict",
     shared="threadgroup",
+    added_parameter="threadgroup uint4 *{name} [[threadgroup(0)]]",
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
     axes=CUDA.axes,
     report="dlc_report((device atomic_int *)status, {code})",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from dlcompiler.codegen.c.arithmetic import Arithmetic
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import Names, comment
 from dlcompiler.codegen.c.statements import has_assertions
+from dlcompiler.codegen.c.text import SUM
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.async_copies import async_copies
@@ -17,12 +19,13 @@ from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import CUDA, HIP, METAL, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
-from dlcompiler.codegen.gpu.launches import host_variables, launches_of
+from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables, launches_of
+from dlcompiler.codegen.gpu.shared_memory import shared_memory
 from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
-from dlcompiler.codegen.gpu.statements import KernelStatements, array_type, known_elements
+from dlcompiler.codegen.gpu.statements import KernelStatements, array_type
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
-from dlcompiler.ir import Buffer, Stmt, Var, walk
+from dlcompiler.ir import Buffer, Expr, Stmt, Var, index_const, structural_equal, walk
 from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import (
@@ -91,7 +94,7 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
     line_of = statement_lines(program.func)
     helpers: dict[str, None] = {}
     kernels: Lines = []
-    calls = {}
+    calls: dict[int, GeneratedKernel] = {}
     for place, launch in enumerate(program.launches):
         thread = merge_thread_loops(launch)
         exchanges: Mapping[Buffer, Exchange] = {}
@@ -100,11 +103,13 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
         thread = without_needless(launch, thread, inserted(launch, thread))
         used = Helpers(_with_index_type(launch, thread, dialect))
         symbol = names.new(launch.kernel.name)
-        kernels += (
-            ("", 0),
-            *_Kernel(launch, thread, exchanges, used, codes).function(symbol, line_of),
-        )
-        calls[place] = symbol, used.dialect.index, has_assertions(thread.body)
+        kernel = _Kernel(launch, thread, exchanges, used, codes)
+        kernels += (("", 0), *kernel.function(symbol, line_of))
+        shared = kernel.shared
+        calls[place] = GeneratedKernel(
+            symbol, used.dialect.index, has_assertions(thread.body),
+            shared.fixed_bytes, shared.added_bytes,
+        )  # fmt: skip
         helpers.update(dict.fromkeys(used.definitions()))
     written = "\n".join((*helpers, *(line for line, _ in kernels)))
     dialect.refuse(f"generate {dialect.name} for {program.func.name}", written)
@@ -159,6 +164,7 @@ class _Kernel:
         self.dialect: DeviceDialect = helpers.dialect
         self.launch = launch
         self.thread = thread
+        self.shared = shared_memory(launch, thread, self.dialect.most_shared_bytes)
         self.codes = codes
         self.names = Names(self.dialect.reserved)
         self.writer = Writer(self.names)
@@ -183,7 +189,8 @@ class _Kernel:
             holds = Var("holds", "bool")
             self.expressions.bind(holds, "holds")
             self.writer.line("bool holds = true;")
-            body = skip_after_failure(body, holds)
+            body, made_of = skip_after_failure(body, holds)
+            lines |= {new: lines.get(id(old), 0) for new, old in made_of.items()}
         copies: frozenset[int] = frozenset()
         if waits and self.dialect.copies_async:
             copies = async_copies(self.launch, self.thread)
@@ -220,16 +227,37 @@ class _Kernel:
             status = f"{dialect.array_space}{dialect.types['int64']}"
             declared.append(f"{status} *{dialect.restrict} status")
         placed = [f"{each}{dialect.place.format(place=n)}" for n, each in enumerate(declared)]
+        if self.shared.parts and dialect.added_parameter:
+            placed.append(dialect.added_parameter.format(name=self._added))
         return [*placed, *dialect.parameters]
 
+    @cached_property
+    def _added(self) -> str:
+        """The identifier of the shared memory that a launch adds."""
+        return self.names.new("shared")
+
     def _declare_shared(self) -> None:
+        dialect, names = self.dialect, self.expressions.buffers
+        if self.shared.parts and dialect.added_shared:
+            self.writer.line(dialect.added_shared.format(name=self._added))
         for buffer in self.thread.shared:
-            name = self.expressions.buffers[buffer] = self.names.new(buffer.name)
-            element = array_type(buffer, self.thread.body, self.dialect)
-            type_ = f"{self.dialect.shared} {element}"
-            about = comment(format_buffer(buffer))
-            elements = known_elements(buffer, "block")
-            self.writer.line(f"{type_} {name}[{elements}];  /* {about} */")
+            name, about = self.names.new(buffer.name), comment(format_buffer(buffer))
+            if buffer in self.shared.fixed:
+                type_ = f"{dialect.shared} {array_type(buffer, self.thread.body, dialect)}"
+                elements = self.shared.fixed[buffer]
+                self.writer.line(f"{type_} {name}[{elements}];  /* {about} */")
+            else:
+                type_ = f"{dialect.shared_space}{dialect.element(buffer.dtype)} *"
+                place = self._place(self.shared.parts[buffer])
+                self.writer.line(f"{type_}{name} = ({type_}){place};  /* {about} */")
+            names[buffer] = name
+
+    def _place(self, start: Expr) -> str:
+        """Return the address of a part of the shared memory that a launch adds."""
+        if structural_equal(start, index_const(0)):
+            return self._added
+        self.expressions.start(start)
+        return f"({self._added} + {self.expressions.value(start).at(SUM)})"
 
     def _declare_axes(self) -> None:
         type_ = self.dialect.types["index"]

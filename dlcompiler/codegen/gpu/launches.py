@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from dlcompiler.codegen.interface import formula
-from dlcompiler.ir import Const, For, Var, free_vars
+from dlcompiler.ir import Const, Extent, For, Var, free_vars
 from dlcompiler.ir.names import unique_name
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.flatten_storage import elements_spanned
@@ -23,7 +24,23 @@ def host_variables(launch: Launch) -> dict[Var, Var]:
     return dict(zip(numbers[len(numbers) - len(used) :], used, strict=True))
 
 
-def launches_of(program: Program, calls: Mapping[int, tuple[str, str, bool]]) -> Launches:
+@dataclass(frozen=True, slots=True)
+class GeneratedKernel:
+    """What the code of a kernel is called with."""
+
+    symbol: str
+    """Its name in the code."""
+    index: str
+    """The dtype of its indices."""
+    reports: bool
+    """Whether it reports failed checks."""
+    shared_bytes: int
+    """Shared memory that its code declares [byte]."""
+    added_bytes: Extent
+    """Shared memory that each launch adds [byte]."""
+
+
+def launches_of(program: Program, calls: Mapping[int, GeneratedKernel]) -> Launches:
     """Return the launches of a program.
 
     Parameters
@@ -31,8 +48,7 @@ def launches_of(program: Program, calls: Mapping[int, tuple[str, str, bool]]) ->
     program
         The program.
     calls
-        For each launch, by its place: the name of its kernel in the code, the dtype of its
-        indices, and whether it reports failed checks.
+        For each launch, by its place, its kernel in the code.
     """
     names: dict[Var, str] = {}
     for var in program.func.variables:  # as in the interface
@@ -50,7 +66,7 @@ class _Launches:
         self,
         program: Program,
         names: dict[Var, str],
-        calls: Mapping[int, tuple[str, str, bool]],
+        calls: Mapping[int, GeneratedKernel],
     ) -> None:
         self.program = program
         self.names = names
@@ -76,20 +92,22 @@ class _Launches:
 
     def _call(self, place: int) -> KernelCall:
         launch = self.program.launches[place]
-        symbol, index, reports = self.calls[place]
+        made = self.calls[place]
         host = host_variables(launch)
         known = {**self.names, **{var: self.names[loop] for var, loop in host.items()}}
         one = Const(1, "index")
         blocks = [formula(launch.threads.get(f"blockIdx.{axis}", one), known) for axis in "xyz"]
         threads = [launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"]
         return KernelCall(
-            symbol,
+            made.symbol,
             tuple(self.places[buffer] for buffer in launch.kernel.buffers),
             tuple(
-                (known[var], index if var.dtype == "index" else var.dtype)
+                (known[var], made.index if var.dtype == "index" else var.dtype)
                 for var in launch.kernel.variables
             ),
             (blocks[0], blocks[1], blocks[2]),
             (threads[0], threads[1], threads[2]),
-            reports,
+            made.reports,
+            made.shared_bytes,
+            formula(made.added_bytes, known),
         )

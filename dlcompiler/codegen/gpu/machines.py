@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from dlcompiler.target.gpus import FIXED_SHARED_BYTES
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -34,6 +36,8 @@ class Machine:
     """Address space of the arrays of a call, in the parameters of kernels."""
     shared_space: int = 3
     """Address space of memory that a block shares."""
+    most_shared_bytes: int | None = None
+    """Shared memory that a kernel may declare [byte]; if it needs more, its launch adds all."""
     stack_space: int = 0
     """Address space of the memory of a thread."""
     rounds_to_bfloat16: tuple[str, ...] = ()
@@ -64,6 +68,7 @@ NVPTX = Machine(
     barrier=("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",),
     barrier_intrinsic=("llvm.nvvm.barrier.cta.sync.aligned.all", "i32"),
     size='"nvvm.reqntid"="{x},{y},{z}"',
+    most_shared_bytes=FIXED_SHARED_BYTES,
     rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
     emission="DebugDirectivesOnly",
 )

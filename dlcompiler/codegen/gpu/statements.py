@@ -15,7 +15,7 @@ from dlcompiler.codegen.c.text import SUM, UNARY
 from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
 from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, with_vectors
-from dlcompiler.errors import TargetError
+from dlcompiler.codegen.gpu.shared_memory import refused_size
 from dlcompiler.ir import (
     Allocate,
     Assert,
@@ -44,8 +44,8 @@ from dlcompiler.passes.merge_thread_loops import of_warp
 from dlcompiler.target.fragments import REGISTER_BYTES
 
 
-def known_elements(buffer: Buffer, owner: str) -> int:
-    """Return the number of elements of memory inside a kernel.
+def known_elements(buffer: Buffer) -> int:
+    """Return the number of elements of memory of a thread.
 
     Raises
     ------
@@ -54,13 +54,7 @@ def known_elements(buffer: Buffer, owner: str) -> int:
     """
     elements = static_elements(buffer)
     if elements is None:
-        raise TargetError(
-            "generate code for a GPU",
-            f"the size of {buffer.name} is not known, but a {owner} has memory of fixed sizes only",
-            got=format_buffer(buffer),
-            hint="split the loops that it is computed for by numbers, or compute it in a kernel "
-            "of its own",
-        )
+        raise refused_size(buffer, "thread")
     return elements
 
 
@@ -197,7 +191,7 @@ class KernelStatements(Statements):
     def _allocate(self, stmt: Allocate) -> None:
         tiles = fragments_in(stmt.body).get(stmt.buffer) if "mma" in self.dialect.emits else None
         if tiles is None:
-            known_elements(stmt.buffer, "thread")
+            known_elements(stmt.buffer)
             super()._allocate(stmt)
             return
         buffer = stmt.buffer

@@ -23,6 +23,8 @@ from dlcompiler.runtime.options import Options
 from dlcompiler.target.detect import host
 
 MOST_ARGUMENTS = 12
+ADDED_BYTES = 1 << 16
+"""Shared memory that a launch may add; [byte]."""
 _RUNNER = """
 #define _XOPEN_SOURCE 700
 #include <stdlib.h>
@@ -95,6 +97,12 @@ RUNNER = (
 )
 REPLACED = (
     (r"addrspacecast \(ptr addrspace\(3\) (@\w+) to ptr\)", r"\1"),
+    (
+        r"external addrspace\(3\) global \[0 x i8\]",
+        f"internal global [{ADDED_BYTES} x i8] zeroinitializer",
+    ),
+    (r"getelementptr i8, ptr addrspace\(3\) ", "getelementptr i8, ptr "),
+    (r"addrspacecast ptr addrspace\(3\) (\S+) to ptr", r"bitcast ptr \1 to ptr"),
     (r"internal addrspace\(3\) global (.*) undef", r"internal global \1 zeroinitializer"),
     (r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.(\w)", r"@sreg_\1_\2"),
     (re.escape(f"@{NVPTX.barrier_intrinsic[0]}"), "@wait_for_all"),
@@ -157,6 +165,7 @@ def run(program, arrays, folder, *, numbers=None, is_reversed=False):
         given += [int(known[name]) for name, _ in call.numbers]
         given += [status.ctypes.data] if call.reports else []
         given += [0] * (MOST_ARGUMENTS - len(given))
+        assert compiled(call.added_bytes)(known) <= ADDED_BYTES
         left = library.launch(
             getattr(library, call.symbol),
             (ctypes.c_long * MOST_ARGUMENTS)(*given),

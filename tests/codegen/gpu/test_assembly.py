@@ -1,5 +1,7 @@
 """PTX and AMDGCN: the text, what NVIDIA's assembler says of it, and what its LLVM IR computes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.codegen.gpu.assembly import llvm_module
+from dlcompiler.codegen.gpu.dialects import CUDA, OPENCL
 from dlcompiler.codegen.gpu.machines import NVPTX
 from dlcompiler.errors import ScheduleError, TargetError, filled
 from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, Store, seq
@@ -16,6 +19,7 @@ from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
+from tests.codegen.gpu.test_shared_memory import data, reversed_rows
 from tests.fuzz.checks import Oracle, case_of, stored, uses_threads
 from tests.fuzz.threads import ThreadWalk
 from tests.intrinsics import dots
@@ -190,6 +194,15 @@ def test_a_failed_check_is_reported_and_all_threads_end(folder):
     assert "index 77 in dimension 0 of extent 10, at i=13" in message
 
 
+@pytest.mark.parametrize("columns", [None, 13_000])
+def test_a_launch_adds_shared_memory(columns, folder):
+    m = columns or 50
+    a, b, c = data(m, n=2)
+    program = reversed_rows("a100", columns).program
+    run(program, [a, b, c], folder, numbers={"n": 2, "m": m})
+    np.testing.assert_array_equal(c, (a + b)[:, ::-1])
+
+
 def test_several_kernels_in_a_loop_of_the_host(folder):
     n, steps = 40, 5
     first = te.placeholder((1, n), name="first")
@@ -333,6 +346,27 @@ def test_lines_are_linked_to_the_loops():
         }
         assert linked[barrier] == "barrier"
         assert linked[store.strip()].startswith("C[")
+
+
+@pytest.mark.parametrize("language", ["cuda", "opencl", "ptx", "amdgcn"])
+def test_lines_after_a_check_are_linked_to_their_statements(language):
+    kernel = dlc.build(*gather(), target="gpu")
+    printed = str(kernel.func).splitlines()
+    text = kernel.generated.texts[language]
+    linked = [
+        (line.strip(), printed[number - 1].strip() if number else "")
+        for line, number in zip(text.text.splitlines(), text.lines, strict=True)
+    ]
+    store = re.compile(r"O\[|st\.global\.b32|global_store_dword ")
+    assert {of[:2] for line, of in linked if store.match(line)} == {"O["}
+    if language in ("cuda", "opencl"):
+        begin = next(n for n, (line, _) in enumerate(linked) if line.startswith("if (!("))
+        unlinked = {line for line, of in linked[begin:] if not of}
+        assert unlinked <= {"}", "", barrier_of(language)}
+
+
+def barrier_of(language):
+    return {"cuda": CUDA, "opencl": OPENCL}[language].barrier
 
 
 @pytest.mark.parametrize("seed", range(3000, 3000 + share_of(160, at_least=20), 20))

@@ -148,11 +148,11 @@ def test_memory_of_an_unknown_size_inside_a_kernel_is_refused():
     block, thread = s[C].split(C.op.axis[0], 8)
     s[C].bind(block, te.thread_axis("blockIdx.x"))
     s[C].bind(thread, te.thread_axis("threadIdx.x"))
-    s[B].set_scope("shared")
-    s[B].compute_at(s[C], block)
+    s[B].set_scope("local")
+    s[B].compute_at(s[C], thread)
     kernel = dlc.build(s, [A, C], target="gpu")
     with pytest.raises(TargetError) as caught:
         kernel.source("cuda")
     assert str(caught.value).startswith(
-        "generate code for a GPU: the size of B is not known, but a block has memory of fixed sizes"
+        "generate code for a GPU: the size of B is not known, but a thread has memory of fixed"
     )

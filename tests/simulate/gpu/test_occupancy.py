@@ -71,7 +71,8 @@ def test_the_limiter_is_named():
 
 def test_a_kernel_that_does_not_fit_has_no_blocks():
     assert occupancy(RTX_A6000, threads=1024, registers=128, shared_bytes=0).blocks == 0
-    assert occupancy(RTX_A6000, threads=32, registers=16, shared_bytes=60_000).blocks == 0
+    assert occupancy(RTX_A6000, threads=32, registers=16, shared_bytes=60_000).blocks == 1
+    assert occupancy(RTX_A6000, threads=32, registers=16, shared_bytes=102_000).blocks == 0
     assert occupancy(RTX_A6000, threads=2048, registers=16, shared_bytes=0).blocks == 0
 
 
