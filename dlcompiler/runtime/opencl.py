@@ -33,6 +33,10 @@ EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Option for division and square roots of float32 that are rounded once."""
 _EXACT = 1 << 7  # CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT
 
+_POCL, UNOPTIMISED = "Portable Computing Language", "-cl-opt-disable"
+"""PoCL makes loops of the threads between two barriers. On optimised code of version 3.1 some of
+these loops compute wrong values, and others never end."""
+
 _NO_MEMORY = (-4, -6, -61)
 """CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY and CL_INVALID_BUFFER_SIZE."""
 _TOO_LARGE = (-5, -54)
@@ -124,6 +128,9 @@ class OpenCL:
         self.max_threads = int(device.max_work_group_size)
         self.max_shared_bytes = int(device.local_mem_size)
         self.dlpack_device = dlpack.OPENCL, number
+        self._options = [EXACT] if device.single_fp_config & _EXACT else []
+        if device.platform.name.strip() == _POCL:
+            self._options.append(UNOPTIMISED)
         with self.errors("use OpenCL"):
             self._context = self._cl.Context([device])
             profiled = self._cl.command_queue_properties.PROFILING_ENABLE
@@ -156,10 +163,9 @@ class OpenCL:
 
     def compile(self, text: str, operation: str) -> bytes:
         """Compile OpenCL C; the image is the text, since drivers cache what they compile."""
-        options = [EXACT] if self._device.single_fp_config & _EXACT else []
         program = self._cl.Program(self._context, text)
         try:
-            self._built = text, program.build(options=options)
+            self._built = text, program.build(options=self._options)
         except self._cl.RuntimeError as error:
             log = program.get_build_info(self._device, self._cl.program_build_info.LOG)
             compiler = f"the OpenCL compiler of {self.device_name}"

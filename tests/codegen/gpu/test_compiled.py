@@ -71,6 +71,27 @@ def test_operations_of_every_dtype(dtype, opencl, nvrtc):
     assert ptx, said
 
 
+def test_a_loop_with_barriers_before_a_condition(opencl):
+    """Optimised code of PoCL 3.1 stores zeros here."""
+    A = te.placeholder((3,), name="A")
+    k = te.reduce_axis((0, 3), "k")
+    value = lambda i: te.sum(te.if_then_else(k <= i, A[k], 0.0), axis=k)  # noqa: E731
+    C = te.compute((3,), value, name="C")
+    s = te.create_schedule(C.op)
+    once = s.cache_read(A, "shared", [C])
+    s[once].compute_at(s[C], C.op.axis[0])
+    _, inner = s[once].split(s[once].op.axis[0], 4)
+    s[once].bind(inner, te.thread_axis("threadIdx.x"))
+    s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.y"))
+    outer, inner = s[C].split(k, 2)
+    s[C].bind(outer, te.thread_axis("threadIdx.x"))
+    twice = s.cache_read(once, "shared", [C])
+    s[twice].compute_at(s[C], inner)
+    a, c = np.array([-1, 6, 8], "float32"), np.zeros(3, "float32")
+    dlc.build(s, [A, C], target="opencl")(a, c)
+    np.testing.assert_array_equal(c, np.cumsum(a))
+
+
 def gather(n=32):
     table = te.placeholder((10,), name="T")
     index = te.placeholder((n,), dtype="int32", name="I")
