@@ -287,7 +287,10 @@ def _gathered(
     fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
     for n in reversed(range(len(stmts))):
         made = _written(stmts[n])
-        users = [m for m, stmt in enumerate(stmts) if m != n and made & _touched(stmt)]
+        users = [
+            m for m, stmt in enumerate(stmts)
+            if m != n and made & _touched(stmt) and not _only_writes(stmt, made)
+        ]  # fmt: skip
         is_for_fills = bool(users) and all(fills[m] and m > n for m in users)
         # Checks stand directly before the fill that they protect, and must run before it.
         is_for_fills |= _is_check(stmts[n]) and n + 1 < len(stmts) and fills[n + 1]
@@ -412,6 +415,12 @@ def _names(buffers: Iterable[Buffer]) -> str:
 
 def _written(stmt: Stmt) -> set[Buffer]:
     return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+
+
+def _only_writes(stmt: Stmt, buffers: set[Buffer]) -> bool:
+    """Tell whether a statement writes these buffers, and does not read them."""
+    read = {node.buffer for node in walk(stmt) if isinstance(node, Load)}
+    return _written(stmt) == buffers and buffers.isdisjoint(read)
 
 
 def _touched(stmt: Stmt) -> set[Buffer]:

@@ -98,6 +98,26 @@ def main(A: float32[64], C: float32[64]):
     assert (results(doubled) == results(func)).all()
 
 
+def test_what_only_the_fill_needs_may_be_written_in_two_statements():
+    func = read("""\
+def main(A: float32[64], C: float32[64]):
+    allocate D: float32[8]
+    for i in range(8):
+        allocate B: float32[8], twice per i
+        for j in range(4):
+            D[j] = A[i*8 + j]
+        for j in range(4):
+            D[j + 4] = A[i*8 + j + 4]
+        for j in range(8):
+            B[j] = D[j]
+        for j in range(8):
+            C[i*8 + j] = B[7 - j]*2.0
+""")
+    doubled = inject_double_buffer(func)
+    assert str(doubled).count("float32[2, 8]") == 1
+    assert (results(doubled) == results(func)).all()
+
+
 def test_symbolic_loops_may_run_never():
     text = TEXT.replace("range(8):\n        alloc", "range(n):\n        alloc")
     text = text.replace("A: float32[64]", "A: float32[n*8]").replace(
