@@ -69,6 +69,7 @@ static void begin(void *to, const void *from, size_t bytes)
     begun[copies++] = {to, from, bytes};
 }
 struct Bfloat { uint16_t bits; operator float() { return __uint_as_float(bits << 16); } };
+struct Tfloat { unsigned bits; operator float() { return __uint_as_float(bits & 0xffffe000); } };
 struct alignas(16) float4 { float x, y, z, w; };
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 """
@@ -88,6 +89,11 @@ INSTRUCTIONS = {
         "void {name}(void) { while (copies) "
         "{ --copies; memcpy(begun[copies].to, begun[copies].from, begun[copies].bytes); } }"
     ),
+    "dlc_to_tf32": (  # halfway between neighbours of 10 bits: away from 0
+        "unsigned {name}(float x) { if (!(fabsf(x) < INFINITY)) return __float_as_uint(x); "
+        "int e; frexpf(x, &e); float unit = ldexpf(1, (e < -125 ? -125 : e) - 11); "
+        "return __float_as_uint(roundf(x / unit) * unit); }"
+    ),
     "dlc_dot4_u8s8": (
         "int {name}(int x, int w, int c) { for (int n = 0; n < 32; n += 8) "
         "c += (int)(uint8_t)(x >> n) * (int8_t)(w >> n); return c; }"
@@ -100,7 +106,8 @@ INSTRUCTIONS = {
 """Function of a generated source that consists of assembly -> the same in C++."""
 
 for _kind, _dtype, _sum, _deep in (
-    ("f16", "_Float16", "float", 16), ("bf16", "Bfloat", "float", 16), ("s8", "int8_t", "int", 32)
+    ("f16", "_Float16", "float", 16), ("bf16", "Bfloat", "float", 16),
+    ("tf32", "Tfloat", "float", 8), ("s8", "int8_t", "int", 32),
 ):  # fmt: skip
     INSTRUCTIONS[f"dlc_mma_{_kind}"] = f"""
 void {{name}}({_sum} *c, const unsigned *a, const unsigned *b)

@@ -13,7 +13,7 @@ from dlcompiler.target.fragments import Fragment
 from dlcompiler.te.intrinsics.tensor_cores import KINDS, SUMS
 from tests.codegen.gpu import cuda_on_cpu
 
-DEPTHS = {"f16": 16, "bf16": 16, "s8": 32}
+DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "s8": 32}
 BX, BY, TX, TY = map(te.thread_axis, ("blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"))
 
 
@@ -29,7 +29,9 @@ class Product:
 
         def element(i, j):
             b = self.B[j, r] if transposed else self.B[r, j]
-            return te.sum(self.A[i, r].astype(dtype) * b.astype(dtype), axis=r)
+            factors = self.A[i, r], b
+            converted = [te.tf32(x) if kind == "tf32" else x.astype(dtype) for x in factors]
+            return te.sum(converted[0] * converted[1], axis=r)
 
         self.C = te.compute((m, n), element, name="C")
         self.s = create_schedule(self.C.op)
@@ -125,6 +127,8 @@ PROGRAMS = {
     "float16, one tile": simple,
     "bfloat16, one tile": lambda: simple("bf16"),
     "int8, one tile": lambda: simple("s8"),
+    "TF32, one tile": lambda: simple("tf32"),
+    "TF32 transposed, shared": lambda: staged("tf32", transposed=True),
     "float16, shared": staged,
     "bfloat16 transposed, shared": lambda: staged("bf16", transposed=True),
     "loads by 16 threads": half_loaded,
@@ -157,6 +161,26 @@ def test_values(program, tmp_path, nvrtc):
     for architecture in ("compute_80", "compute_90"):
         said, ptx = nvrtc(text, architecture)
         assert "mma.sync.aligned.m16n8k" in ptx, said
+
+
+def test_tf32_is_rounded_in_all_evaluations(tmp_path):
+    """Each product has 22 bits and is exact, and so is the sum of eight: the rounding shows."""
+    p = Product(16, 8, 8, "tf32")
+    _, k = p.multiply(p.tiles_of_warps())
+    for source in (p.A, p.B):
+        p.load(source, k)
+    kernel = dlc.build(p.s, p.args, target="a100")
+    a = (1 + np.arange(128).reshape(16, 8) / 2**12).astype("float32")
+    b = np.where(np.eye(8, dtype=bool), np.float32(1 + 2**-11), 0).astype("float32")
+    rounded = np.floor(a * 2**10 + 0.5) / 2**10
+    expected = (rounded * np.float32(1 + 2**-10)).astype("float32")
+    compiled = build_program(as_cpu_function(kernel.program), "cpu")
+    text = kernel.source("cuda")
+    for call in (kernel, compiled, lambda *x: cuda_on_cpu.run(text, x, tmp_path)):
+        result = np.full_like(expected, -1)
+        call(a, b, result)
+        np.testing.assert_array_equal(result, expected)
+    assert "cvt.rna.tf32.f32" in text
 
 
 def refusal_of(p, target="a100"):
@@ -248,7 +272,7 @@ def test_more_threads_along_x_than_a_warp_has_are_refused():
 
 
 @pytest.mark.parametrize("matrix", ["a", "b", "c"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
 def test_each_element_of_a_tile_has_one_place(matrix, dtype):
     fragment = Fragment(matrix, dtype if matrix != "c" else "float32")
     rows, columns = fragment.shape

@@ -18,10 +18,15 @@ from dlcompiler.passes.flatten_storage import flat_index
 from dlcompiler.passes.fragments import Tiles, operands_of
 from dlcompiler.target.fragments import Fragment
 
-SHAPES = {"float16": "m16n8k16", "bfloat16": "m16n8k16", "int8": "m16n8k32"}
-"""Dtype of the operands -> the shape of the product, as the instruction names it."""
-TYPES = {"float16": "f16", "bfloat16": "bf16", "int8": "s8", "float32": "f32", "int32": "s32"}
-"""Dtype -> its name in the instruction."""
+OPERANDS = {
+    "float16": ("m16n8k16", "f16"),
+    "bfloat16": ("m16n8k16", "bf16"),
+    "float32": ("m16n8k8", "tf32"),
+    "int8": ("m16n8k32", "s8"),
+}
+"""Dtype of the operands -> the shape of the product and the type, as the instruction names them."""
+SUMS = {"float32": "f32", "int32": "s32"}
+"""Dtype of the sums -> its name in the instruction."""
 
 
 def multiply(kernel: KernelStatements, call: IntrinsicCall) -> None:
@@ -32,7 +37,7 @@ def multiply(kernel: KernelStatements, call: IntrinsicCall) -> None:
         for number in range(4):
             kernel.writer.line(f"{total}[{number}] = 0;")
     if call.mode != "reset":
-        a, b = (_registers(kernel, region, tiles) for region, _, tiles in operands)
+        a, b = (_multiplied(kernel, region, tiles) for region, _, tiles in operands)
         function = _function(kernel, operands[0][0].buffer.dtype, result[0].buffer.dtype)
         kernel.writer.line(f"{function}({total}, {a}, {b});")
 
@@ -83,6 +88,26 @@ def _registers(kernel: KernelStatements, region: Region, tiles: Tiles | None) ->
     return name
 
 
+def _multiplied(kernel: KernelStatements, region: Region, tiles: Tiles | None) -> str:
+    """Return the registers of a factor; those of TF32 are rounded first."""
+    assert tiles is not None
+    registers = _registers(kernel, region, tiles)
+    if region.buffer.dtype != "float32":
+        return registers
+    kernel.expressions.arithmetic.helpers.add(
+        "/* the bits of x, rounded to TF32, halves away from 0 */\n"
+        f"{kernel.dialect.helper} unsigned int dlc_to_tf32(float x)\n{{\n"
+        "    unsigned int bits;\n"
+        '    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));\n'
+        "    return bits;\n}"
+    )
+    name = kernel.writer.names.new(f"{region.buffer.name}.tf32")
+    count = tiles.fragment.registers
+    values = ", ".join(f"dlc_to_tf32({registers}[{number}])" for number in range(count))
+    kernel.writer.line(f"const unsigned int {name}[{count}] = {{{values}}};")
+    return name
+
+
 def _quotient(index: Expr, size: int) -> Expr:
     return index if size == 1 else binary("floordiv", index, index_const(size))
 
@@ -110,6 +135,9 @@ def _places(
 def _packed(kernel: KernelStatements, buffer: Buffer, places: list[tuple[Expr, ...]]) -> str:
     """Return a register made of neighbouring elements, or of single ones."""
     kernel.expressions.read.add(buffer)
+    if len(places) == 1:
+        kernel.expressions.start(*places[0])
+        return kernel.expressions.element(buffer, places[0]).text
     analyzer = kernel.expressions.analyzer
     first = analyzer.affine(flat_index(buffer, places[0]))
     distances = [analyzer.affine(flat_index(buffer, place)).plus(first, -1) for place in places]
@@ -128,17 +156,18 @@ def _packed(kernel: KernelStatements, buffer: Buffer, places: list[tuple[Expr, .
 
 def _function(kernel: KernelStatements, dtype: str, sums: str) -> str:
     """Return the name of the function that is the instruction."""
-    name = f"dlc_mma_{TYPES[dtype]}"
+    shape, factors = OPERANDS[dtype]
+    name = f"dlc_mma_{factors}"
     type_, letter = ("float", "f") if sums == "float32" else ("int", "r")
-    kind = ".".join(map(TYPES.__getitem__, (sums, dtype, dtype, sums)))
+    kind = ".".join((SUMS[sums], factors, factors, SUMS[sums]))
     outputs = ", ".join(f'"+{letter}"(c[{n}])' for n in range(4))
     inputs = ", ".join([*(f'"r"(a[{n}])' for n in range(4)), *(f'"r"(b[{n}])' for n in range(2))])
     lines = (
-        f"/* c += a*b on tensor cores, by all threads of a warp: {SHAPES[dtype]} */",
+        f"/* c += a*b on tensor cores, by all threads of a warp: {shape} */",
         f"{kernel.dialect.helper} void {name}({type_} *c, const unsigned int *a, "
         "const unsigned int *b)",
         "{",
-        f'    asm volatile("mma.sync.aligned.{SHAPES[dtype]}.row.col.{kind} "',
+        f'    asm volatile("mma.sync.aligned.{shape}.row.col.{kind} "',
         '            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"',
         f"            : {outputs}",
         f"            : {inputs});",
