@@ -15,6 +15,7 @@ Assembly that LLVM writes, from the LLVM IR of `codegen.llvm`:
 - `assembly`: the entry points, and the lines of the text;
 - `device_llvm`: threads, shared memory, barriers, failed checks;
 - `narrowing`: indices in 32 bits;
+- `nvvm`: tensor intrinsics;
 - `sass`: PTX through the tools of NVIDIA.
 """
 

@@ -65,7 +65,9 @@ def emit_amdgcn(program: Program, target: Target) -> Source:
     return _emit(program, target, AMDGPU)
 
 
-def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Module, Source]:
+def llvm_module(
+    program: Program, machine: Machine, cpu: str = "", emits: frozenset[str] = frozenset()
+) -> tuple[Module, Source]:
     """Return the module with the kernels of a program, and a source without texts.
 
     Parameters
@@ -76,6 +78,9 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
         What they are for.
     cpu
         LLVM's name of the processor; without one, only what all of them have is used.
+    emits
+        The tensor intrinsics that are instructions, by the names of their emitters; the others are
+        the loops of their declarations.
     """
     has_rounding = cpu.startswith(machine.rounds_to_bfloat16)
     module = Module(
@@ -88,7 +93,7 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
     calls = {}
     for place, launch in enumerate(program.launches):
         symbol = names.new(launch.kernel.name)
-        kernel = Kernel(launch, merge_thread_loops(launch), symbol, line_of)
+        kernel = Kernel(launch, merge_thread_loops(launch), symbol, line_of, emits)
         write_kernel(module, machine, kernel)
         calls[place] = symbol, kernel.index, kernel.has_checks
     _refuse_calls(program, module, machine)
@@ -99,7 +104,8 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
 def _emit(program: Program, target: Target, machine: Machine) -> Source:
     known = target.triple == machine.triple
     cpu = target.cpu if known else machine.cpu
-    module, source = llvm_module(program, machine, cpu)
+    emits = machine.intrinsics & target.emits if known else frozenset()
+    module, source = llvm_module(program, machine, cpu, emits)
     text, _ = module.finished()
     options = Options(
         machine.triple, cpu, target.features if known else (),

@@ -1,19 +1,21 @@
 """Write the kernels of a program in LLVM IR, for the GPUs that LLVM generates code for.
 
 Expressions, memory accesses and control flow are those of the generator for CPUs (`codegen.llvm`).
-Added here are the indices of threads, barriers, shared memory, and checks that fail in one thread
-while others wait at a barrier.
+Added here are the indices of threads, barriers, shared memory, tensor intrinsics, and checks that
+fail in one thread while others wait at a barrier.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.names import Names
+from dlcompiler.codegen.gpu import nvvm
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
+from dlcompiler.codegen.gpu.lanes import with_vectors
 from dlcompiler.codegen.gpu.launches import host_variables
 from dlcompiler.codegen.gpu.machines import Machine
 from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
@@ -35,18 +37,22 @@ from dlcompiler.ir import (
     Expr,
     ExternCall,
     For,
+    If,
     IntrinsicCall,
-    Load,
     Prefetch,
     Stmt,
-    Store,
     Var,
-    walk,
 )
-from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.program import Launch
 from dlcompiler.passes.base import statements
-from dlcompiler.passes.merge_thread_loops import ThreadProgram, has_barrier, skip_after_failure
+from dlcompiler.passes.fragments import fragments_in
+from dlcompiler.passes.merge_thread_loops import (
+    ThreadProgram,
+    has_barrier,
+    of_warp,
+    skip_after_failure,
+)
+from dlcompiler.target.fragments import REGISTER_BYTES
 
 
 def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
@@ -69,7 +75,7 @@ def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
     w = Function(module, kernel.symbol, line=1)
     body, lines = kernel.body()
     func, counts = kernel.launch.kernel, kernel.threads
-    written = _KernelStatements(w, lines, machine, kernel)
+    written = KernelStatements(w, lines, machine, kernel)
     for buffer in func.buffers:
         written.array(buffer)
     for var in map(kernel.own, func.variables):
@@ -94,10 +100,17 @@ class Kernel:
         Name of its function.
     line_of
         The line of each statement of the launch in the printed loop IR, by ``id``.
+    emits
+        The tensor intrinsics that are instructions, by the names of their emitters.
     """
 
     def __init__(
-        self, launch: Launch, thread: ThreadProgram, symbol: str, line_of: Mapping[int, int]
+        self,
+        launch: Launch,
+        thread: ThreadProgram,
+        symbol: str,
+        line_of: Mapping[int, int],
+        emits: Collection[str] = (),
     ) -> None:
         self.launch = launch
         self.thread = thread
@@ -105,9 +118,16 @@ class Kernel:
         self.has_checks = assertions.are_in(thread.body)
         self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
         self.waits = math.prod(self.threads.values()) > 1 and has_barrier(thread.body)
+        self.emits = emits
+        self.originals: dict[int, Stmt] = {}
+        """By ``id`` of a statement of `body`, the one whose indices have the dtype ``index``."""
+        self._kept: list[Expr] = []
+        """Expressions whose ``id`` is remembered: another object must not get it."""
         self._line_of = line_of
         self._of_host = host_variables(launch)
         self.narrowing = self._narrowing()
+        lane = thread.axes.get("threadIdx.x")
+        self.lane = None if lane is None else self.own(lane)
 
     @property
     def index(self) -> str:
@@ -126,8 +146,14 @@ class Kernel:
         if self.narrowing is None:
             return body, lines
         narrow = self.narrowing.stmt(body)
-        pairs = zip(statements(narrow), statements(body), strict=True)
+        pairs = list(zip(statements(narrow), statements(body), strict=True))
+        self.originals = {id(new): old for new, old in pairs}
         return narrow, {id(new): lines[id(old)] for new, old in pairs}
+
+    def narrowed(self, index: Expr) -> Expr:
+        """Return an index as it is computed, on variables of `body`."""
+        self._kept.append(index)
+        return self.narrowing.wide(index) if self.narrowing else index
 
     def _narrowing(self) -> Narrowing | None:
         """Return what makes its indices narrow; None if 32 bits do not hold all of them."""
@@ -160,7 +186,7 @@ class _Expressions(Expressions):
         return super()._write(node)
 
 
-class _KernelStatements(Statements):
+class KernelStatements(Statements):
     """Writes what one thread does."""
 
     def __init__(
@@ -171,7 +197,10 @@ class _KernelStatements(Statements):
         self.expressions: _Expressions = _Expressions(w, narrowing.exact if narrowing else {})
         self.machine = machine
         self.kernel = kernel
+        self.lane = kernel.lane
+        self.fragments = fragments_in(kernel.thread.body) if "mma" in kernel.emits else {}
         self._holds: Var | None = None
+        self._lane_parts: tuple[Var, Var] | None = None
 
     # -- what a thread gets -----------------------------------------------------------------------
 
@@ -188,7 +217,7 @@ class _KernelStatements(Statements):
     def array(self, buffer: Buffer) -> None:
         """Add the parameter that points to an array of the call."""
         _, _, attributes = buffer_parameter(buffer).partition(" ")
-        if _has_vectors(self.kernel.thread.body, buffer):
+        if buffer in with_vectors(self.kernel.thread.body):
             attributes = attributes.replace(
                 f"align {dtypes.bytes_of(buffer.dtype)}", f"align {VECTOR_BYTES}"
             )
@@ -232,6 +261,13 @@ class _KernelStatements(Statements):
                 self._barrier(stmt)
             case Prefetch():
                 pass  # a hint
+            case If() if self._is_emitted(of_warp(stmt, self.lane)):
+                self.write(stmt.then)
+            case IntrinsicCall() if self._is_emitted(stmt):
+                self._start(stmt)
+                original = self.kernel.originals.get(id(stmt), stmt)
+                assert isinstance(original, IntrinsicCall)
+                nvvm.REGISTRY[str(stmt.part)](self, original)
             case IntrinsicCall(body=body):  # its declaration: emitters write code for CPUs
                 line = self.lines.get(id(stmt), 0)
                 self.lines = {**self.lines, **{id(inner): line for inner in statements(body)}}
@@ -284,17 +320,48 @@ class _KernelStatements(Statements):
 
     def _allocate(self, buffer: Buffer) -> None:
         pointers = self.expressions.addresses.pointers
-        if buffer not in pointers:
-            array = f"[{known_elements(buffer, 'thread')} x {memory_type(buffer.dtype)}]"
-            pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
+        if buffer in pointers:
+            return
+        array = f"[{known_elements(buffer, 'thread')} x {memory_type(buffer.dtype)}]"
+        if buffer in self.fragments:
+            array = f"[{self.fragments[buffer].registers(buffer)} x {register_type(buffer)}]"
+        pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
 
     def _allocate_here(self, stmt: Allocate) -> None:
         known_elements(stmt.buffer, "thread")  # refuses it
 
+    # -- tensor intrinsics ------------------------------------------------------------------------
 
-def _has_vectors(body: Stmt, buffer: Buffer) -> bool:
-    """Tell whether some access of a buffer is of several elements."""
-    return any(
-        isinstance(node, Load | Store) and node.buffer is buffer and lanes_of(node.indices) > 1
-        for node in walk(body)
-    )
+    def _is_emitted(self, call: IntrinsicCall | None) -> bool:
+        return call is not None and call.part in self.kernel.emits and nvvm.is_short(call)
+
+    def index(self, index: Expr) -> str:
+        """Write an index, on the variables of the call that an emitter gets: an ``i64``."""
+        return self.expressions.value(self.kernel.narrowed(index))
+
+    def address(self, buffer: Buffer, indices: Sequence[Expr]) -> str:
+        """Write the address of an element; indices are as of `index`."""
+        addresses = self.expressions.addresses
+        return addresses.pointer(
+            buffer, addresses.offset(buffer, tuple(map(self.kernel.narrowed, indices)))
+        )
+
+    def lane_parts(self) -> tuple[Var, Var]:
+        """Return the group of four lanes that a lane is in, and its number there, as indices."""
+        assert self.lane is not None
+        if self._lane_parts is None:
+            self._lane_parts = Var("group"), Var("within")
+        lane = self.expressions.variables[self.lane]
+        type_ = value_type(self.lane.dtype)
+        operations = (f"lshr {type_} {lane}, 2", f"and {type_} {lane}, 3")
+        for var, operation in zip(self._lane_parts, operations, strict=True):
+            if self.kernel.narrowing:
+                self.kernel.narrowing.variables.setdefault(var, Var(var.name, NARROW))
+            self.expressions.variables[self.kernel.own(var)] = self.w.pure(operation)
+        return self._lane_parts
+
+
+def register_type(buffer: Buffer) -> str:
+    """Return the type of a register of a fragment: an element, or several packed ones."""
+    is_packed = dtypes.bytes_of(buffer.dtype) < REGISTER_BYTES
+    return "i32" if is_packed else memory_type(buffer.dtype)

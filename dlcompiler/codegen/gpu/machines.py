@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from dlcompiler.codegen.gpu.nvvm import REGISTRY
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -38,6 +40,8 @@ class Machine:
     """Address space of the memory of a thread."""
     rounds_to_bfloat16: tuple[str, ...] = ()
     """Beginnings of the names of processors with an instruction for that."""
+    intrinsics: frozenset[str] = frozenset()
+    """The emitters of `codegen.gpu.nvvm`; a processor may lack the instructions of some."""
     emission: str = "LineTablesOnly"
     """Which debug information LLVM writes."""
 
@@ -65,6 +69,7 @@ NVPTX = Machine(
     barrier_intrinsic=("llvm.nvvm.barrier.cta.sync.aligned.all", "i32"),
     size='"nvvm.reqntid"="{x},{y},{z}"',
     rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
+    intrinsics=frozenset(REGISTRY),
     emission="DebugDirectivesOnly",
 )
 

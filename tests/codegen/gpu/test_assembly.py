@@ -12,7 +12,6 @@ from dlcompiler.errors import ScheduleError, TargetError, filled
 from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, Store, seq
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.program import Program
-from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.target import resolve
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
@@ -24,14 +23,6 @@ from tests.thread_programs import staged_copy, tiled_matmul
 
 GPUS = ("gtx-titan-x", "gtx-1080", "v100", "a100", "rtx-a6000", "rtx-4060-laptop", "h100")
 """A preset of each compute capability."""
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    """Libraries of emulated kernels, which stay loaded."""
-    if c_compiler() is None:
-        pytest.skip("no C compiler")
-    return tmp_path_factory.mktemp("kernels")
 
 
 def bound(result, threads=16):

@@ -5,13 +5,15 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
+from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.errors import TargetError
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import build_program
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from dlcompiler.target.fragments import Fragment
 from dlcompiler.te.intrinsics.tensor_cores import KINDS, SUMS
-from tests.codegen.gpu import cuda_on_cpu
+from tests.codegen.gpu import cuda_on_cpu, emulated
 
 DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "s8": 32}
 BX, BY, TX, TY = map(te.thread_axis, ("blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"))
@@ -148,22 +150,30 @@ def arrays_of(args):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_values(program, tmp_path, nvrtc):
+def test_values(program, tmp_path, folder, nvrtc, ptxas):
     s, args = PROGRAMS[program]()
     arrays, expected = arrays_of(args)
     kernel = dlc.build(s, args, target="a100")
     text = kernel.source("cuda")
     compiled = build_program(as_cpu_function(kernel.program), "cpu")
-    for call in (kernel, compiled, lambda *a: cuda_on_cpu.run(text, a, tmp_path)):
+    ways = (
+        kernel,
+        compiled,
+        lambda *a: cuda_on_cpu.run(text, a, tmp_path),
+        lambda *a: emulated.run(kernel.program, a, folder, target=kernel.target),
+    )
+    for call in ways:
         result = np.full_like(expected, -1)
         call(*arrays, result)
         np.testing.assert_array_equal(result, expected)
+    assert not ptxas(kernel.source("ptx"), "sm_80")
+    assert "mma.sync.aligned.m16n8k" in kernel.source("ptx")
     for architecture in ("compute_80", "compute_90"):
         said, ptx = nvrtc(text, architecture)
         assert "mma.sync.aligned.m16n8k" in ptx, said
 
 
-def test_tf32_is_rounded_in_all_evaluations(tmp_path):
+def test_tf32_is_rounded_in_all_evaluations(tmp_path, folder):
     """Each product has 22 bits and is exact, and so is the sum of eight: the rounding shows."""
     p = Product(16, 8, 8, "tf32")
     _, k = p.multiply(p.tiles_of_warps())
@@ -176,7 +186,13 @@ def test_tf32_is_rounded_in_all_evaluations(tmp_path):
     expected = (rounded * np.float32(1 + 2**-10)).astype("float32")
     compiled = build_program(as_cpu_function(kernel.program), "cpu")
     text = kernel.source("cuda")
-    for call in (kernel, compiled, lambda *x: cuda_on_cpu.run(text, x, tmp_path)):
+    ways = (
+        kernel,
+        compiled,
+        lambda *x: cuda_on_cpu.run(text, x, tmp_path),
+        lambda *x: emulated.run(kernel.program, x, folder, target=kernel.target),
+    )
+    for call in ways:
         result = np.full_like(expected, -1)
         call(a, b, result)
         np.testing.assert_array_equal(result, expected)
@@ -199,6 +215,13 @@ def test_processors_without_tensor_cores_of_this_kind_are_refused():
         "  expected  sm_80 or later\n"
         "  hint      leave the step tensorize out, or choose another target"
     )
+
+
+def test_ptx_for_an_older_processor_has_the_loops(ptxas):
+    program = dlc.build(*simple(), target="gpu").program
+    text = emit_ptx(program, resolve("v100")).text
+    assert "mma.sync" not in text
+    assert not ptxas(text, "sm_70")
 
 
 def test_opencl_writes_the_loops(opencl):
