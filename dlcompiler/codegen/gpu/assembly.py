@@ -18,8 +18,6 @@ from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.llvm.bfloat16 import ROUNDS
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.writer import Module
-from dlcompiler.errors import TargetError
-from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.program import Program
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.runtime.cross import assembly_elsewhere
@@ -55,7 +53,7 @@ def emit_ptx(program: Program, target: Target) -> Source:
     ------
     TargetError
         The threads of a kernel cannot be written as those of a GPU (see `merge_thread_loops`); a
-        kernel has memory of an unknown size, or calls a function that PTX has no code for.
+        kernel has memory of an unknown size, or calls a function of this process.
     """
     return _emit(program, target, NVPTX)
 
@@ -86,6 +84,7 @@ def llvm_module(
     module = Module(
         DebugInfo(program.func.name, machine.emission),
         machine.triple,
+        has_library=False,
         features=frozenset({ROUNDS} if has_rounding else ()),
         stack_space=machine.stack_space,
     )
@@ -96,7 +95,6 @@ def llvm_module(
         kernel = Kernel(launch, merge_thread_loops(launch), symbol, line_of, emits)
         write_kernel(module, machine, kernel)
         calls[place] = symbol, kernel.index, kernel.has_checks
-    _refuse_calls(program, module, machine)
     interface = interface_of(program.func, program.func.name, module.messages)
     return module, Source(machine.language, {}, interface, program, launches_of(program, calls))
 
@@ -120,20 +118,6 @@ def _emit(program: Program, target: Target, machine: Machine) -> Source:
         program,
         source.launches,
     )
-
-
-def _refuse_calls(program: Program, module: Module, machine: Machine) -> None:
-    """Refuse functions of the C library, which a GPU does not have."""
-    of_c = {f"{each.libm}{end}": name for name, each in FUNCTIONS.items() for end in ("", "f")}
-    called = (name for name in module.declarations if not name.startswith("llvm."))
-    if missing := sorted(of_c.get(name, name) for name in called):
-        raise TargetError(
-            f"generate {machine.name} for {program.func.name}",
-            "it calls functions for which there is no code",
-            got=", ".join(missing),
-            because="no library of the vendor is linked, and this package has none of its own",
-            hint="source('cuda') and source('opencl') leave functions to a compiler",
-        )
 
 
 def _linked(text: str) -> Iterator[tuple[str, int]]:
