@@ -200,7 +200,6 @@ class KernelStatements(Statements):
         self.lane = kernel.lane
         self.fragments = fragments_in(kernel.thread.body) if "mma" in kernel.emits else {}
         self._holds: Var | None = None
-        self._lane_parts: tuple[Var, Var] | None = None
 
     # -- what a thread gets -----------------------------------------------------------------------
 
@@ -346,19 +345,10 @@ class KernelStatements(Statements):
             buffer, addresses.offset(buffer, tuple(map(self.kernel.narrowed, indices)))
         )
 
-    def lane_parts(self) -> tuple[Var, Var]:
-        """Return the group of four lanes that a lane is in, and its number there, as indices."""
-        assert self.lane is not None
-        if self._lane_parts is None:
-            self._lane_parts = Var("group"), Var("within")
-        lane = self.expressions.variables[self.lane]
-        type_ = value_type(self.lane.dtype)
-        operations = (f"lshr {type_} {lane}, 2", f"and {type_} {lane}, 3")
-        for var, operation in zip(self._lane_parts, operations, strict=True):
-            if self.kernel.narrowing:
-                self.kernel.narrowing.variables.setdefault(var, Var(var.name, NARROW))
-            self.expressions.variables[self.kernel.own(var)] = self.w.pure(operation)
-        return self._lane_parts
+    @property
+    def lane_index(self) -> Var:
+        """The number of the thread along x, as of `index`."""
+        return self.kernel.thread.axes["threadIdx.x"]
 
 
 def register_type(buffer: Buffer) -> str:

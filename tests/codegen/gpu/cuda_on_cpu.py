@@ -89,6 +89,26 @@ INSTRUCTIONS = {
         "void {name}(void) { while (copies) "
         "{ --copies; memcpy(begun[copies].to, begun[copies].from, begun[copies].bytes); } }"
     ),
+    **{
+        f"dlc_load_matrices_{count}{across}{kind}": f"""
+void {{name}}({"float" if kind else "unsigned"} *to, const void *row)
+{{
+    int t = rank % 32;
+    const unsigned char *rows[32];
+    for (int lane = 0; lane < 32; ++lane) rows[lane] = of_lane((const unsigned char *)row, lane);
+    for (int lane = 0; lane < {8 * count}; ++lane) if ((uintptr_t)rows[lane] % 16) abort();
+    for (int m = 0; m < {count}; ++m)
+        for (int half = 0; half < 2; ++half)  // two elements of 16 bits, as the PTX ISA shows
+            memcpy((char *)&to[m] + 2 * half, {
+            "rows[8 * m + t % 4 * 2 + half] + t / 4 * 2"
+            if across
+            else "rows[8 * m + t / 4] + t % 4 * 4 + half * 2"
+        }, 2);
+}}"""
+        for count in (2, 4)
+        for across in ("", "_transposed")
+        for kind in ("", "_float")
+    },
     "dlc_to_tf32": (  # halfway between neighbours of 10 bits: away from 0
         "unsigned {name}(float x) { if (!(fabsf(x) < INFINITY)) return __float_as_uint(x); "
         "int e; frexpf(x, &e); float unit = ldexpf(1, (e < -125 ? -125 : e) - 11); "

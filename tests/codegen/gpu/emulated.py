@@ -96,6 +96,21 @@ void mma_f16(uint32_t *c, const uint32_t *f) { product(c, f, 16, of_half, 0); }
 void mma_bf16(uint32_t *c, const uint32_t *f) { product(c, f, 16, of_brain, 0); }
 void mma_tf32(uint32_t *c, const uint32_t *f) { product(c, f, 8, of_tf32, 0); }
 void mma_s8(uint32_t *c, const uint32_t *f) { product(c, f, 32, of_byte, 1); }
+void load_matrices(uint32_t *to, const char *row, int count, int is_transposed)
+{
+    static const char *rows[1024];
+    int first = now / 32 * 32, t = now %% 32;
+    rows[now] = row;
+    if ((uintptr_t)row %% 16 && t < 8 * count) abort();
+    wait_for_warp();
+    for (int m = 0; m < count; ++m)
+        for (int half = 0; half < 2; ++half) {  /* elements of 16 bits, as the PTX ISA shows */
+            int which = is_transposed ? t %% 4 * 2 + half : t / 4;
+            int place = is_transposed ? t / 4 : t %% 4 * 2 + half;
+            memcpy((char *)&to[m] + 2 * half, rows[first + 8 * m + which] + 2 * place, 2);
+        }
+    wait_for_warp();
+}
 uint32_t to_tf32(float x)
 {
     uint32_t bits;
@@ -217,6 +232,21 @@ def _with_products(text):
         ]
         return "\n".join(lines)
 
+    def loads(found):
+        result, name = found.groups()
+        count, across = result.count("i32"), int("trans" in name)
+        return (
+            f"define {result} @{name}(ptr %row) {{\n  %all = alloca [4 x i32]\n"
+            f"  call void @load_matrices(ptr %all, ptr %row, i32 {count}, i32 {across})\n"
+            f"  %made = load {result}, ptr %all\n  ret {result} %made\n}}"
+        )
+
+    pattern = r"declare ({.*}) @(llvm\.nvvm\.ldmatrix\.\S+)\(.*\) .*"
+    text, count = re.subn(pattern, loads, text)
+    text += "declare void @load_matrices(ptr, ptr, i32, i32)\n" * bool(count)
+    text = text.replace("@llvm.nvvm.ldmatrix.", "@emulated.ldmatrix.")
+    text = re.sub(r"addrspacecast ptr (\S+) to ptr addrspace\(3\)", r"bitcast ptr \1 to ptr", text)
+    text = text.replace("(ptr addrspace(3) %", "(ptr %")
     text = re.sub(r"declare ({.*}) @(llvm\.nvvm\.mma\.\S+)\((.*)\) .*", defined, text)
     return text.replace("@llvm.nvvm.mma.", "@emulated.mma.")
 

@@ -1,5 +1,7 @@
 """Products on tensor cores: values, code, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -215,6 +217,30 @@ def test_processors_without_tensor_cores_of_this_kind_are_refused():
         "  expected  sm_80 or later\n"
         "  hint      leave the step tensorize out, or choose another target"
     )
+
+
+def test_tiles_in_shared_memory_are_loaded_by_ldmatrix():
+    """Of B by columns only elements of 16 bits; of unaligned rows none."""
+    counts = {}
+    for kind, transposed in (("f16", False), ("bf16", True), ("s8", False), ("tf32", True)):
+        kernel = dlc.build(*staged(kind, transposed), target="a100")
+        texts = kernel.source("cuda"), kernel.source("ptx")
+        found = [set(re.findall(r"ldmatrix.sync.aligned.m8n8.(\S+).shared", t)) for t in texts]
+        assert found[0] == found[1]
+        counts[kind] = found[0]
+    assert counts == {
+        "f16": {"x4", "x2.trans"},
+        "bf16": {"x4", "x2"},
+        "s8": {"x4"},
+        "tf32": {"x4", "x2"},
+    }
+    p = Product(16, 8, 32)
+    outer, k = p.multiply(p.tiles_of_warps())
+    shared = p.share(p.A, outer)
+    p.s[shared].storage_align(shared.op.axis[0], 8, 4)
+    p.load(shared, k)
+    p.load(p.B, k)
+    assert "ldmatrix" not in dlc.build(p.s, p.args, target="a100").source("cuda")
 
 
 def test_ptx_for_an_older_processor_has_the_loops(ptxas):

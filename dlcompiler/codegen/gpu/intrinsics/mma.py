@@ -1,9 +1,9 @@
-"""Products on tensor cores by ``mma.sync``, and copies of their tiles by plain loads and stores.
+"""Products on tensor cores by ``mma.sync``, and copies of their tiles.
 
 All threads of a warp run this code. Each loads, holds and stores the elements that
-`target.fragments` gives its lane.
+`target.fragments` gives its lane. ``ldmatrix`` loads a tile where `tiles.matrices` allows it.
 
-**Source:** PTX ISA 8.8, "mma".
+**Source:** PTX ISA 8.8, "mma", "ldmatrix".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dlcompiler import dtypes
 from dlcompiler.codegen.gpu import tiles
 from dlcompiler.codegen.gpu.statements import KernelStatements
-from dlcompiler.ir import Buffer, Expr, IntrinsicCall, Region, binary, index_const
+from dlcompiler.ir import Buffer, IntrinsicCall, Region
 from dlcompiler.passes.fragments import Tiles, operands_of
 
 OPERANDS = {
@@ -42,9 +42,39 @@ def load(kernel: KernelStatements, call: IntrinsicCall) -> None:
     """Append the loads of a tile into the registers of a fragment."""
     copy = tiles.loaded(call)
     registers = _registers(kernel, copy.fragment, copy.tiles)
-    for register, elements in enumerate(tiles.places(copy, *_lane(kernel))):
+    assert kernel.lane is not None
+    matrices = tiles.matrices(copy, kernel.lane, kernel.expressions.analyzer)
+    if matrices is not None:
+        _load_matrices(kernel, copy, registers, matrices)
+        return
+    for register, elements in enumerate(tiles.places(copy, kernel.lane)):
         value = _packed(kernel, copy.memory.buffer, elements)
         kernel.writer.line(f"{registers}[{register}] = {value};")
+
+
+def _load_matrices(
+    kernel: KernelStatements, copy: tiles.Copy, registers: str, matrices: tiles.Matrices
+) -> None:
+    """Append the load of all registers by one instruction."""
+    buffer, count = copy.memory.buffer, matrices.count
+    type_ = kernel.register_type(copy.fragment.buffer)
+    name = f"dlc_load_matrices_{count}"
+    name += "_transposed" * matrices.is_transposed + "_float" * (type_ == "float")
+    kind = f"x{count}{'.trans' * matrices.is_transposed}.shared.b16"
+    letter = "f" if type_ == "float" else "r"
+    outputs = ", ".join(f'"={letter}"(to[{n}])' for n in range(count))
+    given = ", ".join(f"%{n}" for n in range(count))
+    kernel.expressions.arithmetic.helpers.add(
+        f"/* load {count} matrices of 8 rows of 16 bytes, by all threads of a warp */\n"
+        f"{kernel.dialect.helper} void {name}({type_} *to, const void *row)\n{{\n"
+        "    unsigned int place = (unsigned int)__cvta_generic_to_shared(row);\n"
+        f'    asm volatile("ldmatrix.sync.aligned.m8n8.{kind} {{{given}}}, [%{count}];"\n'
+        f'            : {outputs} : "r"(place) : "memory");\n}}'
+    )
+    kernel.expressions.read.add(buffer)
+    kernel.expressions.start(*matrices.row)
+    element = kernel.expressions.element(buffer, matrices.row).text
+    kernel.writer.line(f"{name}({registers}, &{element});")
 
 
 def store(kernel: KernelStatements, call: IntrinsicCall) -> None:
@@ -52,17 +82,11 @@ def store(kernel: KernelStatements, call: IntrinsicCall) -> None:
     copy = tiles.stored(call)
     registers = _registers(kernel, copy.fragment, copy.tiles)
     kernel.expressions.written.add(copy.memory.buffer)
-    for register, (place,) in enumerate(tiles.places(copy, *_lane(kernel))):
+    assert kernel.lane is not None
+    for register, (place,) in enumerate(tiles.places(copy, kernel.lane)):
         kernel.expressions.start(*place)
         element = kernel.expressions.element(copy.memory.buffer, place).text
         kernel.writer.line(f"{element} = {registers}[{register}];")
-
-
-def _lane(kernel: KernelStatements) -> tuple[Expr, Expr]:
-    """Return the group of four lanes that a lane is in, and its number there."""
-    assert kernel.lane is not None
-    four = index_const(4)
-    return binary("floordiv", kernel.lane, four), binary("floormod", kernel.lane, four)
 
 
 def _registers(kernel: KernelStatements, region: Region, of: Tiles | None) -> str:

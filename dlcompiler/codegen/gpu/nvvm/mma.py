@@ -1,9 +1,9 @@
-"""Products on tensor cores by ``mma.sync``, and copies of their tiles by plain loads and stores.
+"""Products on tensor cores by ``mma.sync``, and copies of their tiles.
 
 All threads of a warp run this code. Each loads, holds and stores the elements that
-`target.fragments` gives its lane.
+`target.fragments` gives its lane. ``ldmatrix`` loads a tile where `tiles.matrices` allows it.
 
-**Source:** LLVM 22, User Guide for NVPTX Back-end; PTX ISA 8.8, "mma".
+**Source:** LLVM 22, User Guide for NVPTX Back-end; PTX ISA 8.8, "mma", "ldmatrix".
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.gpu import tiles
 from dlcompiler.codegen.gpu.device_llvm import KernelStatements, register_type
 from dlcompiler.codegen.gpu.nvvm.words import load_word
@@ -84,7 +85,11 @@ def load(kernel: KernelStatements, call: IntrinsicCall) -> None:
     """Append the loads of a tile into the registers of a fragment."""
     copy = tiles.loaded(call)
     registers = _registers(kernel, copy.fragment, copy.tiles)
-    for number, places in enumerate(tiles.places(copy, *kernel.lane_parts())):
+    matrices = tiles.matrices(copy, kernel.lane_index, Analyzer({}))
+    if matrices is not None:
+        _load_matrices(kernel, copy, registers, matrices)
+        return
+    for number, places in enumerate(tiles.places(copy, kernel.lane_index)):
         buffer = copy.memory.buffer
         if len(places) > 1:
             value = load_word(kernel, buffer, places)
@@ -94,12 +99,30 @@ def load(kernel: KernelStatements, call: IntrinsicCall) -> None:
         registers.store(number, value)
 
 
+def _load_matrices(
+    kernel: KernelStatements, copy: tiles.Copy, registers: _Registers, matrices: tiles.Matrices
+) -> None:
+    """Append the load of all registers by one instruction."""
+    w, made = kernel.w, f"{{ {', '.join(['i32'] * matrices.count)} }}"
+    kind = f"x{matrices.count}{'.trans' * matrices.is_transposed}"
+    name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.{kind}.b16.p3"
+    symbol = w.module.declare(name, made, "ptr addrspace(3)", "convergent nounwind")
+    address = kernel.address(copy.memory.buffer, matrices.row)
+    row = w.pure(f"addrspacecast ptr {address} to ptr addrspace(3)")
+    loaded = w.value(f"call {made} {symbol}(ptr addrspace(3) {row})")
+    for number in range(matrices.count):
+        value = w.pure(f"extractvalue {made} {loaded}, {number}")
+        if registers.type != "i32":
+            value = w.pure(f"bitcast i32 {value} to {registers.type}")
+        registers.store(number, value)
+
+
 def store(kernel: KernelStatements, call: IntrinsicCall) -> None:
     """Append the stores of the registers of a fragment to memory."""
     copy = tiles.stored(call)
     values = list(_registers(kernel, copy.fragment, copy.tiles).load())
     buffer = copy.memory.buffer
-    for value, (place,) in zip(values, tiles.places(copy, *kernel.lane_parts()), strict=True):
+    for value, (place,) in zip(values, tiles.places(copy, kernel.lane_index), strict=True):
         address = kernel.address(buffer, place)
         kernel.w.effect(f"store {memory_type(buffer.dtype)} {value}, ptr {address}, align 4")
 
