@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dlcompiler.codegen.gpu.lane_accesses import as_lanes
 from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.display import render
 from dlcompiler.errors import DLCompilerError, TargetError
@@ -24,6 +25,7 @@ from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
 from dlcompiler.target import Target
+from dlcompiler.target.fragments import OPERANDS
 
 _KERNEL = re.compile(r"__launch_bounds__\(\d+\) (\w+)\(")
 
@@ -136,7 +138,7 @@ def report_of(
     registers = _assembled(source, target)
     kernels = []
     for place, launch in enumerate(program.launches):
-        thread = merge_thread_loops(launch)
+        thread = as_lanes(merge_thread_loops(launch), target.emits)
         counters = count_launch(
             thread, launch.kernel.name, loops=launch.loops, given=given,
             warp_size=target.limits.get("warp_size", 32),
@@ -154,7 +156,9 @@ def counters_of(program: Program) -> list[KernelCounters]:
         As of `report_of`.
     """
     return [
-        count_launch(merge_thread_loops(launch), launch.kernel.name, loops=launch.loops)
+        count_launch(
+            as_lanes(merge_thread_loops(launch), OPERANDS), launch.kernel.name, loops=launch.loops
+        )
         for launch in program.launches
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dlcompiler import dtypes
@@ -80,7 +81,8 @@ def _places(copy: Copy, lane: Expr) -> Iterator[Place]:
         yield place_in(copy.memory, copy.rows_and_columns, place)
 
 
-class Matrices(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrices:
     """A load by ``ldmatrix``: of matrices of 8 rows of 16 bytes, one for each register."""
 
     row: Place
