@@ -102,11 +102,12 @@ def llvm_module(
 def _emit(program: Program, target: Target, machine: Machine) -> Source:
     known = target.triple == machine.triple
     cpu = target.cpu if known else machine.cpu
-    emits = machine.intrinsics & target.emits if known else frozenset()
+    emits = machine.always | (machine.intrinsics & target.emits if known else frozenset())
     module, source = llvm_module(program, machine, cpu, emits)
     text, _ = module.finished()
     options = Options(
-        machine.triple, cpu, target.features if known else (),
+        machine.triple, cpu,
+        (*(target.features if known else ()), *machine.features.get(cpu[:4], ())),
         unroll=True,  # arrays of a thread are in registers only if all their indices are constant
     )  # fmt: skip
     made = list(_linked(assembly_elsewhere(text, options, program.func.name)))

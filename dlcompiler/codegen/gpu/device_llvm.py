@@ -19,6 +19,8 @@ from dlcompiler.codegen.gpu.lanes import with_vectors
 from dlcompiler.codegen.gpu.launches import host_variables
 from dlcompiler.codegen.gpu.machines import Machine
 from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
+from dlcompiler.codegen.gpu.nvvm.shuffle import shuffled
+from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
 from dlcompiler.codegen.gpu.statements import known_elements
 from dlcompiler.codegen.llvm import assertions
 from dlcompiler.codegen.llvm.expressions import Expressions
@@ -39,6 +41,7 @@ from dlcompiler.ir import (
     For,
     If,
     IntrinsicCall,
+    Load,
     Prefetch,
     Stmt,
     Var,
@@ -101,7 +104,7 @@ class Kernel:
     line_of
         The line of each statement of the launch in the printed loop IR, by ``id``.
     emits
-        The tensor intrinsics that are instructions, by the names of their emitters.
+        The tensor intrinsics that are instructions, by the names of their emitters, and `SHUFFLES`.
     """
 
     def __init__(
@@ -112,6 +115,10 @@ class Kernel:
         line_of: Mapping[int, int],
         emits: Collection[str] = (),
     ) -> None:
+        self.exchanges: Mapping[Buffer, Exchange] = {}
+        """How threads read the registers of others of their warp, if that is an instruction."""
+        if nvvm.SHUFFLES in emits:
+            thread, self.exchanges = with_shuffles(launch, thread)
         self.launch = launch
         self.thread = thread
         self.symbol = symbol
@@ -168,8 +175,11 @@ class Kernel:
 class _Expressions(Expressions):
     """Writes the expressions of a thread."""
 
-    def __init__(self, w: Function, exact: Mapping[int, Expr]) -> None:
+    def __init__(
+        self, w: Function, exact: Mapping[int, Expr], exchanges: Mapping[Buffer, Exchange]
+    ) -> None:
         super().__init__(w)
+        self._exchanges = exchanges
         self.cells: dict[Var, str] = {}
         """The address of each variable that changes, a bool."""
         self._exact = exact
@@ -183,6 +193,11 @@ class _Expressions(Expressions):
         match node:
             case Binary("add" | "sub" | "mul" as op, a, b) if id(node) in self._exact:
                 return self.w.pure(f"{op} nsw i32 {self.value(a)}, {self.value(b)}")
+            case Load(buffer, (lane, *index)) if buffer in self._exchanges:
+                exchange = self._exchanges[buffer]
+                own = self.value(Load(exchange.own, tuple(index)))
+                other = self.w.pure(f"trunc i64 {self.value(lane)} to i32")
+                return shuffled(self.w, exchange.group, node.dtype, own, other)
         return super()._write(node)
 
 
@@ -194,7 +209,8 @@ class KernelStatements(Statements):
     ) -> None:
         super().__init__(w, lines, is_outlined=True)
         narrowing = kernel.narrowing
-        self.expressions: _Expressions = _Expressions(w, narrowing.exact if narrowing else {})
+        exact = narrowing.exact if narrowing else {}
+        self.expressions: _Expressions = _Expressions(w, exact, kernel.exchanges)
         self.machine = machine
         self.kernel = kernel
         self.lane = kernel.lane

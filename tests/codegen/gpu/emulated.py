@@ -96,6 +96,17 @@ void mma_f16(uint32_t *c, const uint32_t *f) { product(c, f, 16, of_half, 0); }
 void mma_bf16(uint32_t *c, const uint32_t *f) { product(c, f, 16, of_brain, 0); }
 void mma_tf32(uint32_t *c, const uint32_t *f) { product(c, f, 8, of_tf32, 0); }
 void mma_s8(uint32_t *c, const uint32_t *f) { product(c, f, 32, of_byte, 1); }
+uint32_t shuffle(uint32_t mask, uint32_t value, int lane, int segment)
+{
+    int own = now %% 32, width = 32 - (segment >> 8);
+    uint32_t other;
+    if (!(mask >> own & 1)) abort();
+    given_words[now][0] = value;
+    wait_for_warp();
+    other = given_words[now / 32 * 32 + own / width * width + (lane & (width - 1))][0];
+    wait_for_warp();
+    return other;
+}
 void load_matrices(uint32_t *to, const char *row, int count, int is_transposed)
 {
     static const char *rows[1024];
@@ -194,6 +205,7 @@ REPLACED = (
     (r"internal addrspace\(3\) global (.*) undef", r"internal global \1 zeroinitializer"),
     (r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.(\w)", r"@sreg_\1_\2"),
     (re.escape(f"@{NVPTX.barrier_intrinsic[0]}"), "@wait_for_all"),
+    (r"@llvm\.nvvm\.shfl\.sync\.idx\.i32", "@shuffle"),
     (r"@llvm\.nvvm\.f2tf32\.rna", "@to_tf32"),
     (r"@llvm\.nvvm\.idp4a\.(.)\.s", r"@dot4_\1"),
     (r"define ptx_kernel", "define"),
@@ -262,7 +274,7 @@ def _runner(folder):
 
 def loaded(program, folder, target=None):
     """Return a library with the kernels of a program, and the source that describes them."""
-    emits = NVPTX.intrinsics & target.emits if target else frozenset()
+    emits = NVPTX.always | (NVPTX.intrinsics & target.emits if target else frozenset())
     module, source = llvm_module(program, NVPTX, emits=emits)
     text = _with_products(module.finished()[0])
     for pattern, by in REPLACED:

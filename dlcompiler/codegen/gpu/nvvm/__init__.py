@@ -17,7 +17,10 @@ from dlcompiler.registry import Registry
 if TYPE_CHECKING:
     from dlcompiler.codegen.gpu.device_llvm import KernelStatements
 
-__all__ = ["REGISTRY", "Emitter", "is_short"]
+__all__ = ["REGISTRY", "SHUFFLES", "Emitter", "is_short"]
+
+SHUFFLES = "shuffles"
+"""Among what a machine emits: threads of a warp can read the registers of others."""
 
 MOST_ELEMENTS = 4096
 """Emitters write no loops: a call on larger tiles is the loops of its declaration; [1]."""
