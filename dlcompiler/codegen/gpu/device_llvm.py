@@ -13,12 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.gpu import nvvm
+from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.lanes import with_vectors
 from dlcompiler.codegen.gpu.launches import host_variables
 from dlcompiler.codegen.gpu.machines import Machine
 from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
+from dlcompiler.codegen.gpu.nvvm import async_copy
 from dlcompiler.codegen.gpu.nvvm.shuffle import shuffled
 from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
 from dlcompiler.codegen.gpu.statements import known_elements
@@ -44,6 +46,7 @@ from dlcompiler.ir import (
     Load,
     Prefetch,
     Stmt,
+    Store,
     Var,
 )
 from dlcompiler.ir.program import Launch
@@ -56,6 +59,7 @@ from dlcompiler.passes.merge_thread_loops import (
     skip_after_failure,
 )
 from dlcompiler.target.fragments import REGISTER_BYTES
+from dlcompiler.target.gpus import ASYNC_COPIES
 
 
 def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
@@ -104,7 +108,8 @@ class Kernel:
     line_of
         The line of each statement of the launch in the printed loop IR, by ``id``.
     emits
-        The tensor intrinsics that are instructions, by the names of their emitters, and `SHUFFLES`.
+        The tensor intrinsics that are instructions, by the names of their emitters; and
+        `SHUFFLES` and `ASYNC_COPIES`, if the processor has these.
     """
 
     def __init__(
@@ -125,6 +130,10 @@ class Kernel:
         self.has_checks = assertions.are_in(thread.body)
         self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
         self.waits = math.prod(self.threads.values()) > 1 and has_barrier(thread.body)
+        self.copies: frozenset[int] = frozenset()
+        """The stores of a thread, by ``id``, that are asynchronous copies."""
+        if self.waits and ASYNC_COPIES in emits:
+            self.copies = async_copies(launch, thread)
         self.emits = emits
         self.originals: dict[int, Stmt] = {}
         """By ``id`` of a statement of `body`, the one whose indices have the dtype ``index``."""
@@ -156,6 +165,10 @@ class Kernel:
         pairs = list(zip(statements(narrow), statements(body), strict=True))
         self.originals = {id(new): old for new, old in pairs}
         return narrow, {id(new): lines[id(old)] for new, old in pairs}
+
+    def original(self, stmt: Stmt) -> Stmt:
+        """Return the statement whose indices have the dtype ``index``, for one of `body`."""
+        return self.originals.get(id(stmt), stmt)
 
     def narrowed(self, index: Expr) -> Expr:
         """Return an index as it is computed, on variables of `body`."""
@@ -276,11 +289,15 @@ class KernelStatements(Statements):
                 self._barrier(stmt)
             case Prefetch():
                 pass  # a hint
+            case Store() if id(original := self.kernel.original(stmt)) in self.kernel.copies:
+                assert isinstance(original, Store)
+                self._start(stmt)
+                async_copy.begin(self, original)
             case If() if self._is_emitted(of_warp(stmt, self.lane)):
                 self.write(stmt.then)
             case IntrinsicCall() if self._is_emitted(stmt):
                 self._start(stmt)
-                original = self.kernel.originals.get(id(stmt), stmt)
+                original = self.kernel.original(stmt)
                 assert isinstance(original, IntrinsicCall)
                 nvvm.REGISTRY[str(stmt.part)](self, original)
             case IntrinsicCall(body=body):  # its declaration: emitters write code for CPUs
@@ -305,6 +322,8 @@ class KernelStatements(Statements):
         if not self.kernel.waits:
             return
         self._start(stmt)
+        if self.kernel.copies:
+            async_copy.wait(self.w)
         name, parameters = self.machine.barrier_intrinsic
         self.w.module.declare(name, "void", parameters, "convergent nounwind")
         for instruction in self.machine.barrier:
@@ -332,6 +351,8 @@ class KernelStatements(Statements):
             self.w.prologue(f"store i1 true, ptr {cell}, align 1")
             body = skip_after_failure(body, holds)
         self.write(body)
+        if self.kernel.copies:
+            async_copy.wait(self.w)
 
     def _allocate(self, buffer: Buffer) -> None:
         pointers = self.expressions.addresses.pointers

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dlcompiler.codegen.gpu.nvvm import REGISTRY, SHUFFLES
+from dlcompiler.target.gpus import ASYNC_COPIES
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Machine:
     rounds_to_bfloat16: tuple[str, ...] = ()
     """Beginnings of the names of processors with an instruction for that."""
     intrinsics: frozenset[str] = frozenset()
-    """The emitters of `codegen.gpu.nvvm`; a processor may lack the instructions of some."""
+    """The emitters of `codegen.gpu.nvvm`, and `ASYNC_COPIES`; a processor may lack some."""
     always: frozenset[str] = frozenset()
     """What all processors of the family have beside these."""
     features: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -74,7 +75,7 @@ NVPTX = Machine(
     barrier_intrinsic=("llvm.nvvm.barrier.cta.sync.aligned.all", "i32"),
     size='"nvvm.reqntid"="{x},{y},{z}"',
     rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
-    intrinsics=frozenset(REGISTRY),
+    intrinsics=frozenset({*REGISTRY, ASYNC_COPIES}),
     always=frozenset({SHUFFLES}),
     features=MappingProxyType(dict.fromkeys(("sm_5", "sm_6"), ("+ptx60",))),
     emission="DebugDirectivesOnly",
