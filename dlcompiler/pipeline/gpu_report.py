@@ -25,7 +25,7 @@ from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
 from dlcompiler.target import Target
-from dlcompiler.target.fragments import OPERANDS
+from dlcompiler.target.gpus import INSTRUCTIONS
 
 _KERNEL = re.compile(r"__launch_bounds__\(\d+\) (\w+)\(")
 
@@ -157,7 +157,9 @@ def counters_of(program: Program) -> list[KernelCounters]:
     """
     return [
         count_launch(
-            as_lanes(merge_thread_loops(launch), OPERANDS), launch.kernel.name, loops=launch.loops
+            as_lanes(merge_thread_loops(launch), INSTRUCTIONS),
+            launch.kernel.name,
+            loops=launch.loops,
         )
         for launch in program.launches
     ]

@@ -1,4 +1,4 @@
-"""Write what each thread of a warp executes for a tensor intrinsic, so that it can be counted.
+"""Write what each thread executes for a tensor intrinsic, so that it can be counted.
 
 *Before*, where the first thread computes what the intrinsics declare::
 
@@ -10,10 +10,11 @@
 *After*, where all 32 threads execute it, and memory has words of 4 bytes::
 
     A.local[ramp(0, 1, 4)] = A.shared[ramp(k*128 + x % 16*8 + x // 16*4, 1, 4)]
-    C.local[0] = mma.float16(A.local[0], B.local[0], C.local[0])
+    C.local[0] = kind.float16 mma(A.local[0], B.local[0])
 
-The addresses and instructions are those of CUDA C and PTX. The values are not: the result is only
-for counters.
+``kind.float16 mma`` stands for an instruction that is counted as of the kind ``float16 mma``. A dot
+product of four 8-bit numbers becomes an instruction of the kind ``integer``. The addresses and
+instructions are those of CUDA C and PTX. The values are not: the result is only for counters.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.gpu import tiles
+from dlcompiler.codegen.gpu.nvvm import is_short
 from dlcompiler.ir import (
     Buffer,
     Call,
@@ -33,11 +35,14 @@ from dlcompiler.ir import (
     IntrinsicCall,
     Load,
     Ramp,
+    Region,
     Stmt,
     Store,
     Var,
+    along,
     binary,
     index_const,
+    place_in,
     rewrite,
     seq,
 )
@@ -62,11 +67,11 @@ def as_lanes(thread: ThreadProgram, emits: Collection[str]) -> ThreadProgram:
         The tensor intrinsics that are instructions, by the names of their emitters.
     """
     lane = thread.axes.get("threadIdx.x")
-    if lane is None:
-        return thread
-    lanes = _Lanes(lane, set(thread.shared))
+    lanes = _Lanes(Var("lane") if lane is None else lane, set(thread.shared))
 
     def rule(node: Node) -> Node:
+        if isinstance(node, IntrinsicCall) and node.part == "dot4" and is_short(node):
+            return lanes.dot_products(node) if "dot4" in emits else node
         call = of_warp(node, lane) if isinstance(node, Stmt) else None
         return lanes.instructions(call) if call is not None and call.part in emits else node
 
@@ -104,7 +109,7 @@ class _Lanes:
             if region.buffer.dtype == "float32":  # each register is rounded
                 values += [Cast(values[-1], "float16") for _ in range(of.fragment.registers)]
         dtype = factors[0][0].buffer.dtype
-        made = Call(f"mma.{NAMES.get(dtype, dtype)}", tuple(values), sums.dtype)
+        made = Call(f"kind.{NAMES.get(dtype, dtype)} mma", tuple(values), sums.dtype)
         return Store(sums, first, made, call.origin)
 
     def _load(self, call: IntrinsicCall) -> Stmt:
@@ -118,15 +123,46 @@ class _Lanes:
                 Ramp(index_const(0), index_const(1), dtypes.lanes(words.dtype)),
             )
             return Store(fragment, registers, words, call.origin)
+        values = (
+            self._word_of(buffer, places) if packed > 1 else Load(buffer, places[0])
+            for places in tiles.places(copy, self.lane)
+        )
+        return seq(Store(fragment, _origin(fragment), value, call.origin) for value in values)
+
+    def _word_of(self, buffer: Buffer, places: Sequence[tiles.Place]) -> Expr:
+        """Return the elements that fill a register, loaded at once or one by one."""
+        if tiles.are_one_word(buffer, places, Analyzer({})):
+            return Load(self._as_words(buffer), (_word(buffer, places[0], len(places)),))
+        return _joined([Load(buffer, place) for place in places])
+
+    def dot_products(self, call: IntrinsicCall) -> Stmt:
+        """Return the statements of a thread for sums of products of four 8-bit numbers."""
+        (result, dims), *operands = call.operands
+        (outputs,) = map(int, map(str, along(result.extents, dims)))
         stores = []
-        for places in tiles.places(copy, self.lane):
-            value: Expr = Load(buffer, places[0])
-            if packed > 1 and tiles.are_one_word(buffer, places, analyzer):
-                value = Load(self._as_words(buffer), (_word(buffer, places[0], packed),))
-            elif packed > 1:
-                value = _joined([Load(buffer, place) for place in places])
-            stores.append(Store(fragment, _origin(fragment), value, call.origin))
+        for j in range(outputs):
+            place = place_in(result, dims, (index_const(j),))
+            total: Expr = Load(result.buffer, place) if call.mode == "update" else _zero()
+            for x, weights in zip(*self._groups(operands, j), strict=True):
+                total = Call("kind.integer", (x, weights, total), WORD)
+            stores.append(Store(result.buffer, place, total, call.origin))
         return seq(stores)
+
+    def _groups(
+        self, operands: Sequence[tuple[Region, tuple[int, ...]]], j: int
+    ) -> tuple[list[Expr], list[Expr]]:
+        """Return the registers with X and W of each group, for a result."""
+        if not operands:
+            return [], []
+        (x, x_dims), (weights, w_dims) = operands
+        groups, found = range(int(str(along(x.extents, x_dims)[0]))), []
+        for region, dims, at in ((x, x_dims, ()), (weights, w_dims, (j,))):
+            places = [
+                [place_in(region, dims, tuple(map(index_const, (g, *at, q)))) for q in range(4)]
+                for g in groups
+            ]
+            found.append([self._word_of(region.buffer, each) for each in places])
+        return found[0], found[1]
 
     def _rows(self, copy: tiles.Copy) -> Load:
         """Return the words of memory that a thread accesses for a load by ``ldmatrix``.
@@ -161,6 +197,10 @@ class _Lanes:
             if buffer in self.shared:
                 self.shared_words.append(self.words[buffer])
         return self.words[buffer]
+
+
+def _zero() -> Expr:
+    return Const(0, WORD)
 
 
 def _origin(buffer: Buffer) -> tuple[Expr, ...]:

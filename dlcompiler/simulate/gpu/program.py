@@ -441,8 +441,8 @@ def _kind_of(expr: Expr) -> str:
 def _kind_of_call(name: str, args: Sequence[Expr]) -> str:
     if name in ("likely", "assume_bounds"):
         return ""
-    if name.startswith("mma."):  # of a warp: see `codegen.gpu.lane_accesses`
-        return f"{name[4:]} mma"
+    if name.startswith("kind."):  # an instruction: see `codegen.gpu.lane_accesses`
+        return name.removeprefix("kind.")
     known = FUNCTIONS.get(name)
     if known is None or not known.is_exact:
         return "special"

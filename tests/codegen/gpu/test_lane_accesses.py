@@ -5,6 +5,7 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler.target.fragments import Fragment
+from tests.codegen.gpu.test_dot_products import products
 from tests.codegen.gpu.test_tensor_cores import DEPTHS, Product, simple, staged
 
 
@@ -83,3 +84,13 @@ def test_sectors_are_those_that_the_lanes_touch(kind):
             sectors += len({(row * columns + column) * size // 32 for row, column in places})
         tiles = (32 // 16) * (16 // 8) * (64 // depth if matrix == "a" else 1)
         assert sum(each.sectors for each in accesses(found, name)) == tiles * sectors
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_dot_product_is_one_instruction_that_reads_words(dtype):
+    found = counters(products(dtype, shared=True), "gtx-1080")
+    dots = 6 * 8 * 3
+    assert found.instructions["integer"][1].lanes == dots
+    (weights,) = {access.bytes for access in found.accesses if access.name == "load W.shared"}
+    assert weights == 4
+    assert sum(each.lanes for each in accesses(found, "load W.shared")) == dots
