@@ -135,3 +135,34 @@ def test_the_step_is_offered_where_it_is_an_instruction():
         for target in ("gtx-titan-x", "gtx-1080", "opencl")
     }
     assert names == {"gtx-titan-x": False, "gtx-1080": True, "opencl": False}
+
+
+def test_a_declaration_that_the_instruction_may_not_compute_is_refused():
+    """The simulator would compute the difference, and a GPU the sum."""
+    x = te.placeholder((1, 4), "int8", "X")
+    w = te.placeholder((1, 4, 4), "int8", "W")
+    g, q = te.reduce_axis((0, 1), name="g"), te.reduce_axis((0, 4), name="q")
+
+    def element(X, W, g, q):
+        return lambda *i: te.sum(
+            X[(*i[:-1], g, q)].astype("int32") - W[g, i[-1], q].astype("int32"), axis=[g, q]
+        )
+
+    c = te.compute((4,), element(x, w, g, q), name="C")
+    wrong = te.decl_tensor_intrin(c.op, lambda ins, outs: ("dot4",) * 3, "differences")
+    X, W = te.placeholder((3, 2, 4), "int8", "X"), te.placeholder((2, 4, 4), "int8", "W")
+    g, q = te.reduce_axis((0, 2), name="g"), te.reduce_axis((0, 4), name="q")
+    D = te.compute((3, 4), element(X, W, g, q), name="D")
+    s = create_schedule(D.op)
+    i, j = D.op.axis
+    s[D].reorder(i, *D.op.reduce_axis[:1], j, D.op.reduce_axis[1])
+    s[D].bind(i, te.thread_axis("blockIdx.x"))
+    s[D].tensorize(j, wrong)
+    with pytest.raises(TargetError) as caught:
+        dlc.build(s, [X, W, D], target="gtx-1080")
+    assert str(caught.value) == (
+        "build main for gtx-1080: differences is declared with the emitter dot4\n"
+        "  expected  statements, or an intrinsic of this package: te.tensor_intrin(name)\n"
+        "  because   the simulator computes the declaration, and would not find that the "
+        "instruction computes something else"
+    )
