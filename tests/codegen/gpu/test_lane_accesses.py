@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import dlcompiler as dlc
+from dlcompiler.pipeline.gpu_report import counters_of
 from dlcompiler.target.fragments import Fragment
 from tests.codegen.gpu.test_dot_products import products
 from tests.codegen.gpu.test_tensor_cores import DEPTHS, Product, simple, staged
 
 
 def counters(program, target="a100"):
-    (kernel,) = dlc.build(*program, target=target).report().kernels
-    return kernel.counters
+    (found,) = counters_of(dlc.build(*program, target=target).program)
+    return found
 
 
 def accesses(found, name):
@@ -33,7 +34,8 @@ def test_a_product_is_one_instruction_of_a_warp(kind, name):
 
 
 def test_where_it_is_no_instruction_the_loops_are_counted():
-    found = counters(simple(), "opencl")
+    (kernel,) = dlc.build(*simple(), target="opencl").report().kernels
+    found = kernel.counters
     assert "float16 mma" not in found.instructions
     assert found.instructions["float32 fma"][1].lanes == 32 * 16 * 64
 
