@@ -53,6 +53,13 @@ def check_intrinsics(func: PrimFunc, target: Target) -> None:
                 got=target.cpu, expected=f"sm_{major}{minor} or later",
                 hint="leave the step tensorize out, or choose another target",
             )  # fmt: skip
+        if target.cpu and call.part in INSTRUCTIONS and not call.intrinsic.is_shipped:
+            raise TargetError(
+                where, f"{call.intrinsic.name} is declared with the emitter {call.part}",
+                expected="statements, or an intrinsic of this package: te.tensor_intrin(name)",
+                because="the simulator computes the declaration, and would not find that the "
+                "instruction computes something else",
+            )  # fmt: skip
     if any(map(is_of_warp, calls)):
         known = fragments_in(func.body)
         for call in filter(is_of_warp, calls):

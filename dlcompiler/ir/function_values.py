@@ -18,6 +18,8 @@ from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.numeric import Function, Value, to_bfloat16
 
 _IN_THEIR_DTYPE = ("abs", "isfinite", "isinf", "isnan", "nextafter")
+_LEAST_EXPONENT = -126
+"""Of a normal float32."""
 _erf_elements = np.frompyfunc(math.erf, 1, 1)
 
 
@@ -86,6 +88,14 @@ def _sigmoid(value: Value, *, element: str) -> Value:
     return np.where(value < 0, small, one)[()] / (one + small)
 
 
+def _tf32(value: Value, *, element: str) -> Value:
+    array = np.asarray(value)
+    size = np.abs(array.astype(np.float64))
+    unit = np.exp2(np.maximum(np.frexp(size)[1] - 1, _LEAST_EXPONENT) - 10.0)
+    rounded = np.where(np.isfinite(size), np.trunc(size / unit + 0.5) * unit, size)
+    return np.copysign(rounded, array).astype(array.dtype)[()]
+
+
 def _popcount(value: Value, *, element: str) -> Value:
     array = np.asarray(value)
     bits = array.view(f"u{array.dtype.itemsize}")  # NumPy counts the bits of the absolute value
@@ -119,4 +129,5 @@ _OWN: dict[str, Callable[..., Any]] = {
     "pow": _pow,
     "rsqrt": _rsqrt,
     "sigmoid": _sigmoid,
+    "tf32": _tf32,
 }

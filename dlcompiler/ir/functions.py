@@ -15,6 +15,8 @@ copysign fmod ldexp nextafter   `fmod` has the sign of its first argument; `ldex
 isnan isinf isfinite            of floats; a bool
 popcount                        of integers: how many bits are 1
 clz                             of integers: how many of the first bits are 0 (all of 0), an int32
+tf32                            of float32, rounded to the 10 bits after the first that tensor cores
+                                multiply as TF32, halves away from 0; infinity where that overflows
 likely                          of a bool, which it returns: a hint that it is nearly always true
 assume_bounds                   of an index, which it returns: a promise that it is inside
 =============================== ================================================================
@@ -32,7 +34,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 
-Domain: TypeAlias = Literal["float", "integer", "number", "bool", "index"]
+Domain: TypeAlias = Literal["float", "float32", "integer", "number", "bool", "index"]
 Result: TypeAlias = Literal["same", "bool", "int32"]
 
 
@@ -74,6 +76,8 @@ class Signature:
         match self.domain:
             case "float":
                 return dtypes.is_float(dtype)
+            case "float32":
+                return dtypes.element(dtype) == "float32"
             case "integer":
                 return dtypes.is_int(dtype)
             case "number":
@@ -126,6 +130,7 @@ FUNCTIONS: dict[str, Signature] = {
     "isfinite": Signature("float", result="bool", is_exact=True, numpy=np.isfinite),
     "isinf": Signature("float", result="bool", is_exact=True, numpy=np.isinf),
     "isnan": Signature("float", result="bool", is_exact=True, numpy=np.isnan),
+    "tf32": Signature("float32", is_exact=True),
     "popcount": Signature("integer", is_exact=True),
     "clz": Signature("integer", result="int32", is_exact=True),
     "likely": Signature("bool", is_exact=True),

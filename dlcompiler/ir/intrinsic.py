@@ -50,6 +50,8 @@ class Intrinsic:
     parts: Mapping[IntrinsicMode, Part]
     threads: int = 1
     """Number of neighbouring threads along x that carry out a call together; [1]."""
+    is_shipped: bool = False
+    """Whether its declaration is one of this package, which the emitters are known to compute."""
 
 
 @node

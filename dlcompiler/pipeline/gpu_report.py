@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dlcompiler.codegen.gpu.lane_accesses import as_lanes
 from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.display import render
 from dlcompiler.errors import DLCompilerError, TargetError
@@ -25,6 +26,7 @@ from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
 from dlcompiler.target import Target
+from dlcompiler.target.gpus import INSTRUCTIONS
 
 _KERNEL = re.compile(r"__launch_bounds__\(\d+\) (\w+)\(")
 
@@ -137,8 +139,8 @@ def report_of(
     warp_size = target.limits.get("warp_size", 32)
     counters = [
         count_launch(
-            merge_thread_loops(launch), launch.kernel.name, loops=launch.loops, given=given,
-            warp_size=warp_size,
+            as_lanes(merge_thread_loops(launch), target.emits), launch.kernel.name,
+            loops=launch.loops, given=given, warp_size=warp_size,
         )
         for launch in program.launches
     ]  # fmt: skip
@@ -156,7 +158,11 @@ def counters_of(program: Program) -> list[KernelCounters]:
         As of `report_of`.
     """
     return [
-        count_launch(merge_thread_loops(launch), launch.kernel.name, loops=launch.loops)
+        count_launch(
+            as_lanes(merge_thread_loops(launch), INSTRUCTIONS),
+            launch.kernel.name,
+            loops=launch.loops,
+        )
         for launch in program.launches
     ]
 

@@ -12,8 +12,8 @@ B      ``p*t + j + 4*p*r``    ``g``
 C, D   ``g + 8*(r // 2)``     ``2*t + r % 2``
 =====  =====================  ==========================
 
-**Source:** PTX ISA 8.8, "Matrix Fragments for mma.m16n8k16 with floating point type" and
-"Matrix Fragments for mma.m16n8k32".
+**Source:** PTX ISA 8.8, "Matrix Fragments for mma.m16n8k8", "Matrix Fragments for mma.m16n8k16 with
+floating point type" and "Matrix Fragments for mma.m16n8k32".
 """
 
 from __future__ import annotations

@@ -91,6 +91,7 @@ from dlcompiler.te.math import (
     sqrt,
     tan,
     tanh,
+    tf32,
     trunc,
 )
 from dlcompiler.te.notation.reader import (
@@ -221,6 +222,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor_intrin",
+    "tf32",
     "thread_axis",
     "tolerance",
     "trunc",

@@ -57,7 +57,18 @@ def _in_domain(name: str, expr: Expr) -> Expr:
     """Convert an argument to the dtype that the function takes, or refuse it; True is 1.0."""
     if FUNCTIONS[name].domain == "float":
         return expr if dtypes.is_float(expr.dtype) else cast(expr, "float32")
+    if FUNCTIONS[name].domain == "float32":
+        return _as_float32(name, expr)
     return _as_integer(name, expr, None)
+
+
+def _as_float32(name: str, expr: Expr) -> Expr:
+    if dtypes.element(expr.dtype) == "float64":
+        raise ExpressionError(
+            f"te.{name}", "takes a float32", got=f"{expr} ({expr.dtype})",
+            hint="convert it: x.astype('float32')",
+        )  # fmt: skip
+    return cast(expr, dtypes.with_lanes("float32", dtypes.lanes(expr.dtype)))
 
 
 def _as_integer(name: str, value: Any, dtype: str | None) -> Expr:
@@ -329,6 +340,27 @@ def ldexp(x: Any, n: Any) -> Any:
     array([-12.,   2.,   8.], dtype=float32)
     """
     return _call("ldexp", x, n)
+
+
+def tf32(x: Any) -> Any:
+    """Round a float32 to TF32, as tensor cores multiply it; the result is a float32.
+
+    Of the 23 bits of mantissa, 10 remain; halves are rounded away from 0. Other numbers are first
+    converted to float32; float64 is refused.
+
+    Notes
+    -----
+    **Source:** PTX ISA 8.8, "cvt.rna.tf32.f32".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((3,), "float32", name="A")
+    >>> te.evaluate(te.tf32(A), [np.array([1, 1 + 2**-11, 1 + 2**-12], "float32")])
+    array([1.       , 1.0009766, 1.       ], dtype=float32)
+    """
+    return _call("tf32", x)
 
 
 def nextafter(x: Any, y: Any) -> Any:

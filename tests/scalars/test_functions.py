@@ -98,6 +98,18 @@ def test_functions_of_two(dtype):
             assert_same(got[name], right, [a, b], name)
 
 
+def test_tf32():
+    bits = np.random.default_rng(4).integers(0, 2**32, 2000, dtype=np.uint32)
+    ties = bits & ~np.uint32(0xFFF) | np.uint32(0x1000)
+    values = np.concatenate([edge_values("float32"), bits.view("f4"), ties.view("f4")])
+    with np.errstate(all="ignore"):
+        got = agree({"tf32": te.tf32}, [values])["tf32"]
+        high = values.view("u4") & np.uint32(0xFFFFE000)
+        rest = values.view("u4") & np.uint32(0x1FFF)
+        right = (high + np.uint32(0x2000) * (rest >= 0x1000)).view("f4")
+        assert_same(got, np.where(np.isfinite(values), right, values), [values], "tf32")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_ldexp(dtype):
     a, n = pairs(dtype, "int32")
@@ -161,6 +173,7 @@ def test_division_of_integers_by_function():
 REFUSED = {
     "te.popcount: takes an integer": lambda x, i: te.popcount(x),
     "te.ldexp: takes an integer": lambda x, i: te.ldexp(x, x),
+    "te.tf32: takes a float32": lambda x, i: te.tf32(x.astype("float64")),
     "te.likely: the condition is not a bool": lambda x, i: te.likely(x),
 }
 

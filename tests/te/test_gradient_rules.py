@@ -36,13 +36,22 @@ def derivative(element, *numbers, dtype="float64"):
     return [float(result[0]) for result in results]
 
 
-@pytest.mark.parametrize("name", [name for name in OF_ONE if name not in ("acosh", "ldexp")])
+@pytest.mark.parametrize(
+    "name", [name for name in OF_ONE if name not in ("acosh", "ldexp", "tf32")]
+)
 def test_functions_of_one_number(name):
     A = tensor("A", *SHAPE)
     scale = 0.5 if name in INSIDE else 1.0
     check_gradient(mapped(lambda a: getattr(te, name)(a * scale), A))
     if name not in ("log", "log2", "log10", "sqrt", "rsqrt"):
         check_gradient(mapped(lambda a: getattr(te, name)(a * -0.4), A), everywhere=False)
+
+
+def test_tf32_is_derived_as_a_conversion():
+    A = tensor("A", 4, dtype="float32")
+    (found,) = te.gradient(mapped(lambda a: te.tf32(a) * te.tf32(a), A, shape=(4,)), [A])
+    a = np.array([1.0, 1 + 2**-12, -3.0, 0.1], "float32")
+    np.testing.assert_array_equal(te.evaluate(found, [a]).sum(0), 2 * te.evaluate(te.tf32(A), [a]))
 
 
 def test_acosh_above_one():

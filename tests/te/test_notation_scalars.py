@@ -76,6 +76,7 @@ def test_functions(name):
         argument_sets = [
             [lambda i, x=x: x[i]] + ([lambda i, x=x: x[i] * 2] if signature.arity == 2 else [])
             for x in F.values()
+            if signature.domain != "float32" or x.dtype != "float64"
         ]
     for arguments in argument_sets:
         if name == "ldexp":

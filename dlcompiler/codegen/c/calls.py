@@ -38,6 +38,8 @@ def _of_integers(
 def _of_floats(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, ...]) -> Text:
     if name == "sigmoid":
         return arithmetic.helpers.call("sigmoid", dtype, *arguments)
+    if name == "tf32":
+        return arithmetic.helpers.call("tf32", dtype, *arguments)
     if name == "rsqrt":
         root = _of_floats(arithmetic, "sqrt", dtype, arguments)
         return infix("/", literal(1.0, dtype), root, PRODUCT)

@@ -207,6 +207,17 @@ _F16_TO_F32 = """\
     <bits value bits>
     return value;
 }"""
+_TF32 = """\
+<inline> float <name>(float value)
+{
+    uint32_t bits;
+    <bits bits value>
+    if ((bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000)) {
+        bits = (bits + UINT32_C(0x1000)) & UINT32_C(0xffffe000);
+    }
+    <bits value bits>
+    return value;
+}"""
 _F32_TO_F16 = """\
 <inline> uint16_t <name>(float value)
 {
@@ -358,6 +369,7 @@ _ALL: dict[str, _Helper] = {
         _halves,
     ),
     "sigmoid": _Helper("1 / (1 + exp(-x)) without the power that overflows", _same(_SIGMOID)),
+    "tf32": _Helper("A float32 with 10 bits of mantissa, halves away from 0", _same(_TF32)),
     "allocate": _Helper(
         "Memory for a number of elements, as double since it may overflow; or NULL",
         _same(

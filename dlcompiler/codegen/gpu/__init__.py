@@ -7,7 +7,9 @@ Languages of the C family, whose expressions, helper functions and identifiers a
 - `generator`: the entry points, and the head of a kernel;
 - `statements`: threads, shared memory, barriers, failed checks, vectors;
 - `lanes`: a vector operation as operations on its lanes;
-- `index_type`: whether indices fit into 32 bits.
+- `index_type`: whether indices fit into 32 bits;
+- `tiles`: which elements of a tile on tensor cores a thread loads and stores, also for PTX;
+- `lane_accesses`: the same as statements, for counters.
 
 Assembly that LLVM writes, from the LLVM IR of `codegen.llvm`:
 
@@ -15,6 +17,7 @@ Assembly that LLVM writes, from the LLVM IR of `codegen.llvm`:
 - `assembly`: the entry points, and the lines of the text;
 - `device_llvm`: threads, shared memory, barriers, failed checks;
 - `narrowing`: indices in 32 bits;
+- `nvvm`: tensor intrinsics;
 - `sass`: PTX through the tools of NVIDIA.
 """
 

@@ -18,8 +18,6 @@ from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.codegen.llvm.bfloat16 import ROUNDS
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.writer import Module
-from dlcompiler.errors import TargetError
-from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.program import Program
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.runtime.cross import assembly_elsewhere
@@ -55,7 +53,7 @@ def emit_ptx(program: Program, target: Target) -> Source:
     ------
     TargetError
         The threads of a kernel cannot be written as those of a GPU (see `merge_thread_loops`); a
-        kernel has memory of an unknown size, or calls a function that PTX has no code for.
+        kernel has memory of an unknown size, or calls a function of this process.
     """
     return _emit(program, target, NVPTX)
 
@@ -65,7 +63,9 @@ def emit_amdgcn(program: Program, target: Target) -> Source:
     return _emit(program, target, AMDGPU)
 
 
-def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Module, Source]:
+def llvm_module(
+    program: Program, machine: Machine, cpu: str = "", emits: frozenset[str] = frozenset()
+) -> tuple[Module, Source]:
     """Return the module with the kernels of a program, and a source without texts.
 
     Parameters
@@ -76,11 +76,15 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
         What they are for.
     cpu
         LLVM's name of the processor; without one, only what all of them have is used.
+    emits
+        The tensor intrinsics that are instructions, by the names of their emitters; the others are
+        the loops of their declarations.
     """
     has_rounding = cpu.startswith(machine.rounds_to_bfloat16)
     module = Module(
         DebugInfo(program.func.name, machine.emission),
         machine.triple,
+        has_library=False,
         features=frozenset({ROUNDS} if has_rounding else ()),
         stack_space=machine.stack_space,
     )
@@ -89,11 +93,10 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
     for place, launch in enumerate(program.launches):
         symbol = names.new(launch.kernel.name)
         kernel = Kernel(
-            launch, merge_thread_loops(launch), symbol, line_of, machine.most_shared_bytes
+            launch, merge_thread_loops(launch), symbol, line_of, emits, machine.most_shared_bytes
         )
         write_kernel(module, machine, kernel)
         calls[place] = kernel.called
-    _refuse_calls(program, module, machine)
     interface = interface_of(program.func, program.func.name, module.messages)
     return module, Source(machine.language, {}, interface, program, launches_of(program, calls))
 
@@ -101,10 +104,12 @@ def llvm_module(program: Program, machine: Machine, cpu: str = "") -> tuple[Modu
 def _emit(program: Program, target: Target, machine: Machine) -> Source:
     known = target.triple == machine.triple
     cpu = target.cpu if known else machine.cpu
-    module, source = llvm_module(program, machine, cpu)
+    emits = machine.always | (machine.intrinsics & target.emits if known else frozenset())
+    module, source = llvm_module(program, machine, cpu, emits)
     text, _ = module.finished()
     options = Options(
-        machine.triple, cpu, target.features if known else (),
+        machine.triple, cpu,
+        (*(target.features if known else ()), *machine.features.get(cpu[:4], ())),
         unroll=True,  # arrays of a thread are in registers only if all their indices are constant
     )  # fmt: skip
     made = list(_linked(assembly_elsewhere(text, options, program.func.name)))
@@ -116,20 +121,6 @@ def _emit(program: Program, target: Target, machine: Machine) -> Source:
         program,
         source.launches,
     )
-
-
-def _refuse_calls(program: Program, module: Module, machine: Machine) -> None:
-    """Refuse functions of the C library, which a GPU does not have."""
-    of_c = {f"{each.libm}{end}": name for name, each in FUNCTIONS.items() for end in ("", "f")}
-    called = (name for name in module.declarations if not name.startswith("llvm."))
-    if missing := sorted(of_c.get(name, name) for name in called):
-        raise TargetError(
-            f"generate {machine.name} for {program.func.name}",
-            "it calls functions for which there is no code",
-            got=", ".join(missing),
-            because="no library of the vendor is linked, and this package has none of its own",
-            hint="source('cuda') and source('opencl') leave functions to a compiler",
-        )
 
 
 def _linked(text: str) -> Iterator[tuple[str, int]]:

@@ -1,23 +1,29 @@
 """Write the kernels of a program in LLVM IR, for the GPUs that LLVM generates code for.
 
 Expressions, memory accesses and control flow are those of the generator for CPUs (`codegen.llvm`).
-Added here are the indices of threads, barriers, shared memory, and checks that fail in one thread
-while others wait at a barrier.
+Added here are the indices of threads, barriers, shared memory, tensor intrinsics, and checks that
+fail in one thread while others wait at a barrier.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.names import Names
+from dlcompiler.codegen.gpu import nvvm
+from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
+from dlcompiler.codegen.gpu.lanes import with_vectors
 from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables
 from dlcompiler.codegen.gpu.machines import Machine
 from dlcompiler.codegen.gpu.narrowing import NARROW, Narrowing, narrowed_variables
+from dlcompiler.codegen.gpu.nvvm import async_copy
+from dlcompiler.codegen.gpu.nvvm.shuffle import shuffled
 from dlcompiler.codegen.gpu.shared_memory import UNIT_BYTES, shared_memory
+from dlcompiler.codegen.gpu.shuffles import Exchange, with_shuffles
 from dlcompiler.codegen.gpu.statements import known_elements
 from dlcompiler.codegen.llvm import assertions
 from dlcompiler.codegen.llvm.expressions import Expressions
@@ -36,6 +42,7 @@ from dlcompiler.ir import (
     Expr,
     ExternCall,
     For,
+    If,
     IntrinsicCall,
     Load,
     Prefetch,
@@ -43,12 +50,18 @@ from dlcompiler.ir import (
     Store,
     Var,
     binary,
-    walk,
 )
-from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.program import Launch
 from dlcompiler.passes.base import statements
-from dlcompiler.passes.merge_thread_loops import ThreadProgram, has_barrier, skip_after_failure
+from dlcompiler.passes.fragments import fragments_in
+from dlcompiler.passes.merge_thread_loops import (
+    ThreadProgram,
+    has_barrier,
+    of_warp,
+    skip_after_failure,
+)
+from dlcompiler.target.fragments import REGISTER_BYTES
+from dlcompiler.target.gpus import ASYNC_COPIES
 
 
 def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
@@ -71,7 +84,7 @@ def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
     w = Function(module, kernel.symbol, line=1)
     body, lines = kernel.body()
     func, counts = kernel.launch.kernel, kernel.threads
-    written = _KernelStatements(w, lines, machine, kernel)
+    written = KernelStatements(w, lines, machine, kernel)
     for buffer in func.buffers:
         written.array(buffer)
     for var in map(kernel.own, func.variables):
@@ -96,6 +109,9 @@ class Kernel:
         Name of its function.
     line_of
         The line of each statement of the launch in the printed loop IR, by ``id``.
+    emits
+        The tensor intrinsics that are instructions, by the names of their emitters; and
+        `SHUFFLES` and `ASYNC_COPIES`, if the processor has these.
     most_shared_bytes
         Shared memory that the kernel may declare [byte]; None if nothing limits it.
     """
@@ -106,8 +122,13 @@ class Kernel:
         thread: ThreadProgram,
         symbol: str,
         line_of: Mapping[int, int],
+        emits: Collection[str] = (),
         most_shared_bytes: int | None = None,
     ) -> None:
+        self.exchanges: Mapping[Buffer, Exchange] = {}
+        """How threads read the registers of others of their warp, if that is an instruction."""
+        if nvvm.SHUFFLES in emits:
+            thread, self.exchanges = with_shuffles(launch, thread)
         self.launch = launch
         self.thread = thread
         self.shared = shared_memory(launch, thread, most_shared_bytes)
@@ -115,9 +136,20 @@ class Kernel:
         self.has_checks = assertions.are_in(thread.body)
         self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
         self.waits = math.prod(self.threads.values()) > 1 and has_barrier(thread.body)
+        self.copies: frozenset[int] = frozenset()
+        """The stores of a thread, by ``id``, that are asynchronous copies."""
+        if self.waits and ASYNC_COPIES in emits:
+            self.copies = async_copies(launch, thread)
+        self.emits = emits
+        self.originals: dict[int, Stmt] = {}
+        """By ``id`` of a statement of `body`, the one whose indices have the dtype ``index``."""
+        self._kept: list[Expr] = []
+        """Expressions whose ``id`` is remembered: another object must not get it."""
         self._line_of = line_of
         self._of_host = host_variables(launch)
         self.narrowing = self._narrowing()
+        lane = thread.axes.get("threadIdx.x")
+        self.lane = None if lane is None else self.own(lane)
 
     @property
     def index(self) -> str:
@@ -144,8 +176,18 @@ class Kernel:
         if self.narrowing is None:
             return body, lines
         narrow = self.narrowing.stmt(body)
-        pairs = zip(statements(narrow), statements(body), strict=True)
+        pairs = list(zip(statements(narrow), statements(body), strict=True))
+        self.originals = {id(new): old for new, old in pairs}
         return narrow, {id(new): lines[id(old)] for new, old in pairs}
+
+    def original(self, stmt: Stmt) -> Stmt:
+        """Return the statement whose indices have the dtype ``index``, for one of `body`."""
+        return self.originals.get(id(stmt), stmt)
+
+    def narrowed(self, index: Expr) -> Expr:
+        """Return an index as it is computed, on variables of `body`."""
+        self._kept.append(index)
+        return self.narrowing.wide(index) if self.narrowing else index
 
     def _narrowing(self) -> Narrowing | None:
         """Return what makes its indices narrow; None if 32 bits do not hold all of them."""
@@ -160,8 +202,11 @@ class Kernel:
 class _Expressions(Expressions):
     """Writes the expressions of a thread."""
 
-    def __init__(self, w: Function, exact: Mapping[int, Expr]) -> None:
+    def __init__(
+        self, w: Function, exact: Mapping[int, Expr], exchanges: Mapping[Buffer, Exchange]
+    ) -> None:
         super().__init__(w)
+        self._exchanges = exchanges
         self.cells: dict[Var, str] = {}
         """The address of each variable that changes, a bool."""
         self._exact = exact
@@ -175,10 +220,15 @@ class _Expressions(Expressions):
         match node:
             case Binary("add" | "sub" | "mul" as op, a, b) if id(node) in self._exact:
                 return self.w.pure(f"{op} nsw i32 {self.value(a)}, {self.value(b)}")
+            case Load(buffer, (lane, *index)) if buffer in self._exchanges:
+                exchange = self._exchanges[buffer]
+                own = self.value(Load(exchange.own, tuple(index)))
+                other = self.w.pure(f"trunc i64 {self.value(lane)} to i32")
+                return shuffled(self.w, exchange.group, node.dtype, own, other)
         return super()._write(node)
 
 
-class _KernelStatements(Statements):
+class KernelStatements(Statements):
     """Writes what one thread does."""
 
     def __init__(
@@ -186,9 +236,12 @@ class _KernelStatements(Statements):
     ) -> None:
         super().__init__(w, lines, is_outlined=True)
         narrowing = kernel.narrowing
-        self.expressions: _Expressions = _Expressions(w, narrowing.exact if narrowing else {})
+        exact = narrowing.exact if narrowing else {}
+        self.expressions: _Expressions = _Expressions(w, exact, kernel.exchanges)
         self.machine = machine
         self.kernel = kernel
+        self.lane = kernel.lane
+        self.fragments = fragments_in(kernel.thread.body) if "mma" in kernel.emits else {}
         self._holds: Var | None = None
 
     # -- what a thread gets -----------------------------------------------------------------------
@@ -206,7 +259,7 @@ class _KernelStatements(Statements):
     def array(self, buffer: Buffer) -> None:
         """Add the parameter that points to an array of the call."""
         _, _, attributes = buffer_parameter(buffer).partition(" ")
-        if _has_vectors(self.kernel.thread.body, buffer):
+        if buffer in with_vectors(self.kernel.thread.body):
             attributes = attributes.replace(
                 f"align {dtypes.bytes_of(buffer.dtype)}", f"align {VECTOR_BYTES}"
             )
@@ -262,6 +315,17 @@ class _KernelStatements(Statements):
                 self._barrier(stmt)
             case Prefetch():
                 pass  # a hint
+            case Store() if id(original := self.kernel.original(stmt)) in self.kernel.copies:
+                assert isinstance(original, Store)
+                self._start(stmt)
+                async_copy.begin(self, original)
+            case If() if self._is_emitted(of_warp(stmt, self.lane)):
+                self.write(stmt.then)
+            case IntrinsicCall() if self._is_emitted(stmt):
+                self._start(stmt)
+                original = self.kernel.original(stmt)
+                assert isinstance(original, IntrinsicCall)
+                nvvm.REGISTRY[str(stmt.part)](self, original)
             case IntrinsicCall(body=body):  # its declaration: emitters write code for CPUs
                 line = self.lines.get(id(stmt), 0)
                 self.lines = {**self.lines, **{id(inner): line for inner in statements(body)}}
@@ -284,6 +348,8 @@ class _KernelStatements(Statements):
         if not self.kernel.waits:
             return
         self._start(stmt)
+        if self.kernel.copies:
+            async_copy.wait(self.w)
         name, parameters = self.machine.barrier_intrinsic
         self.w.module.declare(name, "void", parameters, "convergent nounwind")
         for instruction in self.machine.barrier:
@@ -313,20 +379,44 @@ class _KernelStatements(Statements):
             made = {new: self.lines.get(id(old), 0) for new, old in made_of.items()}
             self.lines = {**self.lines, **made}
         self.write(body)
+        if self.kernel.copies:
+            async_copy.wait(self.w)
 
     def _allocate(self, buffer: Buffer) -> None:
         pointers = self.expressions.addresses.pointers
-        if buffer not in pointers:
-            array = f"[{known_elements(buffer)} x {memory_type(buffer.dtype)}]"
-            pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
+        if buffer in pointers:
+            return
+        array = f"[{known_elements(buffer)} x {memory_type(buffer.dtype)}]"
+        if buffer in self.fragments:
+            array = f"[{self.fragments[buffer].registers(buffer)} x {register_type(buffer)}]"
+        pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
 
     def _allocate_here(self, stmt: Allocate) -> None:
         known_elements(stmt.buffer)  # refuses it
 
+    # -- tensor intrinsics ------------------------------------------------------------------------
 
-def _has_vectors(body: Stmt, buffer: Buffer) -> bool:
-    """Tell whether some access of a buffer is of several elements."""
-    return any(
-        isinstance(node, Load | Store) and node.buffer is buffer and lanes_of(node.indices) > 1
-        for node in walk(body)
-    )
+    def _is_emitted(self, call: IntrinsicCall | None) -> bool:
+        return call is not None and call.part in self.kernel.emits and nvvm.is_short(call)
+
+    def index(self, index: Expr) -> str:
+        """Write an index, on the variables of the call that an emitter gets: an ``i64``."""
+        return self.expressions.value(self.kernel.narrowed(index))
+
+    def address(self, buffer: Buffer, indices: Sequence[Expr]) -> str:
+        """Write the address of an element; indices are as of `index`."""
+        addresses = self.expressions.addresses
+        return addresses.pointer(
+            buffer, addresses.offset(buffer, tuple(map(self.kernel.narrowed, indices)))
+        )
+
+    @property
+    def lane_index(self) -> Var:
+        """The number of the thread along x, as of `index`."""
+        return self.kernel.thread.axes["threadIdx.x"]
+
+
+def register_type(buffer: Buffer) -> str:
+    """Return the type of a register of a fragment: an element, or several packed ones."""
+    is_packed = dtypes.bytes_of(buffer.dtype) < REGISTER_BYTES
+    return "i32" if is_packed else memory_type(buffer.dtype)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from dlcompiler.target.gpus import FIXED_SHARED_BYTES
+from dlcompiler.codegen.gpu.nvvm import REGISTRY, SHUFFLES
+from dlcompiler.target.gpus import ASYNC_COPIES, FIXED_SHARED_BYTES
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Machine:
     """Address space of the memory of a thread."""
     rounds_to_bfloat16: tuple[str, ...] = ()
     """Beginnings of the names of processors with an instruction for that."""
+    intrinsics: frozenset[str] = frozenset()
+    """The emitters of `codegen.gpu.nvvm`, and `ASYNC_COPIES`; a processor may lack some."""
+    always: frozenset[str] = frozenset()
+    """What all processors of the family have beside these."""
+    features: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Beginning of the name of a processor -> features of the language, by LLVM's names."""
     emission: str = "LineTablesOnly"
     """Which debug information LLVM writes."""
 
@@ -57,7 +64,8 @@ def _indices(block: str, thread: str) -> Mapping[str, str]:
 
 
 #: Source: LLVM 22, User Guide for NVPTX Back-end (kernel metadata, address spaces, special
-#: registers, barriers); PTX ISA 8.7, section 9.7.9.22 (``cvt.rn.bf16.f32`` needs sm_80).
+#: registers, barriers); PTX ISA 8.7, section 9.7.9.22 (``cvt.rn.bf16.f32`` needs sm_80). The
+#: instruction ``shfl.sync`` needs PTX 6.0, which LLVM writes for processors from sm_70 on.
 NVPTX = Machine(
     name="PTX",
     language="ptx",
@@ -70,6 +78,9 @@ NVPTX = Machine(
     size='"nvvm.reqntid"="{x},{y},{z}"',
     most_shared_bytes=FIXED_SHARED_BYTES,
     rounds_to_bfloat16=("sm_8", "sm_9", "sm_1"),
+    intrinsics=frozenset({*REGISTRY, ASYNC_COPIES}),
+    always=frozenset({SHUFFLES}),
+    features=MappingProxyType(dict.fromkeys(("sm_5", "sm_6"), ("+ptx60",))),
     emission="DebugDirectivesOnly",
 )
 

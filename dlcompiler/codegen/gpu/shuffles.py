@@ -17,8 +17,8 @@
     if x < 16:
         P[0] = P[0] + P.other
 
-In CUDA C, an access to ``P.lanes`` is a shuffle. All threads of a warp have to execute it, so it
-stands before a condition that some of them do not meet.
+In CUDA C and PTX, an access to ``P.lanes`` is a shuffle. All threads of a warp have to execute it,
+so it stands before a condition that some of them do not meet.
 
 This is done for memory of a warp, and for reductions that the threads along x share. Each thread
 has to write only its own elements of the last dimension, and the threads along x have to be part of

@@ -41,6 +41,17 @@ def is_finite(w: Function, dtype: str, x: str) -> str:
     return _compare_size(w, "ult", dtype, x)
 
 
+def to_tf32(w: Function, dtype: str, x: str) -> str:
+    """Write a float32 rounded to the 10 bits of mantissa of TF32, halves away from 0."""
+    bits = _bits_like(dtype)
+    pattern = _pattern(w, dtype, x)
+    half = binary(w, "add", bits, pattern, constant(1 << 12, bits))
+    rounded = binary(w, "bitand", bits, half, constant(0xFFFFE000, bits))
+    known = dtypes.with_lanes("bool", dtypes.lanes(dtype))
+    result = select(w, bits, known, is_finite(w, dtype, x), rounded, pattern)
+    return w.pure(f"bitcast {value_type(bits)} {result} to {value_type(dtype)}")
+
+
 def next_after(w: Function, dtype: str, x: str, y: str) -> str:
     """Write the number of the dtype that follows `x` toward `y`.
 

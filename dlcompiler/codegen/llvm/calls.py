@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from dlcompiler import dtypes
@@ -38,7 +38,7 @@ def call(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Op
         return arithmetic.intrinsic(w, INTRINSICS[name], dtype, *arguments)
     if functions.is_own(name, dtype):
         return functions.call(w, name, dtype, arguments)
-    if name in LIBM:
+    if name in LIBM or functions.is_alone(w, name):
         return _by_lanes(w, name, argument_dtypes, arguments)
     writer = {**_PATTERNS, **_OWN}.get(name)
     if writer is None:
@@ -65,33 +65,37 @@ def _integer_abs(w: Function, dtype: str, value: str) -> str:
 
 
 def _by_lanes(w: Function, name: str, argument_dtypes: tuple[str, ...], arguments: Operands) -> str:
-    element, lanes = dtypes.element(argument_dtypes[0]), dtypes.lanes(argument_dtypes[0])
-    type_ = value_type(element)
-    types = [value_type(dtypes.element(dtype)) for dtype in argument_dtypes]
+    lanes, type_ = dtypes.lanes(argument_dtypes[0]), value_type(argument_dtypes[0])
+    elements = [dtypes.element(dtype) for dtype in argument_dtypes]
+    if lanes == 1:
+        return _of_lane(w, name, elements, arguments)
+    pairs = list(zip(map(value_type, argument_dtypes), arguments, strict=True))
+    result = "poison"
+    for lane in range(lanes):
+        operands = tuple(w.pure(f"extractelement {v} {a}, i64 {lane}") for v, a in pairs)
+        made = _of_lane(w, name, elements, operands)
+        inserted = f"{value_type(elements[0])} {made}, i64 {lane}"
+        result = w.pure(f"insertelement {type_} {result}, {inserted}")
+    return result
+
+
+def _of_lane(w: Function, name: str, elements: Sequence[str], operands: Operands) -> str:
+    """Write a function of scalars of these dtypes."""
+    if functions.is_alone(w, name):
+        return functions.call_alone(w, name, *zip(elements, operands, strict=True))
+    if not w.module.has_library:
+        raise InternalError("generate LLVM code", f"no code for {name} of {elements[0]}")
+    types = [value_type(element) for element in elements]
     # Without `nobuiltin` LLVM replaces calls by other functions, pow(10, x) by exp10(x), which not
     # every C library has; the module would then not link.
     symbol = w.module.declare(
-        name if element == "float64" else f"{name}f",
-        type_,
+        name if elements[0] == "float64" else f"{name}f",
+        types[0],
         ", ".join(types),
         "nobuiltin nounwind willreturn memory(none)",
     )
-
-    def scalar(operands: list[str]) -> str:
-        typed = (f"{t} {operand}" for t, operand in zip(types, operands, strict=True))
-        return w.pure(f"call {type_} {symbol}({', '.join(typed)})")
-
-    if lanes == 1:
-        return scalar(list(arguments))
-    vectors = [value_type(dtype) for dtype in argument_dtypes]
-    pairs = list(zip(vectors, arguments, strict=True))
-    result = "poison"
-    for lane in range(lanes):
-        operands = [w.pure(f"extractelement {v} {a}, i64 {lane}") for v, a in pairs]
-        result = w.pure(
-            f"insertelement {vectors[0]} {result}, {type_} {scalar(operands)}, i64 {lane}"
-        )
-    return result
+    typed = (f"{t} {operand}" for t, operand in zip(types, operands, strict=True))
+    return w.pure(f"call {types[0]} {symbol}({', '.join(typed)})")
 
 
 # -- functions put together from others -----------------------------------------------------------
@@ -130,6 +134,7 @@ _PATTERNS: dict[str, Callable[..., str]] = {
     "isnan": bit_patterns.is_nan,
     "nextafter": bit_patterns.next_after,
     "popcount": bit_patterns.count_ones,
+    "tf32": bit_patterns.to_tf32,
 }
 """Functions that look at the bits of their argument, also of floats of 16 bits."""
 LIBM = tuple(

@@ -244,6 +244,8 @@ class Module:
     triple: str
     has_fma: bool = True
     """Whether the machine rounds ``a*b + c`` once in one instruction."""
+    has_library: bool = True
+    """Whether the code can call functions of the C library."""
     features: frozenset[str] = frozenset()
     """The features of the machine, by LLVM's names."""
     vector_bits: int = 128

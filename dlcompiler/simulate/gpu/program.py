@@ -434,12 +434,17 @@ def _kind_of(expr: Expr) -> str:
         case Cast(value) if not dtypes.is_index(dtype) and value.dtype != expr.dtype:
             return "convert"
         case Call(name, args):
-            if name in ("likely", "assume_bounds"):
-                return ""
-            known = FUNCTIONS.get(name)
-            is_exact = known is not None and known.is_exact
-            if not is_exact:
-                return "special"
-            source = dtypes.element(args[0].dtype)
-            return f"{source} other" if dtypes.is_float(source) else "integer"
+            return _kind_of_call(name, args)
     return ""
+
+
+def _kind_of_call(name: str, args: Sequence[Expr]) -> str:
+    if name in ("likely", "assume_bounds"):
+        return ""
+    if name.startswith("kind."):  # an instruction: see `codegen.gpu.lane_accesses`
+        return name.removeprefix("kind.")
+    known = FUNCTIONS.get(name)
+    if known is None or not known.is_exact:
+        return "special"
+    source = dtypes.element(args[0].dtype)
+    return f"{source} other" if dtypes.is_float(source) else "integer"

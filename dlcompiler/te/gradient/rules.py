@@ -84,6 +84,7 @@ FUNCTIONS: dict[str, tuple[Rule, ...]] = {
     "sinh": (lambda g, r, x: g * cosh(x),),
     "sqrt": (lambda g, r, x: g * 0.5 / r,),
     "tan": (lambda g, r, x: g * (1 + r * r),),
+    "tf32": (lambda g, r, x: g,),  # as of a conversion
     "tanh": (lambda g, r, x: g * (1 - r * r),),
 }
 """Function -> the rule of each operand that is a float; integer operands come last."""

@@ -10,6 +10,7 @@ name          sizes                  computes
 `dot4_s8s8`   ``n x g``              the same of int8 by int8
 `mma_f16`      `16x8x16`              ``C[i, j] += A[i, k] * B[k, j]`` on tensor cores, in float32;
 `mma_bf16`     `16x8x16`              the same of bfloat16
+`mma_tf32`     `16x8x8`               the same of float32, rounded by `te.tf32`
 `mma_s8`       `16x8x32`              the same of int8, in int32
 `mma_bt_…`     as of `mma_…`          the same with ``B[j, k]``, for each kind
 `mma_load_…`   of a tile              a tile of A (``a_f16``), B (``b_f16``) or B transposed

@@ -40,28 +40,36 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from dlcompiler.te.language import compute, placeholder, reduce_axis
+from dlcompiler.te.math import tf32
 from dlcompiler.te.reducers.reductions import sum
 from dlcompiler.te.tensor import Tensor
 
-KINDS = {"f16": "float16", "bf16": "bfloat16", "s8": "int8"}
+KINDS = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "s8": "int8"}
 """Short name of the operands' dtype -> the dtype."""
-SUMS = {"f16": "float32", "bf16": "float32", "s8": "int32"}
+SUMS = {"f16": "float32", "bf16": "float32", "tf32": "float32", "s8": "int32"}
 """Short name of the operands' dtype -> the dtype of the sums."""
 
 
 def product(kind: str, *, transposed: bool) -> Callable[[int, int, int], Tensor]:
-    """Return the declaration of a product: ``C[i, j] += A[i, k] * B[k, j]``, or ``B[j, k]``."""
+    """Return the declaration of a product: ``C[i, j] += A[i, k] * B[k, j]``, or ``B[j, k]``.
+
+    The elements are converted to the dtype of the sums; of TF32, they are rounded by `te.tf32`.
+    """
 
     def declare(m: int, n: int, k: int) -> Tensor:
         a = placeholder((m, k), KINDS[kind], "A")
         b = placeholder((n, k) if transposed else (k, n), KINDS[kind], "B")
-        r, dtype = reduce_axis((0, k), name="k"), SUMS[kind]
+        r = reduce_axis((0, k), name="k")
+
+        def converted(value: Any) -> Any:
+            return tf32(value) if kind == "tf32" else value.astype(SUMS[kind])
 
         def element(i: object, j: object) -> object:
             factor = b[j, r] if transposed else b[r, j]
-            return sum(a[i, r].astype(dtype) * factor.astype(dtype), axis=r)
+            return sum(converted(a[i, r]) * converted(factor), axis=r)
 
         c: Tensor = compute((m, n), element, name="C")
         return c

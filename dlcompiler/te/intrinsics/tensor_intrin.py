@@ -68,7 +68,9 @@ class TensorIntrin:
     """The intrinsic as calls in the loop IR refer to it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lowered", Intrinsic(self.name, self.parts, self.threads))
+        is_shipped = self.id == self.name  # that of a user's declaration has a hash
+        lowered = Intrinsic(self.name, self.parts, self.threads, is_shipped)
+        object.__setattr__(self, "lowered", lowered)
 
     @property
     def output(self) -> Tensor:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.runtime import nvidia_tools
+from dlcompiler.runtime.c_source import c_compiler
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +39,14 @@ def ptxas(tmp_path_factory):
         return done.stderr
 
     return said
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Libraries of emulated kernels, which stay loaded."""
+    if c_compiler() is None:
+        pytest.skip("no C compiler")
+    return tmp_path_factory.mktemp("kernels")
 
 
 @pytest.fixture

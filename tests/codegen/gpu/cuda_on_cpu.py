@@ -69,6 +69,7 @@ static void begin(void *to, const void *from, size_t bytes)
     begun[copies++] = {to, from, bytes};
 }
 struct Bfloat { uint16_t bits; operator float() { return __uint_as_float(bits << 16); } };
+struct Tfloat { unsigned bits; operator float() { return __uint_as_float(bits & 0xffffe000); } };
 struct alignas(16) float4 { float x, y, z, w; };
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 """
@@ -88,6 +89,31 @@ INSTRUCTIONS = {
         "void {name}(void) { while (copies) "
         "{ --copies; memcpy(begun[copies].to, begun[copies].from, begun[copies].bytes); } }"
     ),
+    **{
+        f"dlc_load_matrices_{count}{across}{kind}": f"""
+void {{name}}({"float" if kind else "unsigned"} *to, const void *row)
+{{
+    int t = rank % 32;
+    const unsigned char *rows[32];
+    for (int lane = 0; lane < 32; ++lane) rows[lane] = of_lane((const unsigned char *)row, lane);
+    for (int lane = 0; lane < {8 * count}; ++lane) if ((uintptr_t)rows[lane] % 16) abort();
+    for (int m = 0; m < {count}; ++m)
+        for (int half = 0; half < 2; ++half)  // two elements of 16 bits, as the PTX ISA shows
+            memcpy((char *)&to[m] + 2 * half, {
+            "rows[8 * m + t % 4 * 2 + half] + t / 4 * 2"
+            if across
+            else "rows[8 * m + t / 4] + t % 4 * 4 + half * 2"
+        }, 2);
+}}"""
+        for count in (2, 4)
+        for across in ("", "_transposed")
+        for kind in ("", "_float")
+    },
+    "dlc_to_tf32": (  # halfway between neighbours of 10 bits: away from 0
+        "unsigned {name}(float x) { if (!(fabsf(x) < INFINITY)) return __float_as_uint(x); "
+        "int e; frexpf(x, &e); float unit = ldexpf(1, (e < -125 ? -125 : e) - 11); "
+        "return __float_as_uint(roundf(x / unit) * unit); }"
+    ),
     "dlc_dot4_u8s8": (
         "int {name}(int x, int w, int c) { for (int n = 0; n < 32; n += 8) "
         "c += (int)(uint8_t)(x >> n) * (int8_t)(w >> n); return c; }"
@@ -100,7 +126,8 @@ INSTRUCTIONS = {
 """Function of a generated source that consists of assembly -> the same in C++."""
 
 for _kind, _dtype, _sum, _deep in (
-    ("f16", "_Float16", "float", 16), ("bf16", "Bfloat", "float", 16), ("s8", "int8_t", "int", 32)
+    ("f16", "_Float16", "float", 16), ("bf16", "Bfloat", "float", 16),
+    ("tf32", "Tfloat", "float", 8), ("s8", "int8_t", "int", 32),
 ):  # fmt: skip
     INSTRUCTIONS[f"dlc_mma_{_kind}"] = f"""
 void {{name}}({_sum} *c, const unsigned *a, const unsigned *b)

@@ -5,9 +5,11 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.pipeline import build_program
 from dlcompiler.schedule import create_schedule
-from tests.codegen.gpu import cuda_on_cpu
+from dlcompiler.target import resolve
+from tests.codegen.gpu import cuda_on_cpu, emulated
 from tests.passes.reading import read
 
 TX, BX = te.thread_axis("threadIdx.x"), te.thread_axis("blockIdx.x")
@@ -44,9 +46,9 @@ def sums(dtype="float32", lanes=1, double=True, pragma=True, change=None):
     ("dtype", "lanes", "double"),
     [("float32", 1, True), ("float32", 4, True), ("float16", 4, True), ("float32", 2, False)],
 )
-def test_values(dtype, lanes, double, tmp_path, nvrtc):
-    s, args = sums(dtype, lanes, double)
-    text = dlc.build(s, args, target="a100").source("cuda")
+def test_values(dtype, lanes, double, tmp_path, folder, nvrtc, ptxas):
+    kernel = dlc.build(*sums(dtype, lanes, double), target="a100")
+    text = kernel.source("cuda")
     size = lanes * (2 if dtype == "float16" else 4)
     assert f"dlc_copy_async_{size}(A_shared + " in text
     a = np.random.default_rng(0).integers(-4, 5, (64, 32)).astype(dtype)
@@ -55,6 +57,14 @@ def test_values(dtype, lanes, double, tmp_path, nvrtc):
     np.testing.assert_array_equal(result, a.astype("float32").sum(0)[::-1])
     said, ptx = nvrtc(text, "compute_80")
     assert "cp.async.wait_all" in ptx, said
+    by_llvm = np.full_like(result, -1)
+    emulated.run(kernel.program, [a, by_llvm], folder, target=kernel.target)
+    np.testing.assert_array_equal(by_llvm, result)
+    written = kernel.source("ptx")
+    assert f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global" in written
+    assert "cp.async.wait_all" in written
+    assert not ptxas(written, "sm_80")
+    assert "cp.async" not in emit_ptx(kernel.program, resolve("v100")).text
 
 
 def source(target="a100", **options):

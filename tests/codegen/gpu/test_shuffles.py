@@ -1,13 +1,15 @@
-"""What threads of a warp exchange is in registers in CUDA C, and has the simulator's values."""
+"""What threads of a warp exchange is in registers, in CUDA C and PTX: values of the simulator."""
 
 import numpy as np
 import pytest
 
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
+from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.pipeline import build_program
 from dlcompiler.schedule import create_schedule
-from tests.codegen.gpu import cuda_on_cpu
+from dlcompiler.target import resolve
+from tests.codegen.gpu import cuda_on_cpu, emulated
 from tests.passes.reading import read
 from tests.schedule.test_warp_memory import reversed_rows
 from tests.thread_programs import softmax
@@ -95,33 +97,45 @@ def arrays_of(args):
     return [rng.integers(-3, 4, t.static_shape).astype(dtypes.to_numpy(t.dtype)) for t in args]
 
 
-def same_on_both(program, folder):
+def same_everywhere(program, tmp_path, folder):
     s, args = program()
     kernel = dlc.build(s, args, target="gpu")
     expected = arrays_of(args)
-    arrays = [each.copy() for each in expected]
+    given = [each.copy() for each in expected]
     kernel(*expected)
-    cuda_on_cpu.run(kernel.source("cuda"), arrays, folder)
-    for array, right in zip(arrays, expected, strict=True):
-        np.testing.assert_allclose(array, right, rtol=1e-5)
+    for run in (
+        lambda arrays: cuda_on_cpu.run(kernel.source("cuda"), arrays, tmp_path),
+        lambda arrays: emulated.run(kernel.program, arrays, folder),
+        lambda arrays: emulated.run(kernel.program, arrays, folder, is_reversed=True),
+    ):
+        arrays = [each.copy() for each in given]
+        run(arrays)
+        for array, right in zip(arrays, expected, strict=True):
+            np.testing.assert_allclose(array, right, rtol=1e-5)
     return kernel
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("program", SHUFFLED)
-def test_registers(program, tmp_path, nvrtc):
-    text = same_on_both(SHUFFLED[program], tmp_path).source("cuda")
+def test_registers(program, tmp_path, folder, nvrtc, ptxas):
+    kernel = same_everywhere(SHUFFLED[program], tmp_path, folder)
+    text = kernel.source("cuda")
     assert "__shfl" in text
     assert "parts[" not in text.replace("parts[0]", "").replace("parts[1];", "")
     said, ptx = nvrtc(text, "compute_70")
     assert "shfl.sync" in ptx, said
+    for gpu in ("gtx-titan-x", "h100"):
+        ptx = emit_ptx(kernel.program, resolve(gpu)).text
+        assert "shfl.sync.idx.b32" in ptx
+        assert not ptxas(ptx, resolve(gpu).cpu)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("program", IN_MEMORY)
-def test_memory_of_the_block_where_a_warp_is_not_enough(program, tmp_path):
-    text = same_on_both(IN_MEMORY[program], tmp_path).source("cuda")
-    assert "__shfl" not in text
+def test_memory_of_the_block_where_a_warp_is_not_enough(program, tmp_path, folder):
+    kernel = same_everywhere(IN_MEMORY[program], tmp_path, folder)
+    text = kernel.source("cuda")
+    assert "shfl" not in text + kernel.source("ptx")
     assert "__shared__" in text
 
 

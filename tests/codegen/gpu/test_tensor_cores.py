@@ -1,19 +1,23 @@
 """Products on tensor cores: values, code, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
+from dlcompiler.codegen.gpu import emit_ptx
 from dlcompiler.errors import TargetError
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import build_program
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from dlcompiler.target.fragments import Fragment
 from dlcompiler.te.intrinsics.tensor_cores import KINDS, SUMS
-from tests.codegen.gpu import cuda_on_cpu
+from tests.codegen.gpu import cuda_on_cpu, emulated
 
-DEPTHS = {"f16": 16, "bf16": 16, "s8": 32}
+DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "s8": 32}
 BX, BY, TX, TY = map(te.thread_axis, ("blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"))
 
 
@@ -29,7 +33,9 @@ class Product:
 
         def element(i, j):
             b = self.B[j, r] if transposed else self.B[r, j]
-            return te.sum(self.A[i, r].astype(dtype) * b.astype(dtype), axis=r)
+            factors = self.A[i, r], b
+            converted = [te.tf32(x) if kind == "tf32" else x.astype(dtype) for x in factors]
+            return te.sum(converted[0] * converted[1], axis=r)
 
         self.C = te.compute((m, n), element, name="C")
         self.s = create_schedule(self.C.op)
@@ -125,6 +131,8 @@ PROGRAMS = {
     "float16, one tile": simple,
     "bfloat16, one tile": lambda: simple("bf16"),
     "int8, one tile": lambda: simple("s8"),
+    "TF32, one tile": lambda: simple("tf32"),
+    "TF32 transposed, shared": lambda: staged("tf32", transposed=True),
     "float16, shared": staged,
     "bfloat16 transposed, shared": lambda: staged("bf16", transposed=True),
     "loads by 16 threads": half_loaded,
@@ -144,19 +152,53 @@ def arrays_of(args):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_values(program, tmp_path, nvrtc):
+def test_values(program, tmp_path, folder, nvrtc, ptxas):
     s, args = PROGRAMS[program]()
     arrays, expected = arrays_of(args)
     kernel = dlc.build(s, args, target="a100")
     text = kernel.source("cuda")
     compiled = build_program(as_cpu_function(kernel.program), "cpu")
-    for call in (kernel, compiled, lambda *a: cuda_on_cpu.run(text, a, tmp_path)):
+    ways = (
+        kernel,
+        compiled,
+        lambda *a: cuda_on_cpu.run(text, a, tmp_path),
+        lambda *a: emulated.run(kernel.program, a, folder, target=kernel.target),
+    )
+    for call in ways:
         result = np.full_like(expected, -1)
         call(*arrays, result)
         np.testing.assert_array_equal(result, expected)
+    assert not ptxas(kernel.source("ptx"), "sm_80")
+    assert "mma.sync.aligned.m16n8k" in kernel.source("ptx")
     for architecture in ("compute_80", "compute_90"):
         said, ptx = nvrtc(text, architecture)
         assert "mma.sync.aligned.m16n8k" in ptx, said
+
+
+def test_tf32_is_rounded_in_all_evaluations(tmp_path, folder):
+    """Each product has 22 bits and is exact, and so is the sum of eight: the rounding shows."""
+    p = Product(16, 8, 8, "tf32")
+    _, k = p.multiply(p.tiles_of_warps())
+    for source in (p.A, p.B):
+        p.load(source, k)
+    kernel = dlc.build(p.s, p.args, target="a100")
+    a = (1 + np.arange(128).reshape(16, 8) / 2**12).astype("float32")
+    b = np.where(np.eye(8, dtype=bool), np.float32(1 + 2**-11), 0).astype("float32")
+    rounded = np.floor(a * 2**10 + 0.5) / 2**10
+    expected = (rounded * np.float32(1 + 2**-10)).astype("float32")
+    compiled = build_program(as_cpu_function(kernel.program), "cpu")
+    text = kernel.source("cuda")
+    ways = (
+        kernel,
+        compiled,
+        lambda *x: cuda_on_cpu.run(text, x, tmp_path),
+        lambda *x: emulated.run(kernel.program, x, folder, target=kernel.target),
+    )
+    for call in ways:
+        result = np.full_like(expected, -1)
+        call(a, b, result)
+        np.testing.assert_array_equal(result, expected)
+    assert "cvt.rna.tf32.f32" in text
 
 
 def refusal_of(p, target="a100"):
@@ -175,6 +217,37 @@ def test_processors_without_tensor_cores_of_this_kind_are_refused():
         "  expected  sm_80 or later\n"
         "  hint      leave the step tensorize out, or choose another target"
     )
+
+
+def test_tiles_in_shared_memory_are_loaded_by_ldmatrix():
+    """Of B by columns only elements of 16 bits; of unaligned rows none."""
+    counts = {}
+    for kind, transposed in (("f16", False), ("bf16", True), ("s8", False), ("tf32", True)):
+        kernel = dlc.build(*staged(kind, transposed), target="a100")
+        texts = kernel.source("cuda"), kernel.source("ptx")
+        found = [set(re.findall(r"ldmatrix.sync.aligned.m8n8.(\S+).shared", t)) for t in texts]
+        assert found[0] == found[1]
+        counts[kind] = found[0]
+    assert counts == {
+        "f16": {"x4", "x2.trans"},
+        "bf16": {"x4", "x2"},
+        "s8": {"x4"},
+        "tf32": {"x4", "x2"},
+    }
+    p = Product(16, 8, 32)
+    outer, k = p.multiply(p.tiles_of_warps())
+    shared = p.share(p.A, outer)
+    p.s[shared].storage_align(shared.op.axis[0], 8, 4)
+    p.load(shared, k)
+    p.load(p.B, k)
+    assert "ldmatrix" not in dlc.build(p.s, p.args, target="a100").source("cuda")
+
+
+def test_ptx_for_an_older_processor_has_the_loops(ptxas):
+    program = dlc.build(*simple(), target="gpu").program
+    text = emit_ptx(program, resolve("v100")).text
+    assert "mma.sync" not in text
+    assert not ptxas(text, "sm_70")
 
 
 def test_opencl_writes_the_loops(opencl):
@@ -248,7 +321,7 @@ def test_more_threads_along_x_than_a_warp_has_are_refused():
 
 
 @pytest.mark.parametrize("matrix", ["a", "b", "c"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8"])
 def test_each_element_of_a_tile_has_one_place(matrix, dtype):
     fragment = Fragment(matrix, dtype if matrix != "c" else "float32")
     rows, columns = fragment.shape

@@ -1,27 +1,28 @@
-"""Products on tensor cores by ``mma.sync``, and copies of their tiles by plain loads and stores.
+"""Products on tensor cores by ``mma.sync``, and copies of their tiles.
 
 All threads of a warp run this code. Each loads, holds and stores the elements that
-`target.fragments` gives its lane.
+`target.fragments` gives its lane. ``ldmatrix`` loads a tile where `tiles.matrices` allows it.
 
-**Source:** PTX ISA 8.8, "mma".
+**Source:** PTX ISA 8.8, "mma", "ldmatrix".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dlcompiler import dtypes
-from dlcompiler.codegen.gpu.lanes import is_multiple
+from dlcompiler.codegen.gpu import tiles
 from dlcompiler.codegen.gpu.statements import KernelStatements
-from dlcompiler.ir import Buffer, Expr, IntrinsicCall, Region, binary, index_const, place_in
-from dlcompiler.passes.flatten_storage import flat_index
+from dlcompiler.ir import Buffer, IntrinsicCall, Region
 from dlcompiler.passes.fragments import Tiles, operands_of
-from dlcompiler.target.fragments import Fragment
 
-SHAPES = {"float16": "m16n8k16", "bfloat16": "m16n8k16", "int8": "m16n8k32"}
-"""Dtype of the operands -> the shape of the product, as the instruction names it."""
-TYPES = {"float16": "f16", "bfloat16": "bf16", "int8": "s8", "float32": "f32", "int32": "s32"}
-"""Dtype -> its name in the instruction."""
+OPERANDS = {
+    "float16": ("m16n8k16", "f16"),
+    "bfloat16": ("m16n8k16", "bf16"),
+    "float32": ("m16n8k8", "tf32"),
+    "int8": ("m16n8k32", "s8"),
+}
+"""Dtype of the operands -> the shape of the product and the type, as the instruction names them."""
+SUMS = {"float32": "f32", "int32": "s32"}
+"""Dtype of the sums -> its name in the instruction."""
 
 
 def multiply(kernel: KernelStatements, call: IntrinsicCall) -> None:
@@ -32,49 +33,70 @@ def multiply(kernel: KernelStatements, call: IntrinsicCall) -> None:
         for number in range(4):
             kernel.writer.line(f"{total}[{number}] = 0;")
     if call.mode != "reset":
-        a, b = (_registers(kernel, region, tiles) for region, _, tiles in operands)
+        a, b = (_multiplied(kernel, region, of) for region, _, of in operands)
         function = _function(kernel, operands[0][0].buffer.dtype, result[0].buffer.dtype)
         kernel.writer.line(f"{function}({total}, {a}, {b});")
 
 
 def load(kernel: KernelStatements, call: IntrinsicCall) -> None:
     """Append the loads of a tile into the registers of a fragment."""
-    (region, dims, tiles), (source, along, _) = operands_of(call)
-    assert tiles is not None
-    registers = _registers(kernel, region, tiles)
-    is_transposed = dims != call.dims[0]
-    rows_and_columns = (along[1], along[0]) if is_transposed else along
-    packed = tiles.fragment.packed
-    places = list(_places(kernel, tiles.fragment, source, rows_and_columns))
-    for register in range(tiles.fragment.registers):
-        own = places[register * packed : (register + 1) * packed]
-        value = _packed(kernel, source.buffer, own)
+    copy = tiles.loaded(call)
+    registers = _registers(kernel, copy.fragment, copy.tiles)
+    assert kernel.lane is not None
+    matrices = tiles.matrices(copy, kernel.lane, kernel.expressions.analyzer)
+    if matrices is not None:
+        _load_matrices(kernel, copy, registers, matrices)
+        return
+    for register, elements in enumerate(tiles.places(copy, kernel.lane)):
+        value = _packed(kernel, copy.memory.buffer, elements)
         kernel.writer.line(f"{registers}[{register}] = {value};")
+
+
+def _load_matrices(
+    kernel: KernelStatements, copy: tiles.Copy, registers: str, matrices: tiles.Matrices
+) -> None:
+    """Append the load of all registers by one instruction."""
+    buffer, count = copy.memory.buffer, matrices.count
+    type_ = kernel.register_type(copy.fragment.buffer)
+    name = f"dlc_load_matrices_{count}"
+    name += "_transposed" * matrices.is_transposed + "_float" * (type_ == "float")
+    kind = f"x{count}{'.trans' * matrices.is_transposed}.shared.b16"
+    letter = "f" if type_ == "float" else "r"
+    outputs = ", ".join(f'"={letter}"(to[{n}])' for n in range(count))
+    given = ", ".join(f"%{n}" for n in range(count))
+    kernel.expressions.arithmetic.helpers.add(
+        f"/* load {count} matrices of 8 rows of 16 bytes, by all threads of a warp */\n"
+        f"{kernel.dialect.helper} void {name}({type_} *to, const void *row)\n{{\n"
+        "    unsigned int place = (unsigned int)__cvta_generic_to_shared(row);\n"
+        f'    asm volatile("ldmatrix.sync.aligned.m8n8.{kind} {{{given}}}, [%{count}];"\n'
+        f'            : {outputs} : "r"(place) : "memory");\n}}'
+    )
+    kernel.expressions.read.add(buffer)
+    kernel.expressions.start(*matrices.row)
+    element = kernel.expressions.element(buffer, matrices.row).text
+    kernel.writer.line(f"{name}({registers}, &{element});")
 
 
 def store(kernel: KernelStatements, call: IntrinsicCall) -> None:
     """Append the stores of the registers of a fragment to memory."""
-    (target, along, _), (region, _, tiles) = operands_of(call)
-    assert tiles is not None
-    registers = _registers(kernel, region, tiles)
-    kernel.expressions.written.add(target.buffer)
-    for number, place in enumerate(_places(kernel, tiles.fragment, target, along)):
+    copy = tiles.stored(call)
+    registers = _registers(kernel, copy.fragment, copy.tiles)
+    kernel.expressions.written.add(copy.memory.buffer)
+    assert kernel.lane is not None
+    for register, (place,) in enumerate(tiles.places(copy, kernel.lane)):
         kernel.expressions.start(*place)
-        element = kernel.expressions.element(target.buffer, place).text
-        kernel.writer.line(f"{element} = {registers}[{number}];")
+        element = kernel.expressions.element(copy.memory.buffer, place).text
+        kernel.writer.line(f"{element} = {registers}[{register}];")
 
 
-def _registers(kernel: KernelStatements, region: Region, tiles: Tiles | None) -> str:
+def _registers(kernel: KernelStatements, region: Region, of: Tiles | None) -> str:
     """Append a pointer to this thread's registers of a tile, and return its name."""
-    assert tiles is not None
+    assert of is not None
     buffer = region.buffer
-    tile: Expr = index_const(0)
     kernel.expressions.read.add(buffer)
-    for dim, count in enumerate(tiles.counts(buffer)):
-        index = _quotient(region.indices[dim], tiles.size(dim))
-        tile = binary("add", binary("mul", tile, index_const(count)), index)
-    kernel.expressions.start(tile)
-    first = kernel.expressions.value(binary("mul", tile, index_const(tiles.fragment.registers)))
+    number = tiles.first_register(region, of)
+    kernel.expressions.start(number)
+    first = kernel.expressions.value(number)
     array = kernel.expressions.buffers[buffer]
     if first.text == "0":
         return array
@@ -83,38 +105,33 @@ def _registers(kernel: KernelStatements, region: Region, tiles: Tiles | None) ->
     return name
 
 
-def _quotient(index: Expr, size: int) -> Expr:
-    return index if size == 1 else binary("floordiv", index, index_const(size))
+def _multiplied(kernel: KernelStatements, region: Region, of: Tiles | None) -> str:
+    """Return the registers of a factor; those of TF32 are rounded first."""
+    assert of is not None
+    registers = _registers(kernel, region, of)
+    if region.buffer.dtype != "float32":
+        return registers
+    kernel.expressions.arithmetic.helpers.add(
+        "/* the bits of x, rounded to TF32, halves away from 0 */\n"
+        f"{kernel.dialect.helper} unsigned int dlc_to_tf32(float x)\n{{\n"
+        "    unsigned int bits;\n"
+        '    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));\n'
+        "    return bits;\n}"
+    )
+    name = kernel.writer.names.new(f"{region.buffer.name}.tf32")
+    count = of.fragment.registers
+    values = ", ".join(f"dlc_to_tf32({registers}[{number}])" for number in range(count))
+    kernel.writer.line(f"const unsigned int {name}[{count}] = {{{values}}};")
+    return name
 
 
-def _places(
-    kernel: KernelStatements, fragment: Fragment, region: Region, along: tuple[int, ...]
-) -> Iterator[tuple[Expr, ...]]:
-    """Yield the index in memory of each element that this thread holds."""
-    four = index_const(4)
-    group = binary("floordiv", kernel.lane, four)
-    within = binary("floormod", kernel.lane, four)
-    step = 2 if fragment.matrix == "c" else fragment.packed
-    along_row, along_column = (group, binary("mul", within, index_const(step)))
-    if fragment.matrix == "b":
-        along_row, along_column = along_column, along_row
-    for element in range(fragment.elements):
-        row, column = fragment.offset(element)
-        place = (
-            binary("add", along_row, index_const(row)),
-            binary("add", along_column, index_const(column)),
-        )
-        yield place_in(region, along, place)
-
-
-def _packed(kernel: KernelStatements, buffer: Buffer, places: list[tuple[Expr, ...]]) -> str:
+def _packed(kernel: KernelStatements, buffer: Buffer, places: list[tiles.Place]) -> str:
     """Return a register made of neighbouring elements, or of single ones."""
     kernel.expressions.read.add(buffer)
-    analyzer = kernel.expressions.analyzer
-    first = analyzer.affine(flat_index(buffer, places[0]))
-    distances = [analyzer.affine(flat_index(buffer, place)).plus(first, -1) for place in places]
-    are_neighbours = all(d.is_constant and d.constant == n for n, d in enumerate(distances))
-    if are_neighbours and is_multiple(buffer, places[0], len(places), analyzer):
+    if len(places) == 1:
+        kernel.expressions.start(*places[0])
+        return kernel.expressions.element(buffer, places[0]).text
+    if tiles.are_one_word(buffer, places, kernel.expressions.analyzer):
         return kernel.at_once(buffer, places[0], "unsigned int")
     bits = dtypes.bits(buffer.dtype)
     kernel.expressions.start(*(index for place in places for index in place))
@@ -128,17 +145,18 @@ def _packed(kernel: KernelStatements, buffer: Buffer, places: list[tuple[Expr, .
 
 def _function(kernel: KernelStatements, dtype: str, sums: str) -> str:
     """Return the name of the function that is the instruction."""
-    name = f"dlc_mma_{TYPES[dtype]}"
+    shape, factors = OPERANDS[dtype]
+    name = f"dlc_mma_{factors}"
     type_, letter = ("float", "f") if sums == "float32" else ("int", "r")
-    kind = ".".join(map(TYPES.__getitem__, (sums, dtype, dtype, sums)))
+    kind = ".".join((SUMS[sums], factors, factors, SUMS[sums]))
     outputs = ", ".join(f'"+{letter}"(c[{n}])' for n in range(4))
     inputs = ", ".join([*(f'"r"(a[{n}])' for n in range(4)), *(f'"r"(b[{n}])' for n in range(2))])
     lines = (
-        f"/* c += a*b on tensor cores, by all threads of a warp: {SHAPES[dtype]} */",
+        f"/* c += a*b on tensor cores, by all threads of a warp: {shape} */",
         f"{kernel.dialect.helper} void {name}({type_} *c, const unsigned int *a, "
         "const unsigned int *b)",
         "{",
-        f'    asm volatile("mma.sync.aligned.{SHAPES[dtype]}.row.col.{kind} "',
+        f'    asm volatile("mma.sync.aligned.{shape}.row.col.{kind} "',
         '            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"',
         f"            : {outputs}",
         f"            : {inputs});",

@@ -65,7 +65,7 @@ def exp(x: Value) -> Value:
 def normal_exp(x: Value) -> Value:
     """Write e**x, if the result is known to be a normal number."""
     base = _of(E, x)
-    rest, pattern = _reduced(x, base, x.format.bias)
+    rest, pattern = reduced(x, base, x.format.bias)
     return _near_1(rest, base) * power_of_two(pattern, x.format)
 
 
@@ -94,12 +94,12 @@ def sigmoid(x: Value) -> Value:
     """
     base, form = _of(E, x), x.format
     inside = at_least(at_most(-x, -base.lowest), base.lowest)
-    rest, pattern = _reduced(inside, base, 2 * form.bias)
+    rest, pattern = reduced(inside, base, 2 * form.bias)
     t = rest * polynomial(rest, base.tail)
     zero = x.like(form.magic + 2 * form.bias).bits()  # the pattern of n = 0
     is_large = pattern < zero
     exponent = choose(is_large, pattern, (zero + 2 * form.bias) - pattern)
-    w1, w2 = (power_of_two(half, form) for half in _halves(exponent))
+    w1, w2 = (power_of_two(half, form) for half in halves(exponent))
     w = w1 * w2
     near_1 = 1.0 + w
     lost = w - (near_1 - 1.0)
@@ -127,9 +127,9 @@ _TANH = {"float32": (0.64, 18.1, table.TANH), "float64": (0.64, 38.2, table.TANH
 def _power(x: Value, bases: dict[str, Base]) -> Value:
     base = _of(bases, x)
     inside = at_least(at_most(x, base.highest), base.lowest)
-    rest, pattern = _reduced(inside, base, 2 * x.format.bias)
+    rest, pattern = reduced(inside, base, 2 * x.format.bias)
     # In two halves, of which no product but the last leaves the range of normal numbers.
-    first, second = (power_of_two(half, x.format) for half in _halves(pattern))
+    first, second = (power_of_two(half, x.format) for half in halves(pattern))
     return _near_1(rest, base) * first * second
 
 
@@ -137,13 +137,13 @@ def _power_below_1(x: Value, bases: dict[str, Base]) -> Value:
     """Write ``b**min(x, 0)``, a power that is at most 1.
 
     Here n <= 0, so 2**n is computed as ``2**(n + k) * 2**-k``, whose first factor is always normal;
-    in general, `_halves` is needed. The code is meant for long arrays, where the number of
+    in general, `halves` is needed. The code is meant for long arrays, where the number of
     operations matters more than their latency.
     """
     base, raised = _of(bases, x), 2 * x.format.fraction
     # The power of the least normal number is 1, too; with 0, LLVM makes two instructions of one.
     inside = at_least(at_most(x, x.format.least_normal), base.lowest)
-    rest, pattern = _reduced(inside, base, x.format.bias + raised)
+    rest, pattern = reduced(inside, base, x.format.bias + raised)
     near_1 = fma(rest, by_steps(rest, base.tail), 1.0)
     return near_1 * power_of_two(pattern, x.format) * 2.0**-raised
 
@@ -157,7 +157,7 @@ def _of(bases: dict[str, Base], x: Value) -> Base:
     return bases[dtypes.element(x.dtype)]
 
 
-def _reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
+def reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
     """Return the rest r, and an integer whose low bits are ``n + offset``."""
     magic = x.format.magic + offset
     shifted = fma(x, base.per_two, magic)
@@ -168,7 +168,7 @@ def _reduced(x: Value, base: Base, offset: int) -> tuple[Value, Value]:
     return rest, shifted.bits()
 
 
-def _halves(n: Value) -> tuple[Value, Value]:
+def halves(n: Value) -> tuple[Value, Value]:
     """Write two integers of about n / 2 whose sum is n; only their low bits are valid."""
     half = n.shifted_bits(1)
     return half, n - half

@@ -1,4 +1,4 @@
-"""Compute powers of float32.
+"""Compute powers of float32; those of float64 have the same signs and special cases.
 
 ``x**y = exp2(y * log2|x|)`` in float64, whose error is far below a unit in the last place of
 float32. The sign and the special cases are selected afterwards.
@@ -24,8 +24,12 @@ from dlcompiler.codegen.llvm.functions.values import (
 def pow(x: Value, y: Value) -> Value:
     """Write x**y with the special cases of C: annex F.10.4.4 of ISO C 17."""
     size = abs(x)
-    result = _exp2(y.to("float64") * _log2(size)).to("float32")
+    return with_sign_of_power(x, y, _exp2(y.to("float64") * _log2(size)).to("float32"))
 
+
+def with_sign_of_power(x: Value, y: Value, result: Value) -> Value:
+    """Write x**y from ``|x|**y``: its sign, and the special cases that a product does not give."""
+    size = abs(x)
     whole = intrinsic("trunc", y)
     is_whole = whole.equals(y)
     half = y * 0.5
