@@ -1,4 +1,4 @@
-"""Report what a program does on a GPU: counters, resources and occupancy of each kernel."""
+"""Report what a program does on a GPU: time, counters, resources and occupancy of each kernel."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.display import render
 from dlcompiler.errors import DLCompilerError, TargetError
 from dlcompiler.ir import Buffer, PrimFunc, Var
 from dlcompiler.ir.program import Launch, Program
-from dlcompiler.passes.merge_thread_loops import merge_thread_loops
+from dlcompiler.passes.merge_thread_loops import ThreadProgram, merge_thread_loops
 from dlcompiler.runtime import ptxas
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
@@ -23,6 +24,7 @@ from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
+from dlcompiler.simulate.gpu.time import KernelTime, count_phases, predict
 from dlcompiler.target import Target
 
 _KERNEL = re.compile(r"__launch_bounds__\(\d+\) (\w+)\(")
@@ -38,6 +40,8 @@ class KernelReport:
     """Its registers and memory."""
     occupancy: Occupancy | None
     """How many blocks run at once; None if the target does not say enough."""
+    time: KernelTime | None
+    """How long it takes, predicted; None if the target has no rates, or no block fits."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that ``json`` can write."""
@@ -64,6 +68,7 @@ class KernelReport:
             "is_exact": counters.is_exact,
             "resources": self.resources.to_dict(),
             "occupancy": None if self.occupancy is None else self.occupancy.to_dict(),
+            "time": None if self.time is None else self.time.to_dict(),
         }  # fmt: skip
 
 
@@ -83,11 +88,18 @@ class GPUReport:
         """Where the counters come from: simulated, for this target."""
         return Provenance("simulated", self.target.name)
 
+    @property
+    def seconds(self) -> float | None:
+        """Predicted time of all kernels, one after the other; None if one has none [s]."""
+        times = [kernel.time for kernel in self.kernels]
+        return None if None in times else sum(time.seconds for time in times if time)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that ``json`` can write."""
         return {
             "name": self.name, "target": self.target.name,
             "counters_from": self.provenance.to_json(),
+            "seconds": self.seconds, "seconds_from": times_on(self.target).to_json(),
             "kernels": [kernel.to_dict() for kernel in self.kernels],
         }  # fmt: skip
 
@@ -101,6 +113,11 @@ class GPUReport:
 
     def _repr_html_(self) -> str:
         return render("gpu_report", self)
+
+
+def times_on(target: Target) -> Provenance:
+    """Return the provenance of predicted times: of the time model, with the numbers of a GPU."""
+    return Provenance("predicted", f"the time model of {target.name}")
 
 
 def report_of(
@@ -134,15 +151,44 @@ def report_of(
         )  # fmt: skip
     given = given_by(program.func, source, arguments)
     registers = _assembled(source, target)
-    kernels = []
-    for place, launch in enumerate(program.launches):
-        thread = merge_thread_loops(launch)
-        counters = count_launch(
-            thread, launch.kernel.name, loops=launch.loops, given=given,
-            warp_size=target.limits.get("warp_size", 32),
-        )  # fmt: skip
-        kernels.append(_kernel(counters, _resources(launch, registers, place), target))
+    kernels = [
+        _kernel(launch, _resources(launch, registers, place), target, given)
+        for place, launch in enumerate(program.launches)
+    ]
     return GPUReport(program.func.name, target, tuple(kernels))
+
+
+def predicted_s(program: Program, target: Target) -> float | None:
+    """Predict the time of a program whose shapes are known; None if one of its kernels has none.
+
+    Registers are estimated, so that this is fast: `report_of` asks ptxas. [s]
+
+    Raises
+    ------
+    UserError
+        As of `report_of`.
+    """
+    total = 0.0
+    for launch in program.launches:
+        time = time_of(launch, estimate_of(launch), target, Given())
+        if time is None:
+            return None
+        total += time.seconds
+    return total
+
+
+def time_of(launch: Launch, needs: Resources, target: Target, given: Given) -> KernelTime | None:
+    """Predict the time of a kernel; None if the target has no rates, or no block fits."""
+    counted = count_phases(generated_thread(launch), given, loops=launch.loops)
+    found = occupancy(target, threads=counted.threads, registers=needs.registers,
+                      shared_bytes=needs.shared_bytes)  # fmt: skip
+    return None if found is None else predict(counted, target, found, needs.shared_bytes)
+
+
+def generated_thread(launch: Launch) -> ThreadProgram:
+    """Return what one thread does in generated code: with shuffles, and the barriers it needs."""
+    thread = with_shuffles(launch, merge_thread_loops(launch))[0]
+    return without_needless(launch, thread, inserted(launch, thread))
 
 
 def counters_of(program: Program) -> list[KernelCounters]:
@@ -209,12 +255,16 @@ def refuse_too_large(report: GPUReport) -> None:
         )  # fmt: skip
 
 
-def _kernel(counters: KernelCounters, resources: Resources, target: Target) -> KernelReport:
-    found = occupancy(
-        target, threads=counters.threads, registers=resources.registers,
-        shared_bytes=resources.shared_bytes,
+def _kernel(launch: Launch, needs: Resources, target: Target, given: Given) -> KernelReport:
+    counters = count_launch(
+        merge_thread_loops(launch), launch.kernel.name, loops=launch.loops, given=given,
+        warp_size=target.limits.get("warp_size", 32),
     )  # fmt: skip
-    return KernelReport(counters, resources, found)
+    found = occupancy(
+        target, threads=counters.threads, registers=needs.registers,
+        shared_bytes=needs.shared_bytes,
+    )  # fmt: skip
+    return KernelReport(counters, needs, found, time_of(launch, needs, target, given))
 
 
 def _assembled(source: Source, target: Target) -> list[Resources] | str:
