@@ -177,12 +177,34 @@ def predicted_s(program: Program, target: Target) -> float | None:
     return total
 
 
-def time_of(launch: Launch, needs: Resources, target: Target, given: Given) -> KernelTime | None:
-    """Predict the time of a kernel; None if the target has no rates, or no block fits."""
+def time_of(
+    launch: Launch, needs: Resources, target: Target, given: Given, constant: Sequence[str] = ()
+) -> KernelTime | None:
+    """Predict the time of a kernel; None if the target has no rates, or no block fits.
+
+    Parameters
+    ----------
+    launch
+        The launch of the kernel.
+    needs
+        Its registers and its memory.
+    target
+        The GPU.
+    given
+        Values of symbols, and arrays.
+    constant
+        Names of arrays that are in constant memory.
+    """
     counted = count_phases(generated_thread(launch), given, loops=launch.loops)
     found = occupancy(target, threads=counted.threads, registers=needs.registers,
                       shared_bytes=needs.shared_bytes)  # fmt: skip
-    return None if found is None else predict(counted, target, found, needs.shared_bytes)
+    if found is None:
+        return None
+    arrays = {
+        reach.buffer for _, read in counted.phases for reach in read.reaches
+        if reach.buffer.name in constant
+    }  # fmt: skip
+    return predict(counted, target, found, needs.shared_bytes, arrays)
 
 
 def generated_thread(launch: Launch) -> ThreadProgram:
