@@ -13,9 +13,8 @@ from dlcompiler.target.model import Rate
 
 THROUGHPUT = "CUDA C++ Programming Guide 12.9, 'Throughput of Native Arithmetic Instructions'"
 ACCEL_SIM = "tested configurations of Accel-Sim (gpgpusim.config)"
-JIA = "Z. Jia and others, 'Dissecting the NVIDIA Volta GPU Architecture …', 2018"
+JIA = "Z. Jia and others, 'Dissecting the NVIDIA Volta …', 2018, and '… Turing T4 GPU', 2019"
 SHEET = "data sheet of the vendor"
-WARP_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,8 @@ class Architecture:
     convert: float
     memory_units: int
     """Threads of which a multiprocessor takes up a load or a store in a clock [1]."""
+    l1: float
+    """Bytes of hits in the first level cache that a multiprocessor gets in a clock [byte]."""
     schedulers: int
     """Instructions of warps that a multiprocessor issues in a clock [1]."""
     float_latency: int
@@ -49,29 +50,29 @@ class Architecture:
 #: Latencies of capability 6.0 are those of 6.1; of 5.2 too; of 7.5 those of 7.0; of 8.9 and 12.0
 #: those of 8.6; of 10.0 those of 9.0.
 ARCHITECTURES: Mapping[tuple[int, int], Architecture] = {
-    (5, 2): Architecture(48, 128, 128, 4, 128, 32, 32, 32, 4, 6, 82, 24, 120, 100),
-    (6, 0): Architecture(24, 64, 64, 32, 64, 16, 16, 32, 2, 6, 82, 24, 120, 100),
-    (6, 1): Architecture(48, 128, 2, 4, 128, 32, 32, 32, 4, 6, 82, 24, 120, 100),
-    (7, 0): Architecture(128, 64, 64, 32, 64, 16, 64, 32, 4, 4, 20, 20, 160, 100),
-    (7, 5): Architecture(96, 64, 64, 2, 64, 16, 64, 16, 4, 4, 20, 20, 160, 100),
-    (8, 0): Architecture(192, 64, 128, 32, 64, 16, 64, 32, 4, 4, 34, 28, 200, 190),
-    (8, 6): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 4, 4, 39, 29, 187, 254),
-    (8, 9): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 4, 4, 39, 29, 187, 254),
-    (9, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 4, 4, 41, 29, 237, 194),
-    (10, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 4, 4, 41, 29, 237, 194),
-    (12, 0): Architecture(128, 128, 128, 2, 128, 16, 64, 16, 4, 4, 39, 29, 187, 254),
+    (5, 2): Architecture(48, 128, 128, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100),
+    (6, 0): Architecture(24, 64, 64, 32, 64, 16, 16, 32, 32, 2, 6, 82, 24, 120, 100),
+    (6, 1): Architecture(48, 128, 2, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100),
+    (7, 0): Architecture(128, 64, 64, 32, 64, 16, 64, 32, 128, 4, 4, 20, 20, 160, 100),
+    (7, 5): Architecture(96, 64, 64, 2, 64, 16, 64, 16, 64, 4, 4, 20, 20, 160, 100),
+    (8, 0): Architecture(192, 64, 128, 32, 64, 16, 64, 32, 128, 4, 4, 34, 28, 200, 190),
+    (8, 6): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
+    (8, 9): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
+    (9, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194),
+    (10, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194),
+    (12, 0): Architecture(128, 128, 128, 2, 128, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
 }
 _SOURCES = {
     "float32": THROUGHPUT, "float16": THROUGHPUT, "float64": THROUGHPUT, "integer": THROUGHPUT,
     "special": THROUGHPUT, "convert": THROUGHPUT,
     "memory_units": "white papers of NVIDIA: LD/ST units of a multiprocessor",
+    "l1": JIA + "; from capability 8.0 on, as in the V100",
     "schedulers": "CUDA C++ Programming Guide 12.9, chapter 'Compute Capabilities'",
     "float_latency": JIA, "l1_latency": ACCEL_SIM, "shared_latency": ACCEL_SIM,
     "l2_latency": ACCEL_SIM, "dram_latency": ACCEL_SIM,
 }  # fmt: skip
 
 L2_PORT = Rate(64, "byte/clock", "NVIDIA, 'Tesla V100 GPU Architecture': a multiprocessor's port")
-L1_WIDTH = Rate(WARP_BYTES, "byte/clock", "CUDA C++ Programming Guide 12.9: 32 banks of 4 bytes")
 DRAM_FRACTION = Rate(0.9, "1", "a copy on an H200: 4,300 of 4,800 GB/s; other GPUs are near it")
 LAUNCH = Rate(4000, "clock", ACCEL_SIM + ": 3,000 to 5,000")
 BARRIER = Rate(30, "clock", "assumed: the latency of shared memory, once for each barrier")
@@ -178,6 +179,12 @@ MODELS = (
 )
 
 
+def _unit(name: str) -> str:
+    if "latency" in name:
+        return "clock"
+    return "byte/clock" if name == "l1" else "1/clock"
+
+
 def rates_of(model: Model) -> Mapping[str, Rate]:
     """Return the rates and latencies of a GPU, with their sources.
 
@@ -188,12 +195,11 @@ def rates_of(model: Model) -> Mapping[str, Rate]:
     """
     common = ARCHITECTURES[model.compute]
     rates = {
-        name: Rate(getattr(common, name), "clock" if "latency" in name else "1/clock", source)
-        for name, source in _SOURCES.items()
+        name: Rate(getattr(common, name), _unit(name), source) for name, source in _SOURCES.items()
     }
     rates["clock"] = Rate(model.clock_mhz * 1e6, "1/s", SHEET)
     rates["dram"] = Rate(model.dram_gb_s * 1e9, "byte/s", SHEET)
     rates["dram_fraction"] = DRAM_FRACTION
     rates["l2"] = Rate(model.l2_bytes, "byte/clock", model.l2_from)
-    rates |= {"l2_port": L2_PORT, "l1": L1_WIDTH, "launch": LAUNCH, "barrier": BARRIER}
+    rates |= {"l2_port": L2_PORT, "launch": LAUNCH, "barrier": BARRIER}
     return MappingProxyType(rates)

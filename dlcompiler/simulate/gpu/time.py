@@ -25,7 +25,7 @@ from dlcompiler.target import Target
 
 FORMULAS = {
     "issue": "instructions of warps / schedulers",
-    "shared and L1": "passes: shared memory's + max(lines, sectors / 4); threads / units if more",
+    "shared and L1": "passes of shared memory + lines or sectors of L1; threads / units if more",
     "L2 port": "bytes between L1 and L2 / bytes a clock of a multiprocessor's port",
     "L2": "bytes between L1 and L2 / bytes a clock of the L2 cache",
     "DRAM": "bytes between L2 and memory / (peak rate · fraction that copies reach)",

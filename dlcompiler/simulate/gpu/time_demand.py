@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dlcompiler.ir import Buffer, Var
-from dlcompiler.simulate.gpu.counters import AccessCounters, KernelCounters
+from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import (
     UNROLLED_BY_COMPILER,
@@ -88,8 +88,7 @@ def demand_of(
     clocks["issue"] = issued / rates["schedulers"]
     for unit, lanes in _arithmetic(counters).items():
         clocks[unit] = lanes / blocks / rates[unit]
-    size = counters.warp_size / rates["memory_units"]
-    passes = (max(_passes(a), a.most.requests * size) * _share(a, kept) for a in counters.accesses)
+    passes = (_passes(access, rates) * _share(access, kept) for access in counters.accesses)
     clocks["shared and L1"] = sum(passes) / blocks
     made.l2_bytes = _l2_bytes(counters, read, room, kept, made) / blocks
     clocks["L2 port"] = made.l2_bytes / rates["l2_port"]
@@ -146,12 +145,17 @@ def _unit(dtype: str) -> str:
     return {"float16": "float16", "bfloat16": "float16", "float64": "float64"}.get(dtype, "float32")
 
 
-def _passes(access: AccessCounters) -> float:
-    """Return the passes of an access through the unit of loads and stores."""
+def _passes(access: AccessCounters, rates: Mapping[str, float]) -> float:
+    """Return the clocks of an access in the unit of loads and stores.
+
+    The cache looks up one line in a clock, or in two where it gives half a line in a clock.
+    """
     most = access.most
+    units = most.requests * WARP / rates["memory_units"]
     if access.space == "shared":
-        return most.wavefronts
-    return max(most.lines, most.sectors * SECTOR_BYTES / LINE_BYTES)
+        return max(most.wavefronts, units)
+    whole = most.lines * LINE_BYTES / max(rates["l1"], LINE_BYTES / 2)
+    return max(whole, most.sectors * SECTOR_BYTES / rates["l1"], units)
 
 
 def _instances(read: Read) -> int:
