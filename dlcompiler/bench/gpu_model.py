@@ -75,7 +75,7 @@ class Score:
     def __str__(self) -> str:
         return (
             f"{self.file:<36} {self.rows:6,} rows: rank correlation {self.spearman:.3f}, regret "
-            f"{self.regret10:.3f}, error {self.geomean_error:.3f}×, bias {self.bias:.3f}×"
+            f"{self.regret10:.3f}, error {self.geomean_error:.3f}, bias {self.bias:.3f}"
         )
 
 

@@ -208,9 +208,13 @@ def time_of(
 
 
 def generated_thread(launch: Launch) -> ThreadProgram:
-    """Return what one thread does in generated code: with shuffles, and the barriers it needs."""
-    thread = with_shuffles(launch, merge_thread_loops(launch))[0]
-    return without_needless(launch, thread, inserted(launch, thread))
+    """Return what one thread does in generated code: with shuffles, and the barriers it needs.
+
+    What threads read of one another by shuffles counts as shared memory, whose crossbar they use.
+    """
+    thread, exchanged = with_shuffles(launch, merge_thread_loops(launch))
+    thread = without_needless(launch, thread, inserted(launch, thread))
+    return replace(thread, shared=(*thread.shared, *exchanged))
 
 
 def counters_of(program: Program) -> list[KernelCounters]:

@@ -196,6 +196,7 @@ GPU = replace(A100, name="gpu")
 CUDA = replace(
     A100,
     name="cuda",
+    rates=MappingProxyType({}),  # of the device that is here, the driver measures times
     language="cuda",
     also_in=tuple(name for name in A100.also_in if name != "cuda"),
     runs_on="cuda",
@@ -207,6 +208,7 @@ OPENCL_SHARED_BYTES = 32 * 1024
 OPENCL = replace(
     GPU,
     name="opencl",
+    rates=MappingProxyType({}),
     language="opencl",
     emits=GPU_EMITS,
     also_in=("cuda", "hip", "metal", "amdgcn"),

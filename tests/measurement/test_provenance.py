@@ -44,7 +44,7 @@ def test_a_null_device_has_no_times():
         provenance_of_times(NULL, "measure main")
     assert str(caught.value) == (
         "measure main: programs for nothing have no times\n"
-        "  because   the device 'null' neither measures nor simulates them\n"
+        "  because   the device 'null' neither measures nor predicts them\n"
         "  hint      target='cpu' is measured"
     )
 

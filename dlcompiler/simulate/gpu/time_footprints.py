@@ -33,6 +33,8 @@ def touched(address: Form, extents: Mapping[Var, int], bytes_: int) -> float:
     """
     if any(extent == 0 for extent in extents.values()):
         return 0.0
+    if not address.is_known:  # data decides: each execution may touch another sector
+        return float(math.prod(extents.values()))
     inner = {var for part in address.terms if not isinstance(part, Var) for var in part.variables}
     steps = [
         (abs(factor), extents[term])
@@ -68,7 +70,7 @@ def _of_parts(
     if not parts:
         return bytes_, []
     count = math.prod(extents.get(var, 1) for var in loops)
-    if not address.is_known or count > MOST_POINTS:
+    if count > MOST_POINTS:
         return bytes_, [(max(SECTOR_BYTES, bytes_) * 2, count)]
     values = combinations(loops, {var: extents.get(var, 1) for var in loops})
     offsets = sum((factor * part.at(values) for part, factor in parts), np.zeros(1, np.int64))

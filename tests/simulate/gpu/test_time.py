@@ -21,6 +21,7 @@ from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import distinct_loads, phases_of, read_phase
 from dlcompiler.target import GPUS, resolve
 from dlcompiler.target.gpu_rates import MODELS
+from tests.thread_programs import convolution, softmax, staged_copy
 
 A6000 = resolve("rtx-a6000")
 NEEDS = Resources(32, 0, 0, 0, "given")
@@ -147,6 +148,33 @@ def test_neighbouring_threads_on_neighbouring_columns_are_several_times_as_fast(
     slow, fast = (predicted(*naive(4096, 32, flag)) for flag in (False, True))
     assert 3.2 < slow.seconds / fast.seconds < 12.8
     assert 0.5 < 0.4448 / slow.seconds < 2
+
+
+@pytest.mark.parametrize("target", ["gtx-titan-x", "rtx-a6000", "h200"])
+@pytest.mark.parametrize("program", [softmax, convolution, staged_copy], ids=lambda p: p.__name__)
+def test_bounds_and_parts_of_other_programs(program, target):
+    time = predicted(*program(), target=resolve(target))
+    assert 0 < time.least_s <= time.seconds <= time.most_s < 1e-3
+    assert min(time.latency_s, time.tail_s, *(term.seconds for term in time.terms)) >= 0
+    estimate, least, most = time.dram_bytes
+    assert least <= estimate <= most
+
+
+def test_a_shuffle_is_no_access_to_global_memory():
+    thread = generated_thread(launch_of(*softmax()))
+    read = [read_phase(phase, {}) for phase in phases_of(thread)]
+    buffers = {(r.buffer.name, r.space) for each in read for r in each.reaches}
+    assert {name for name, space in buffers if space == "global"} == {"A", "Y"}
+    assert any("lanes" in name for name, space in buffers if space == "shared")
+
+
+def test_an_index_from_data_may_touch_any_sector():
+    A, at = te.placeholder((1 << 20,), name="A"), te.placeholder((1 << 20,), "int32", name="at")
+    B = te.compute((1 << 20,), lambda i: A[at[i]], name="B")
+    s = te.create_schedule(B.op)
+    bound(B, 256, s)
+    time = predicted(s, [A, at, B])
+    assert time.seconds > 2 * predicted(*copy(1 << 20)).seconds
 
 
 def test_without_rates_or_room_there_is_no_time():
