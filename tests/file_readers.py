@@ -33,6 +33,8 @@ from dlcompiler.autotune.records.autotvm_log import LogLine, read_log, read_log_
 from dlcompiler.autotune.records.autotvm_records import import_autotvm
 from dlcompiler.autotune.templates import parameters_of
 from dlcompiler.bench.document import merged, read_document
+from dlcompiler.bench.gpu_model import read_space
+from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
@@ -354,6 +356,21 @@ def _is_valid_gzip_of_other(data: bytes) -> bool:
         return False
 
 
+def _measured_space(folder: Path) -> Sample:
+    del folder
+    kernel = KERNELS["convolution"]
+    names = ",".join((*kernel.parameters, "time_ms"))
+    text = f"{names}\n32,4,1,2,0,1,1.25\n64,2,2,2,0,1,\n".encode()
+
+    def check(changed: bytes, path: Path) -> None:
+        del changed
+        for each in read_space(path, kernel):
+            assert each.row.keys() == set(kernel.parameters)
+            assert 0 < each.time_ms < 1e9
+
+    return Sample(text, check, suffix=".csv")
+
+
 def _configs(folder: Path) -> Sample:
     del folder
 
@@ -493,6 +510,7 @@ READERS = (
     ),
     Reader("replay table", ("autotune.pools.replay",), _replay_table),
     Reader("tuned configs", ("ops.tuned", "bench.shipping"), _configs),
+    Reader("measured space", ("bench.gpu_model",), _measured_space),
     Reader("bench document", ("bench.document",), _document),
     Reader("schedule", ("schedule.saved.document",), _schedule),
     Reader("link", ("schedule.saved.document",), _link),

@@ -16,6 +16,7 @@ from dlcompiler.bench import (
     BENCHMARKS,
     describe_machine,
     gpu,
+    gpu_model,
     intrinsics,
     run_benchmarks,
     tables,
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         return _rows_of(args, intrinsics.run_suite)
     if args.suite == "gpu":
         return _rows_of(args, gpu.run_suite)
+    if args.suite == "gpu-model":
+        return _gpu_model(args)
     if args.works or args.suite:
         return _contest(args)
     return _benchmarks(args)
@@ -178,7 +181,11 @@ def _rows_of(args: argparse.Namespace, run_suite: Callable[[tuning.Say], dict[st
     machine = _machine()
     for key, value in machine.items():
         say(f"{key:<26} {value}")
-    document = {**run_suite(say), "machine": machine}
+    return _ended({**run_suite(say), "machine": machine}, args)
+
+
+def _ended(document: dict[str, Any], args: argparse.Namespace) -> int:
+    """Save and print a document; return 1 if it lists something that failed."""
     if args.save is not None:
         _save(document, args)
     if args.json:
@@ -186,6 +193,15 @@ def _rows_of(args: argparse.Namespace, run_suite: Callable[[tuning.Say], dict[st
     for name, reason in document["failed"].items():
         show(*f"{name}: {reason}".split("\n"), file=sys.stderr)
     return int(bool(document["failed"]))
+
+
+def _gpu_model(args: argparse.Namespace) -> int:
+    """Judge predicted times by files of measured ones."""
+    if args.data is None:
+        raise UserError("bench --suite gpu-model", "no data", expected="--data FOLDER")
+    say = _say_nothing if args.json else _say
+    document = gpu_model.run_suite(say, args.data, sample=args.sample)
+    return _ended(document, args)
 
 
 def _live(
@@ -263,10 +279,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
     parser.add_argument(
         "--suite",
-        choices=(*SUITES, "tuning", "intrinsics", "gpu"),
-        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, or "
-        "kernels on a simulated GPU",
+        choices=(*SUITES, "tuning", "intrinsics", "gpu", "gpu-model"),
+        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, "
+        "kernels on a simulated GPU, or judge predicted times by measured ones",
     )
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="measured search spaces for --suite gpu-model"
+    )
+    parser.add_argument(
+        "--sample", type=_count, default=gpu_model.SAMPLE,
+        help="most rows of a file for --suite gpu-model (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--peers",
         default=",".join(REGISTRY),

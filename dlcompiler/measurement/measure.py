@@ -1,4 +1,4 @@
-"""Measure how long a kernel takes, in a worker process."""
+"""Measure how long a kernel takes, in a worker process, or predict it for a simulated GPU."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from dlcompiler.errors import MeasurementError
 from dlcompiler.ir.program import Program
+from dlcompiler.measurement.provenance import provenance_of_times
 from dlcompiler.measurement.remote import RemoteKernel
-from dlcompiler.pipeline import Built
+from dlcompiler.pipeline import Built, SimulatedKernel
+from dlcompiler.pipeline.gpu_report import refuse_too_large
 from dlcompiler.runtime.arguments import Param, as_checked_array, check_count
 from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.runtime.timing import Timing
@@ -27,7 +29,7 @@ def measure(
     timeout_s: float = 60.0,
     worker: Worker | None = None,
 ) -> Timing:
-    """Measure a kernel.
+    """Measure a kernel; for a GPU that is simulated, predict its time, without running it.
 
     Parameters
     ----------
@@ -54,8 +56,8 @@ def measure(
     Raises
     ------
     MeasurementError
-        If the kernel crashes or does not end in time; this process lives on. If it is for a GPU
-        that is simulated. Without `arrays`, if none can be drawn.
+        If the kernel crashes or does not end in time; this process lives on. If programs for its
+        target have no times. Without `arrays`, if none can be drawn.
     CallError
         If an array does not fit.
 
@@ -68,13 +70,36 @@ def measure(
         raise MeasurementError(
             "measure", "not a kernel", got=repr(kernel), expected="what dlc.build returns"
         )
+    flops = kernel.work.flops or None if kernel.work else None
+    if isinstance(kernel, SimulatedKernel):
+        return _predicted(kernel, arrays, flops)
     remote = RemoteKernel.of(kernel, threads=threads, worker=worker)
     return remote.time(
         None if arrays is None else _named(remote, arrays),
         limits={"min_seconds": seconds},
         timeout_s=timeout_s,
-        flops=kernel.work.flops or None if kernel.work else None,
+        flops=flops,
     )
+
+
+def _predicted(
+    kernel: SimulatedKernel, arrays: Sequence[Any] | None, flops: float | None
+) -> Timing:
+    """Return the predicted time of a kernel for a GPU that is simulated.
+
+    Raises
+    ------
+    MeasurementError
+        No block of it fits on a multiprocessor.
+    UserError
+        Its counts depend on arguments that are not given.
+    """
+    provenance = provenance_of_times(kernel.target, f"measure {kernel.name}")
+    report = kernel.report(*(arrays or ()))
+    refuse_too_large(report)
+    if report.seconds is None:
+        raise MeasurementError(f"measure {kernel.name}", "no time can be predicted")
+    return Timing((report.seconds,), flops, provenance=provenance)
 
 
 def _named(kernel: RemoteKernel, given: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:

@@ -29,7 +29,7 @@ def provenance_of_times(target: Target, operation: str) -> Provenance:
     if found is None:
         raise MeasurementError(
             operation, f"programs for {target.name} have no times",
-            because=f"the device {target.runs_on!r} neither measures nor simulates them",
+            because=f"the device {target.runs_on!r} neither measures nor predicts them",
             hint="target='cpu' is measured",
         )  # fmt: skip
     return found

@@ -15,6 +15,7 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, DeviceUnavailable, TargetError
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
+from dlcompiler.pipeline.gpu_report import times_on
 from dlcompiler.registry import Registry
 from dlcompiler.runtime import cuda, discovery, opencl
 from dlcompiler.runtime.c_source import COMPILERS, c_compiler
@@ -83,9 +84,9 @@ class SimulatedDevice(HostMemory):
         """Return a program that the interpreter or machine code of this CPU runs."""
         return SimulatedKernel(source, target)
 
-    def times(self, target: Target) -> Provenance:
-        """Return the provenance of times: simulated, for this target."""
-        return Provenance("simulated", target.name)
+    def times(self, target: Target) -> Provenance | None:
+        """Return the provenance of times: predicted, for this target; None if it has no rates."""
+        return times_on(target) if target.rates else None
 
 
 class DriverDevice:

@@ -1,30 +1,33 @@
-"""Report what a program does on a GPU: counters, resources and occupancy of each kernel."""
+"""Report what a program does on a GPU: time, counters, resources and occupancy of each kernel."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.lane_accesses import as_lanes
 from dlcompiler.codegen.gpu.shuffles import with_shuffles
 from dlcompiler.display import render
 from dlcompiler.errors import DLCompilerError, TargetError
 from dlcompiler.ir import Buffer, PrimFunc, Var
 from dlcompiler.ir.program import Launch, Program
-from dlcompiler.passes.merge_thread_loops import merge_thread_loops
+from dlcompiler.passes.merge_thread_loops import ThreadProgram, merge_thread_loops
 from dlcompiler.pipeline.launch_limits import launches_with_memory, no_block_fits, shared_bytes
 from dlcompiler.runtime import ptxas
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
+from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
+from dlcompiler.simulate.gpu.time import KernelTime, count_phases, predict
 from dlcompiler.target import Target
 from dlcompiler.target.gpus import INSTRUCTIONS
 
@@ -41,6 +44,8 @@ class KernelReport:
     """Its registers and memory."""
     occupancy: Occupancy | None
     """How many blocks run at once; None if the target does not say enough."""
+    time: KernelTime | None
+    """How long it takes, predicted; None if the target has no rates for it, or no block fits."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that ``json`` can write."""
@@ -67,6 +72,7 @@ class KernelReport:
             "is_exact": counters.is_exact,
             "resources": self.resources.to_dict(),
             "occupancy": None if self.occupancy is None else self.occupancy.to_dict(),
+            "time": None if self.time is None else self.time.to_dict(),
         }  # fmt: skip
 
 
@@ -86,11 +92,18 @@ class GPUReport:
         """Where the counters come from: simulated, for this target."""
         return Provenance("simulated", self.target.name)
 
+    @property
+    def seconds(self) -> float | None:
+        """Predicted time of all kernels, one after the other; None if one has none [s]."""
+        times = [kernel.time for kernel in self.kernels]
+        return None if None in times else sum(time.seconds for time in times if time)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that ``json`` can write."""
         return {
             "name": self.name, "target": self.target.name,
             "counters_from": self.provenance.to_json(),
+            "seconds": self.seconds, "seconds_from": times_on(self.target).to_json(),
             "kernels": [kernel.to_dict() for kernel in self.kernels],
         }  # fmt: skip
 
@@ -104,6 +117,11 @@ class GPUReport:
 
     def _repr_html_(self) -> str:
         return render("gpu_report", self)
+
+
+def times_on(target: Target) -> Provenance:
+    """Return the provenance of predicted times: of the time model, with the numbers of a GPU."""
+    return Provenance("predicted", f"the time model of {target.name}")
 
 
 def report_of(
@@ -136,21 +154,86 @@ def report_of(
             got=f"target {target.name}, a {target.device}", hint='build it for target="gpu"',
         )  # fmt: skip
     given = given_by(program.func, source, arguments)
-    warp_size = target.limits.get("warp_size", 32)
-    counters = [
-        count_launch(
-            as_lanes(merge_thread_loops(launch), target.emits), launch.kernel.name,
-            loops=launch.loops, given=given, warp_size=warp_size,
-        )
-        for launch in program.launches
-    ]  # fmt: skip
     resources = _resources(program, source, target, arguments)
-    kernels = (_kernel(*each, target) for each in zip(counters, resources, strict=True))
+    kernels = (
+        _kernel(launch, needs, target, given)
+        for launch, needs in zip(program.launches, resources, strict=True)
+    )
     return GPUReport(program.func.name, target, tuple(kernels))
 
 
-def counters_of(program: Program) -> list[KernelCounters]:
+def predicted_s(program: Program, target: Target) -> float | None:
+    """Predict the time of a program whose shapes are known; None if one of its kernels has none.
+
+    Registers are estimated, so that this is fast: `report_of` asks ptxas. [s]
+
+    Raises
+    ------
+    UserError
+        As of `report_of`.
+    """
+    total = 0.0
+    for launch in program.launches:
+        time = time_of(launch, estimate_of(launch), target, Given())
+        if time is None:
+            return None
+        total += time.seconds
+    return total
+
+
+def time_of(
+    launch: Launch, needs: Resources, target: Target, given: Given, constant: Sequence[str] = ()
+) -> KernelTime | None:
+    """Predict the time of a kernel; None if the target has no rates, or no block fits.
+
+    It is None for tensor cores, too, of which no rates are known.
+
+    Parameters
+    ----------
+    launch
+        The launch of the kernel.
+    needs
+        Its registers and its memory.
+    target
+        The GPU.
+    given
+        Values of symbols, and arrays.
+    constant
+        Names of arrays that are in constant memory.
+    """
+    counted = count_phases(generated_thread(launch, target.emits), given, loops=launch.loops)
+    found = occupancy(target, threads=counted.threads, registers=needs.registers,
+                      shared_bytes=needs.shared_bytes)  # fmt: skip
+    kinds = {kind for counters, _ in counted.phases for kind in counters.instructions}
+    if found is None or any(kind.endswith(" mma") for kind in kinds):
+        return None
+    arrays = {
+        reach.buffer for _, read in counted.phases for reach in read.reaches
+        if reach.buffer.name in constant
+    }  # fmt: skip
+    return predict(counted, target, found, needs.shared_bytes, arrays)
+
+
+def generated_thread(launch: Launch, emits: Collection[str]) -> ThreadProgram:
+    """Return what one thread does in generated code: with shuffles, and the barriers it needs.
+
+    What threads read of one another by shuffles counts as shared memory, whose crossbar they use.
+    Tensor intrinsics are as of `as_lanes`.
+    """
+    thread, exchanged = with_shuffles(launch, merge_thread_loops(launch))
+    thread = without_needless(launch, thread, inserted(launch, thread))
+    return as_lanes(replace(thread, shared=(*thread.shared, *exchanged)), emits)
+
+
+def counters_of(program: Program, warp_size: int = WARP) -> list[KernelCounters]:
     """Return the counters of each launch of a program whose shapes are known.
+
+    Parameters
+    ----------
+    program
+        The kernels and launches.
+    warp_size
+        Threads of a warp. [1]
 
     Raises
     ------
@@ -162,6 +245,7 @@ def counters_of(program: Program) -> list[KernelCounters]:
             as_lanes(merge_thread_loops(launch), INSTRUCTIONS),
             launch.kernel.name,
             loops=launch.loops,
+            warp_size=warp_size,
         )
         for launch in program.launches
     ]
@@ -214,12 +298,16 @@ def refuse_too_large(report: GPUReport) -> None:
         )
 
 
-def _kernel(counters: KernelCounters, resources: Resources, target: Target) -> KernelReport:
-    found = occupancy(
-        target, threads=counters.threads, registers=resources.registers,
-        shared_bytes=resources.shared_bytes,
+def _kernel(launch: Launch, needs: Resources, target: Target, given: Given) -> KernelReport:
+    counters = count_launch(
+        as_lanes(merge_thread_loops(launch), target.emits), launch.kernel.name,
+        loops=launch.loops, given=given, warp_size=target.limits.get("warp_size", WARP),
     )  # fmt: skip
-    return KernelReport(counters, resources, found)
+    found = occupancy(
+        target, threads=counters.threads, registers=needs.registers,
+        shared_bytes=needs.shared_bytes,
+    )  # fmt: skip
+    return KernelReport(counters, needs, found, time_of(launch, needs, target, given))
 
 
 def _assembled(source: Source, target: Target) -> list[Resources] | str:

@@ -27,6 +27,20 @@ __all__ = [
     "resolve",
 ]
 
+GPUS = (
+    *("gtx-titan-x", "gtx-980", "gtx-980-ti"),
+    *("p100", "titan-x-pascal", "gtx-1060", "gtx-1070", "gtx-1080", "gtx-1080-ti"),
+    *("v100", "t4", "gtx-1650", "gtx-1660-ti", "rtx-2060", "rtx-2060-super", "rtx-2070"),
+    *("rtx-2070-super", "rtx-2080", "rtx-2080-super", "rtx-2080-ti", "titan-rtx"),
+    *("a100", "a30", "a2", "a10", "a40", "rtx-a2000", "rtx-a4000", "rtx-a4500", "rtx-a5000"),
+    *("rtx-a5500", "rtx-a6000", "rtx-3050", "rtx-3060", "rtx-3060-ti", "rtx-3070", "rtx-3070-ti"),
+    *("rtx-3080", "rtx-3080-ti", "rtx-3090", "rtx-3090-ti"),
+    *("l4", "l40", "l40s", "rtx-6000-ada", "rtx-4060-laptop", "rtx-4060", "rtx-4060-ti"),
+    *("rtx-4070", "rtx-4070-super", "rtx-4070-ti", "rtx-4080", "rtx-4080-super", "rtx-4090"),
+    *("h100", "h100-pcie", "h200"),
+)
+"""Models of NVIDIA, which are simulated: the rows of `dlcompiler.target.gpu_rates.MODELS`."""
+
 REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
     "target",
     {
@@ -42,20 +56,12 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
         "wasm32": "dlcompiler.target.presets:WASM32",
         "c": "dlcompiler.target.presets:C99",
         "gpu": "dlcompiler.target.gpus:GPU",
-        "gtx-titan-x": "dlcompiler.target.gpus:GTX_TITAN_X",
-        "titan-x-pascal": "dlcompiler.target.gpus:TITAN_X_PASCAL",
-        "gtx-1080": "dlcompiler.target.gpus:GTX_1080",
-        "v100": "dlcompiler.target.gpus:V100",
-        "a100": "dlcompiler.target.gpus:A100",
-        "rtx-a6000": "dlcompiler.target.gpus:RTX_A6000",
-        "rtx-4060-laptop": "dlcompiler.target.gpus:RTX_4060_LAPTOP",
-        "h100": "dlcompiler.target.gpus:H100",
-        "h200": "dlcompiler.target.gpus:H200",
         "opencl": "dlcompiler.target.gpus:OPENCL",
         "cuda": "dlcompiler.target.gpus:CUDA",
     },
 )
-
+for _name in GPUS:
+    REGISTRY[_name] = f"dlcompiler.target.gpus:{_name.upper().replace('-', '_')}"
 
 SEVERAL = ("cuda", "opencl")
 """Targets of which this machine may have several devices."""

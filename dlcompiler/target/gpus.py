@@ -7,11 +7,13 @@ languages of ``also_in``. ``cuda`` and ``opencl`` are devices of this machine.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from dlcompiler.target.fragments import OPERANDS
-from dlcompiler.target.model import CacheLevel, MemoryScope, Target
+from dlcompiler.target.gpu_rates import ARCHITECTURES, MODELS, Model, rates_of
+from dlcompiler.target.model import CacheLevel, MemoryScope, Rate, Target
 
 WARP = 32
 """Threads of a warp, on every GPU here; [1]."""
@@ -148,7 +150,13 @@ def with_architecture(base: Target, name: str, architecture: str) -> Target:
 
 
 def gpu_target(
-    name: str, compute: tuple[int, int], processors: int, *, l1_kib: int, l2_mib: int
+    name: str,
+    compute: tuple[int, int],
+    processors: int,
+    *,
+    l1_kib: int,
+    l2_kib: int,
+    rates: Mapping[str, Rate] | None = None,
 ) -> Target:
     """Return the target of a GPU.
 
@@ -160,9 +168,11 @@ def gpu_target(
         Compute capability: (major, minor).
     processors : int
         Number of streaming multiprocessors; each runs several blocks.
-    l1_kib, l2_mib : int
-        First level data cache of one multiprocessor, where it shares its memory with ``shared``
-        [KiB]; second level cache [MiB].
+    l1_kib, l2_kib : int
+        First level data cache of one multiprocessor, where it shares its memory with ``shared``,
+        and second level cache [KiB].
+    rates : mapping of str to Rate, optional
+        What `dlcompiler.target.gpu_rates.rates_of` returns; without them no times are predicted.
     """
     limits = MappingProxyType({**CUDA_LIMITS, **processor_limits(compute)})
     return Target(
@@ -180,27 +190,30 @@ def gpu_target(
         cores=processors,
         caches=(
             CacheLevel("L1", l1_kib * 1024, line=128, shared_by=1),
-            CacheLevel("L2", l2_mib << 20, line=128, shared_by=processors),
+            CacheLevel("L2", l2_kib * 1024, line=128, shared_by=processors),
         ),
         scopes=scopes_of(limits["max_shared_bytes"]),
         thread_axes=GPU_THREAD_AXES,
         emits=emits_of(compute),
         limits=limits,
         limits_from=CUDA_GUIDE,
+        rates=rates or MappingProxyType({}),
     )
 
 
-#: Source: NVIDIA's white papers of the architectures (Maxwell GM200, Pascal GP102, GP104, Volta
-#: GV100, Ampere GA100, GA102, Ada AD107, Hopper GH100), tables of specifications.
-GTX_TITAN_X = gpu_target("gtx-titan-x", (5, 2), 24, l1_kib=48, l2_mib=3)
-TITAN_X_PASCAL = gpu_target("titan-x-pascal", (6, 1), 28, l1_kib=48, l2_mib=3)
-GTX_1080 = gpu_target("gtx-1080", (6, 1), 20, l1_kib=48, l2_mib=2)
-V100 = gpu_target("v100", (7, 0), 80, l1_kib=128, l2_mib=6)
-A100 = gpu_target("a100", (8, 0), 108, l1_kib=192, l2_mib=40)
-RTX_A6000 = gpu_target("rtx-a6000", (8, 6), 84, l1_kib=128, l2_mib=6)
-RTX_4060_LAPTOP = gpu_target("rtx-4060-laptop", (8, 9), 24, l1_kib=128, l2_mib=32)
-H100 = gpu_target("h100", (9, 0), 132, l1_kib=256, l2_mib=50)
-H200 = gpu_target("h200", (9, 0), 132, l1_kib=256, l2_mib=60)
+def _target_of(model: Model) -> Target:
+    return gpu_target(
+        model.name, model.compute, model.processors,
+        l1_kib=ARCHITECTURES[model.compute].l1_kib, l2_kib=model.l2_kib, rates=rates_of(model),
+    )  # fmt: skip
+
+
+BY_NAME: Mapping[str, Target] = {model.name: _target_of(model) for model in MODELS}
+"""The simulated GPUs by their names in the registry."""
+# The registry finds each by an attribute of this module: RTX_3090.
+globals().update({name.upper().replace("-", "_"): target for name, target in BY_NAME.items()})
+A100 = BY_NAME["a100"]
+RTX_A6000 = BY_NAME["rtx-a6000"]
 GPU = replace(A100, name="gpu")
 """The default GPU, where no other is named."""
 
@@ -208,6 +221,7 @@ GPU = replace(A100, name="gpu")
 CUDA = replace(
     A100,
     name="cuda",
+    rates=MappingProxyType({}),  # of the device that is here, the driver measures times
     language="cuda",
     also_in=tuple(name for name in A100.also_in if name != "cuda"),
     runs_on="cuda",
@@ -219,6 +233,7 @@ OPENCL_SHARED_BYTES = 32 * 1024
 OPENCL = replace(
     GPU,
     name="opencl",
+    rates=MappingProxyType({}),
     language="opencl",
     emits=GPU_EMITS,
     also_in=("cuda", "hip", "metal", "amdgcn"),

@@ -67,6 +67,17 @@ class MemoryScope:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """A number that determines times on a machine, and where it comes from."""
+
+    value: float
+    unit: str
+    """``"1/clock"``, ``"byte/s"``, …"""
+    source: str
+    """The document that gives it, or what was assumed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A machine for which code is generated.
 
@@ -115,6 +126,9 @@ class Target:
     GPU's: see `dlcompiler.target.gpus`. What it does not name has no limit: see `limit`."""
     limits_from: str = ""
     """The document that gives the limits; '' if they are the compiler's own."""
+    rates: Mapping[str, Rate] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    """Rates and latencies, from which times on a simulated machine are predicted: see
+    `dlcompiler.target.gpu_rates`. Without them no times are predicted."""
 
     def __post_init__(self) -> None:
         _check_fields(self, "target")
@@ -203,6 +217,10 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "Mapping[str, int]": lambda value: (
         isinstance(value, Mapping)
         and all(_is_text(key) and _is_integer(number) for key, number in value.items())
+    ),
+    "Mapping[str, Rate]": lambda value: (
+        isinstance(value, Mapping)
+        and all(_is_text(key) and isinstance(rate, Rate) for key, rate in value.items())
     ),
 }
 """Annotation of a field -> whether a value fits it."""

@@ -198,11 +198,13 @@ def test_nothing_is_measured_on_a_null_device(fake):
             tune(WORK, NULL, trials=2, **options)
 
 
-def test_a_measurer_of_a_simulated_target_simulates(fake, monkeypatch):
+def test_a_measurer_of_a_simulated_target_predicts(fake, monkeypatch):
     schedules = operator("matmul").schedules
     monkeypatch.setitem(schedules, "gpu", schedules["cpu"])
     found = tune(WORK, "v100", trials=2, tuner="random", measurer=fake()).wait()
-    assert {trial.provenance for trial in found.trials} == {SIMULATED}
+    assert {trial.provenance for trial in found.trials} == {
+        Provenance("predicted", "the time model of v100")
+    }
 
 
 def test_a_measurer_may_say_where_its_times_come_from(fake):

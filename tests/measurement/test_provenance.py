@@ -27,13 +27,14 @@ def test_times_of_this_machine_are_measured():
     assert provenance_of_times(resolve("c"), "x").kind == "measured"
 
 
-def test_times_of_a_gpu_are_simulated():
-    assert provenance_of_times(resolve("v100"), "x") == Provenance("simulated", "v100")
+def test_times_of_a_simulated_gpu_are_predicted():
+    predicted = Provenance("predicted", "the time model of v100")
+    assert provenance_of_times(resolve("v100"), "x") == predicted
     with pytest.raises(MeasurementError) as caught:
         check_measured(resolve("v100"), "measure main")
     assert str(caught.value) == (
         "measure main: only machine code has measured times\n"
-        "  got       times that are simulated on v100\n"
+        "  got       times that are predicted by the time model of v100\n"
         "  hint      target='cpu' is measured"
     )
 
@@ -43,7 +44,7 @@ def test_a_null_device_has_no_times():
         provenance_of_times(NULL, "measure main")
     assert str(caught.value) == (
         "measure main: programs for nothing have no times\n"
-        "  because   the device 'null' neither measures nor simulates them\n"
+        "  because   the device 'null' neither measures nor predicts them\n"
         "  hint      target='cpu' is measured"
     )
 
@@ -52,16 +53,29 @@ def test_a_null_device_has_no_times():
 def test_no_way_of_measuring_measures_what_does_not_run(doubled, target):
     s, args = doubled
     ways = [
-        lambda: dlc.measure(dlc.build(s, args, target)),
         lambda: dlc.compare(s, s, args, target=target),
         lambda: dlc.StepTable(target=target).add("plain", s, args),
     ]
     if target == "v100":
         (i,) = s[args[1]].op.axis
         s[args[1]].bind(i, te.thread_axis("threadIdx.x"))
+    else:
+        ways.append(lambda: dlc.measure(dlc.build(s, args, target)))
     for way in ways:
         with pytest.raises(MeasurementError, match=r"no times|machine code"):
             way()
+
+
+def test_a_kernel_for_a_simulated_gpu_has_a_predicted_time(doubled):
+    s, args = doubled
+    (i,) = s[args[1]].op.axis
+    s[args[1]].bind(i, te.thread_axis("threadIdx.x"))
+    kernel = dlc.build(s, args, "v100")
+    timing = dlc.measure(kernel)
+    assert repr(timing).endswith("predicted by the time model of v100)")
+    assert timing.median_s == kernel.report().seconds > 1e-6
+    with pytest.raises(MeasurementError, match="no times"):
+        dlc.measure(dlc.build(s, args, dataclasses.replace(resolve("v100"), rates={})))
 
 
 def test_a_measurement_says_where_it_was_made(doubled):

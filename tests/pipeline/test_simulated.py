@@ -8,6 +8,7 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import CallError, MeasurementError, ProgramError, TargetError
+from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import SimulatedKernel
 from dlcompiler.schedule import create_schedule
 from dlcompiler.target import resolve
@@ -113,10 +114,11 @@ def test_a_large_program_stops_at_the_budget():
         kernel.simulate(a, a.copy(), max_steps=100)
 
 
-def test_it_has_no_time():
+def test_its_time_is_predicted_and_no_worker_measures_it():
     kernel = dlc.build(*added(), target="v100")
+    assert dlc.measure(kernel).provenance.kind == "predicted"
     with pytest.raises(MeasurementError) as caught:
-        dlc.measure(kernel)
+        RemoteKernel.of(kernel)
     assert str(caught.value) == (
         "measure main: only machine code has times\n"
         "  got       SimulatedKernel(main for v100: 1 kernel; run by simulation)\n"

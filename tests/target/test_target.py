@@ -28,10 +28,10 @@ def test_a_gpu_tells_its_limits(name):
     assert [scope.name for scope in found.scopes] == ["global", "shared", "warp", "local"]
     assert found.scope("shared").capacity == found.limits["max_shared_bytes"]
     shared_kib = {
-        "opencl": 32, "gtx-titan-x": 48, "titan-x-pascal": 48, "gtx-1080": 48, "v100": 96,
-        "rtx-a6000": 99, "rtx-4060-laptop": 99, "h100": 227, "h200": 227,
+        "": 32, "sm_52": 48, "sm_60": 48, "sm_61": 48, "sm_70": 96, "sm_75": 64, "sm_80": 163,
+        "sm_86": 99, "sm_89": 99, "sm_90": 227,
     }  # fmt: skip
-    assert found.limits["max_shared_bytes"] == shared_kib.get(name, 163) * 1024
+    assert found.limits["max_shared_bytes"] == shared_kib[found.cpu] * 1024
     assert found.limits["max_threads_per_block"] == 1024
     assert found.lanes("float32") == 4
 

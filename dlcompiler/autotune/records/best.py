@@ -54,7 +54,7 @@ def best(
 ) -> Record | None:
     """Return the record of the shortest time; None: there is none.
 
-    Only times of the target's kind count: measured ones for this machine, simulated ones for a GPU
+    Only times of the target's kind count: measured ones for this machine, predicted ones for a GPU
     that is simulated.
 
     Parameters

@@ -12,6 +12,7 @@ from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool, kind_of_pool
 from dlcompiler.autotune.pools.serial import SerialPool
+from dlcompiler.autotune.pools.simulated import SimulatedPool
 from dlcompiler.autotune.proposal import Proposal, Tuner
 from dlcompiler.autotune.records.record import target_key
 from dlcompiler.autotune.records.store import MEMORY, RecordStore
@@ -23,7 +24,7 @@ from dlcompiler.autotune.workloads import completed, operator_of
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement.candidates import Ceiling
 from dlcompiler.measurement.loading import check_loadable
-from dlcompiler.measurement.provenance import provenance_of_times
+from dlcompiler.measurement.provenance import kind_of_times, provenance_of_times
 from dlcompiler.ops import Operator
 from dlcompiler.space import Config, Space, Value, Workload
 from dlcompiler.target import Target, resolve
@@ -63,7 +64,7 @@ def tune(
     workload : Workload
         What to tune: ``Workload.of("matmul", m=1024, n=1024, k=1024)``.
     target : str or Target
-        This machine.
+        This machine; or a simulated GPU, for which times are predicted.
     template : Operator, optional
         The operator of the workload, as `autotune.template` makes it; by default, the library's
         operator of that name.
@@ -115,8 +116,7 @@ def tune(
     TargetError
         If this machine cannot run the target's code.
     MeasurementError
-        If programs for the target have no times; without a `measurer` or `pool`, if they are
-        simulated.
+        If programs for the target have no times.
 
     Examples
     --------
@@ -146,9 +146,12 @@ def tune(
     if pool is None and measurer is not None:
         pool = SerialPool(measurer, _device(machine, count))
     elif pool is None:
-        check_loadable(machine)
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
-        pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
+        if kind_of_times(machine) == "predicted":
+            pool = SimulatedPool(item, workload, machine, ceiling=ceiling, seed=seed)
+        else:
+            check_loadable(machine)
+            pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)
     plan = Plan(
         item, workload, machine, space, count, trials, seconds, batch, flops, name, seed,
         early_stopping, _first(item.default_config(workload, machine), space, first),

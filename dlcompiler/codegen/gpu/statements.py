@@ -167,6 +167,8 @@ class KernelStatements(Statements):
     def _for(self, stmt: For) -> None:
         if stmt.kind == "unrolled":
             self.writer.line(self.dialect.unroll)
+        elif ("auto_unroll_max_step", 0) in stmt.annotations:
+            self.writer.line(f"{self.dialect.unroll} 1")
         super()._for(stmt)
 
     def _assert(self, stmt: Assert) -> None:

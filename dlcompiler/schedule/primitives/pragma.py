@@ -31,7 +31,8 @@ from dlcompiler.schedule.verdict import LEGAL, Illegal, Verdict, answering
 
 PRIMITIVES = {"unroll": unroll.UNROLL, "vectorize": vectorize.VECTORIZE}
 HINTS: Mapping[str, str] = {
-    "auto_unroll_max_step": "unroll short serial loops inside: up to this number of copies",
+    "auto_unroll_max_step": "unroll short serial loops inside: up to this number of copies; "
+    "0: ask the compiler of a GPU to leave this loop as it is",
     "unroll_explicit": "1: repeat the body of unrolled loops here; 0: leave that to LLVM",
     "loop_partition_hint": "split off the iterations at the ends, where conditions fail",
     "nontemporal": "store past the caches the vectors that nothing here reads",

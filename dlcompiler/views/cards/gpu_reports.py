@@ -1,9 +1,11 @@
-"""Cards and texts of what a program does on a GPU: counters, resources, occupancy."""
+"""Cards and texts of what a program does on a GPU: time, counters, resources, occupancy."""
 
 from __future__ import annotations
 
-from dlcompiler.pipeline.gpu_report import GPUReport, KernelReport
+from dlcompiler.pipeline.gpu_report import GPUReport, KernelReport, times_on
+from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.simulate.gpu import AccessCounters
+from dlcompiler.simulate.gpu.time import KernelTime
 from dlcompiler.views.cards.card import Card, card, card_html
 from dlcompiler.views.render.markup import Markup
 from dlcompiler.views.render.scene import Cell, Table
@@ -14,6 +16,7 @@ ACCESSES = (
     "access", "memory", "bytes of a thread", "requests of warps", "sectors", "sectors per request",
     "used bytes", "passes", "conflict degree",
 )  # fmt: skip
+TERMS = ("resource", "time if it alone limited", "of the whole", "formula", "source of the rate")
 INSTRUCTIONS = ("instruction", "of warps", "of threads", "active threads")
 
 
@@ -24,10 +27,10 @@ def gpu_report_html(report: GPUReport) -> Markup:
 
 def gpu_report_text(report: GPUReport) -> str:
     """Return a report as text."""
-    parts = [f"{report.name} on {report.target.name} (counters are {report.provenance})"]
+    parts = [f"{report.name} on {report.target.name} ({_sources(report)})"]
     for kernel in report.kernels:
         facts = [f"  {label}: {text}" for label, text in _facts(kernel)]
-        tables = (text_table(ACCESSES, _access_rows(kernel)),
+        tables = (text_table(TERMS, _term_rows(kernel)), text_table(ACCESSES, _access_rows(kernel)),
                   text_table(INSTRUCTIONS, _instruction_rows(kernel)))  # fmt: skip
         parts += ["", kernel.counters.name, *facts, *("\n" + table for table in tables)]
     return "\n".join(parts)
@@ -44,13 +47,15 @@ def gpu_report_card(report: GPUReport) -> Card:
         before = f"{name}: " if len(kernels) > 1 else ""
         facts += [(f"{before}{label}", text) for label, text in _facts(kernel)]
         tables += [
+            (f"{before}terms of the predicted time",
+             {"columns": list(TERMS), "rows": _term_rows(kernel)}),
             (f"{before}accesses to memory",
              {"columns": list(ACCESSES), "rows": _access_rows(kernel)}),
             (f"{before}instructions",
              {"columns": list(INSTRUCTIONS), "rows": _instruction_rows(kernel)}),
         ]  # fmt: skip
     return card(
-        f"{report.name} on {report.target.name}", f"{count}; counters are {report.provenance}",
+        f"{report.name} on {report.target.name}", f"{count}; {_sources(report)}",
         facts=facts, tables=tables,
     )  # fmt: skip
 
@@ -84,12 +89,54 @@ def _facts(kernel: KernelReport) -> list[tuple[str, str]]:
     active = counters.active_fraction
     exact = "" if counters.is_exact else "; data decides some, of which the greatest are shown"
     return [
+        *_time_facts(kernel.time),
         ("launch", f"{counters.blocks:,} blocks of {counters.threads:,} threads"),
         ("registers", f"{needs.registers} of a thread{local}{spilled} ({needs.provenance})"),
         ("shared memory", f"{needs.shared_bytes:,} bytes of a block"),
         ("occupancy", f"{found} (simulated)" if found else "not known for this target"),
         ("active threads of a warp", f"{percent(active)}{exact}" if active else "none"),
     ]
+
+
+def _sources(report: GPUReport) -> str:
+    """Return where the numbers of a report come from."""
+    counters = f"counters are {report.provenance}"
+    if report.seconds is None:
+        return counters
+    return f"{format_seconds(report.seconds)} {times_on(report.target)}; {counters}"
+
+
+def _time_facts(time: KernelTime | None) -> list[tuple[str, str]]:
+    if time is None:
+        return [("predicted time", "none: the target has no rates, or no block fits")]
+    least, most = format_seconds(time.least_s), format_seconds(time.most_s)
+    predicted, low, high = time.dram_bytes
+    added = ", ".join(
+        f"{format_seconds(seconds)} {what}"
+        for seconds, what in (
+            (time.latency_s, "of waiting"), (time.tail_s, "by the last blocks"),
+            (time.launch_s, "to launch"),
+        )
+    )  # fmt: skip
+    return [
+        ("predicted time", f"{format_seconds(time.seconds)}, from {least} if caches keep all they "
+         f"could to {most} if they keep nothing"),
+        ("what binds", f"{time.bound_by}; next {time.next_bound}; {added}"),
+        ("waves of blocks", f"{time.waves:.3g}"),
+        ("memory", f"{predicted:,.0f} bytes, from {low:,.0f} to {high:,.0f}; L1 answers "
+         f"{percent(time.l1_hits)} of the loads"),
+    ]  # fmt: skip
+
+
+def _term_rows(kernel: KernelReport) -> list[list[Cell]]:
+    time = kernel.time
+    if time is None:
+        return []
+    return [
+        [term.name, format_seconds(term.seconds), percent(term.seconds / time.seconds),
+         term.formula, term.source]
+        for term in time.terms
+    ]  # fmt: skip
 
 
 def _access_rows(kernel: KernelReport) -> list[list[Cell]]:

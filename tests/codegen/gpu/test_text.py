@@ -74,6 +74,20 @@ def test_metal_reports_a_failed_check_and_takes_numbers_by_reference():
     assert "static inline int dlc_report(device atomic_int *status, int code)" in text
 
 
+def test_a_loop_that_is_not_to_be_unrolled_says_so():
+    A = te.placeholder((8, 4), name="A")
+    B = te.compute((8, 4), lambda i, j: A[i, j] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    i, j = s[B].op.axis
+    s[B].bind(i, te.thread_axis("threadIdx.x"))
+    s[B].pragma(j, "auto_unroll_max_step", 0)
+    kernel = dlc.build(s, [A, B], target="gpu")
+    for language in ("cuda", "opencl"):
+        lines = [line.strip() for line in kernel.source(language).splitlines()]
+        at = lines.index("#pragma unroll 1")
+        assert lines[at + 1].startswith("for (int j = 0;")
+
+
 def test_texts_of_a_simulated_gpu():
     kernel = dlc.build(*staged_copy(), target="a100")
     languages = ("cuda", "ptx", "opencl", "hip", "metal", "amdgcn", "sass")

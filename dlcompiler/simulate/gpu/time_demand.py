@@ -1,0 +1,273 @@
+"""What a phase of a kernel demands of each resource of a multiprocessor, and how long it waits."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dlcompiler.ir import Buffer, Var
+from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
+from dlcompiler.simulate.gpu.time_footprints import touched
+from dlcompiler.simulate.gpu.time_phases import (
+    UNROLLED_BY_COMPILER,
+    Loop,
+    Reach,
+    Read,
+    distinct_loads,
+)
+from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES
+
+DIVISION = 8
+"""Operations on floats that a division is made of, besides one special one; [1]."""
+_REGISTERS = ("load local", "store local")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What holds data for a block, and how much."""
+
+    l1_bytes: float
+    """First level cache for one block; 0: no load is a hit there [byte]."""
+    l2_bytes: float
+    """Second level cache [byte]."""
+    wave: Mapping[Var, int]
+    """Blocks that run at once along each axis, by the variables of the phase."""
+    waves: int
+    """How often that many blocks run [1]."""
+
+
+@dataclass(slots=True)
+class Demand:
+    """What one block demands of its multiprocessor in one phase."""
+
+    clocks: dict[str, float] = field(default_factory=dict)
+    """Clocks in which each resource is busy, by its name."""
+    instances: int = 1
+    """How often a block goes through the phase; the rest is the sum of all [1]."""
+    rounds: dict[str, float] = field(default_factory=dict)
+    """How often a warp waits for ``global`` and for ``shared`` memory."""
+    chain: float = 0.0
+    """Clocks of operations that wait for one another."""
+    issue: float = 0.0
+    """Clocks that one warp needs to issue its instructions if nothing keeps it."""
+    l2_bytes: float = 0.0
+    """Bytes between L1 and L2 [byte]."""
+    missed: float = 0.0
+    """Sectors that L1 does not have [1]."""
+    hit_fraction: float = 0.0
+    """Loads of global memory that L1 answers [1]."""
+
+
+def demand_of(
+    counters: KernelCounters, read: Read, rates: Mapping[str, float], room: Room,
+    constant: Iterable[Buffer] = (),
+) -> Demand:  # fmt: skip
+    """Return what a block demands in one phase.
+
+    Parameters
+    ----------
+    counters
+        Of the phase, for all blocks.
+    read
+        What the phase touches.
+    rates
+        Numbers of the target, see `dlcompiler.target.gpu_rates`.
+    room
+        Caches.
+    constant
+        Arrays in constant memory, whose elements are operands of instructions.
+    """
+    kept = _kept(read, set(constant))
+    blocks = max(counters.blocks, 1)
+    made = Demand(instances=_instances(read))
+    issued = _issued(counters, kept) / blocks
+    made.issue = issued / max(counters.warps, 1)
+    clocks = made.clocks
+    clocks["issue"] = issued / rates["schedulers"]
+    for unit, lanes in _arithmetic(counters).items():
+        clocks[unit] = lanes / blocks / rates[unit]
+    passes = (_passes(access, rates) * _share(access, kept) for access in counters.accesses)
+    clocks["shared and L1"] = sum(passes) / blocks
+    made.l2_bytes = _l2_bytes(counters, read, room, kept, made) / blocks
+    clocks["L2 port"] = made.l2_bytes / rates["l2_port"]
+    made.rounds = _rounds(read, kept)
+    made.chain = _chain(read, rates)
+    return made
+
+
+def _kept(read: Read, constant: set[Buffer]) -> dict[Buffer, float]:
+    """Return for each array the fraction of its loads that remain after unrolling."""
+    of: dict[Buffer, list[Reach]] = defaultdict(list)
+    for reach in read.reaches:
+        if not reach.is_write and reach.space != "local":
+            of[reach.buffer].append(reach)
+    return {b: 0.0 if b in constant else distinct_loads(each) for b, each in of.items()}
+
+
+def _share(access: AccessCounters, kept: Mapping[Buffer, float]) -> float:
+    return 1.0 if access.site.is_write else kept.get(access.site.buffer, 1.0)
+
+
+def _issued(counters: KernelCounters, kept: Mapping[Buffer, float]) -> float:
+    """Return the instructions of all warps, without those that the compiler removes."""
+    total = 0.0
+    for kind, (_, most) in counters.instructions.items():
+        if kind in _REGISTERS or kind in ("load shared", "load global"):
+            continue
+        total += most.requests * (DIVISION + 1 if kind.endswith(" div") else 1)
+    for access in counters.accesses:
+        if not access.site.is_write:
+            total += access.most.requests * _share(access, kept)
+    return total
+
+
+def _arithmetic(counters: KernelCounters) -> dict[str, float]:
+    """Return the operations of threads by the unit that computes them."""
+    lanes: dict[str, float] = defaultdict(float)
+    for kind, (_, most) in counters.instructions.items():
+        active = counters.warp_size * most.requests
+        dtype, _, operation = kind.partition(" ")
+        if kind in ("special", "convert", "integer"):
+            lanes[kind] += active
+        elif operation == "div":
+            lanes[_unit(dtype)] += DIVISION * active
+            lanes["special"] += active
+        elif operation == "other":
+            lanes["integer"] += active
+        elif operation in ("add", "mul", "fma"):
+            lanes[_unit(dtype)] += active
+    return dict(lanes)
+
+
+def _unit(dtype: str) -> str:
+    return {"float16": "float16", "bfloat16": "float16", "float64": "float64"}.get(dtype, "float32")
+
+
+def _passes(access: AccessCounters, rates: Mapping[str, float]) -> float:
+    """Return the clocks of an access in the unit of loads and stores.
+
+    The cache looks up one line in a clock, or in two where it gives half a line in a clock.
+    """
+    most = access.most
+    units = most.requests * WARP / rates["memory_units"]
+    if access.space == "shared":
+        return max(most.wavefronts, units)
+    whole = most.lines * LINE_BYTES / max(rates["l1"], LINE_BYTES / 2)
+    return max(whole, most.sectors * SECTOR_BYTES / rates["l1"], units)
+
+
+def _instances(read: Read) -> int:
+    """Return how often a block goes through a phase."""
+    outside = {id(loop.var): loop.extent for r in read.reaches for loop in r.loops
+               if loop.is_outside}  # fmt: skip
+    return math.prod(outside.values())
+
+
+# -- caches ---------------------------------------------------------------------------------------
+
+
+def _l2_bytes(
+    counters: KernelCounters, read: Read, room: Room, kept: Mapping[Buffer, float], made: Demand
+) -> float:
+    """Return the bytes that all blocks move between L1 and L2; note the fraction of hits."""
+    stored = sum(a.most.sectors for a in counters.accesses if a.site.is_write)
+    asked: dict[Buffer, float] = defaultdict(float)
+    for access in counters.accesses:
+        if not access.site.is_write and access.space == "global":
+            asked[access.site.buffer] += access.most.sectors * _share(access, kept)
+    missed = misses(read, room.l1_bytes, asked, counters.blocks)
+    total, gone = sum(asked.values()), sum(missed.values())
+    made.missed = gone / max(counters.blocks, 1)
+    made.hit_fraction = 1 - gone / total if total else 0.0
+    return SECTOR_BYTES * (stored + gone)
+
+
+def misses(
+    read: Read, room: float, asked: Mapping[Buffer, float], blocks: int
+) -> dict[Buffer, float]:
+    """Return the sectors that a block's cache does not have, for each array that is loaded.
+
+    The cache keeps what the threads of the block touch in the innermost loops, as many as it has
+    room for; of these loops each sector is loaded once.
+
+    Parameters
+    ----------
+    read
+        What the phase touches.
+    room
+        Size of the cache for one block. [byte]
+    asked
+        Sectors that all blocks ask for.
+    blocks
+        Number of blocks.
+    """
+    loads = [r for r in read.reaches if not r.is_write and r.space == "global" and asked[r.buffer]]
+    depth = max((len(_inside(r)) for r in loads), default=0)
+    for level in range(depth + 1):
+        held = [_held(r, level, read) for r in loads]
+        if SECTOR_BYTES * sum(of for of, _ in _by_array(loads, held).values()) > room:
+            continue
+        found = {b: of * times * blocks for b, (of, times) in _by_array(loads, held).items()}
+        return {b: min(n, asked[b]) for b, n in found.items()}
+    return dict(asked)
+
+
+def _inside(reach: Reach) -> tuple[Loop, ...]:
+    return tuple(loop for loop in reach.loops if not loop.is_outside)
+
+
+def _held(reach: Reach, level: int, read: Read) -> tuple[float, float]:
+    """Return the sectors touched in the loops from a level on, and how often these loops run."""
+    inside = _inside(reach)
+    run = {**read.threads, **{loop.var: loop.extent for loop in inside[level:]}}
+    around = [loop.extent for loop in reach.loops if loop.var not in run]
+    return touched(reach.address, run, reach.bytes), math.prod(around)
+
+
+def _by_array(
+    loads: Sequence[Reach], held: Sequence[tuple[float, float]]
+) -> dict[Buffer, tuple[float, float]]:
+    """Return the greatest of the accesses to each array: they are taken to touch the same."""
+    found: dict[Buffer, tuple[float, float]] = {}
+    for reach, (sectors, times) in zip(loads, held, strict=True):
+        before = found.get(reach.buffer, (0.0, 0.0))
+        found[reach.buffer] = max(before, (sectors, times), key=math.prod)
+    return found
+
+
+# -- waiting --------------------------------------------------------------------------------------
+
+
+def _rounds(read: Read, kept: Mapping[Buffer, float]) -> dict[str, float]:
+    """Return how often a warp waits for memory: loads in one stretch of code wait together."""
+    stretches: dict[str, dict[tuple[int, ...], float]] = {"global": {}, "shared": {}}
+    for reach in read.reaches:
+        if reach.is_write or reach.space == "local" or not kept.get(reach.buffer, 1.0):
+            continue
+        around = reach.loops[: len(reach.loops) - len(reach.copies)]
+        times = float(math.prod(loop.extent for loop in around))
+        if around and not (around[-1].is_outside or around[-1].is_rolled):
+            extent = around[-1].extent
+            times *= math.ceil(extent / UNROLLED_BY_COMPILER) / max(extent, 1)
+        stretches[reach.space][tuple(id(loop.var) for loop in around)] = times
+    return {space: sum(times.values()) for space, times in stretches.items()}
+
+
+def _chain(read: Read, rates: Mapping[str, float]) -> float:
+    """Return the clocks of the sums of a thread, whose additions wait for one another."""
+    longest: dict[tuple[int, ...], float] = {}
+    latency = {
+        "local": rates["float_latency"],
+        "shared": rates["float_latency"] + rates["shared_latency"],
+        "global": rates["float_latency"] + rates["l1_latency"],
+    }
+    for reach in read.reaches:
+        if not reach.is_update:
+            continue
+        sums = math.prod(loop.extent for loop in reach.loops if loop.var in reach.address.terms)
+        times = reach.executions / max(sums, 1) * latency[reach.space]
+        key = tuple(id(loop.var) for loop in reach.loops)
+        longest[key] = max(longest.get(key, 0.0), times)
+    return sum(longest.values())

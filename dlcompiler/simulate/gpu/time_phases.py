@@ -1,0 +1,324 @@
+"""Cut the program of a thread at its barriers, and read what each phase loads and waits for.
+
+Between two barriers the warps of a block run at their own pace; at a barrier they wait for the
+slowest. So each phase has its own time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.ir import (
+    Allocate,
+    Barrier,
+    Buffer,
+    Expr,
+    For,
+    If,
+    IntrinsicCall,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    ThreadTag,
+    Var,
+    extent_expr,
+    index_const,
+    walk,
+)
+from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.lanes import at_lane
+from dlcompiler.simulate.gpu.forms import Form, constant_form
+from dlcompiler.simulate.gpu.program import OneThread
+from dlcompiler.simulate.gpu.reading import Reader, Scope
+
+UNROLLED_BY_COMPILER = 4
+"""Iterations of a loop that the compilers of NVIDIA put together if nothing else is said; [1]."""
+MOST_UNROLLED = 64
+"""Longest loop, with its inner ones, that they replace by copies of its body, about; [1]."""
+MOST_COPIES = 1 << 16
+"""Most copies of a load that are compared; of more, none is taken to be removed; [1]."""
+
+
+_AUTO_UNROLL = "auto_unroll_max_step"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phase:
+    """The statements of a thread between two barriers, with the loops around them."""
+
+    axes: Mapping[ThreadTag, Var]
+    extents: Mapping[str, Expr]
+    shared: tuple[Buffer, ...]
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A loop around an access."""
+
+    var: Var
+    """The variable that stands for it in forms."""
+    extent: int
+    """Its iterations; [1]."""
+    is_unrolled: bool
+    """Whether the compiler puts copies of its body in its place."""
+    is_rolled: bool
+    """Whether the schedule asks the compiler to leave it as it is."""
+    is_outside: bool
+    """Whether barriers are inside: its iterations are phases of their own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """What one access of a phase touches."""
+
+    buffer: Buffer
+    is_write: bool
+    space: str
+    """``"global"``, ``"shared"`` or ``"local"``."""
+    address: Form
+    """Distance from the begin of the array; [byte]."""
+    bytes: int
+    """Bytes that a thread accesses in one execution; [byte]."""
+    loops: tuple[Loop, ...]
+    """The loops around it, outermost first."""
+    is_update: bool
+    """Whether it stores what it has computed from the element that it replaces: a sum."""
+
+    @property
+    def copies(self) -> tuple[Loop, ...]:
+        """The innermost loops whose bodies are copied: among them a load is done only once."""
+        found = itertools.takewhile(lambda loop: loop.is_unrolled, reversed(self.loops))
+        return tuple(found)
+
+    @property
+    def executions(self) -> int:
+        """How often a thread executes it; [1]."""
+        return math.prod(loop.extent for loop in self.loops)
+
+
+@dataclass(slots=True)
+class Read:
+    """What a phase touches, and the variables of its forms."""
+
+    reaches: list[Reach] = field(default_factory=list)
+    threads: dict[Var, int] = field(default_factory=dict)
+    """The variables of the threads of a block, with their extents, x first."""
+    blocks: dict[Var, int] = field(default_factory=dict)
+    """The variables of the blocks, with their extents, x first."""
+
+
+def phases_of(thread: OneThread) -> list[Phase]:
+    """Return the phases of a thread, in the order of the program.
+
+    A loop with barriers inside stands around each of its phases; what follows the last barrier of
+    an iteration, and what precedes the first one of the next, are one phase.
+    """
+    return [
+        Phase(thread.axes, thread.extents, thread.shared, part)
+        for part in _parts(thread.body)
+        if part is not None
+    ]
+
+
+def _parts(stmt: Stmt) -> list[Stmt | None]:
+    """Return a statement cut at its barriers; None for a part without statements."""
+    if not any(isinstance(node, Barrier) for node in walk(stmt)):
+        return [stmt]
+    match stmt:
+        case Barrier():
+            return [None, None]
+        case Seq(statements):
+            parts: list[Stmt | None] = [None]
+            for each in statements:
+                first, *rest = _parts(each)
+                parts[-1] = _joined(parts[-1], first)
+                parts += rest
+            return parts
+        case For(body=body):
+            first, *rest = _parts(body)
+            *middle, last = rest
+            around = [_joined(last, first), *middle]
+            return [None, *(part and _Outside.around(stmt, part) for part in around), None]
+        case If(condition, then, None):
+            return [part and If(condition, part) for part in _parts(then)]
+        case Let() | Allocate():
+            return [part and replace(stmt, body=part) for part in _parts(stmt.body)]
+    return [stmt]
+
+
+class _Outside:
+    """Marks loops that have barriers inside."""
+
+    NOTE = ("barriers inside", 1)
+
+    @staticmethod
+    def around(loop: For, body: Stmt) -> For:
+        """Return a loop with another body, marked."""
+        return replace(loop, body=body, annotations=(*loop.annotations, _Outside.NOTE))
+
+
+def _joined(a: Stmt | None, b: Stmt | None) -> Stmt | None:
+    if a is None or b is None:
+        return a or b
+    return Seq((a, b))
+
+
+def read_phase(phase: Phase, numbers: Mapping[Var, int], loops: Sequence[For] = ()) -> Read:
+    """Return what a phase touches.
+
+    Parameters
+    ----------
+    phase
+        The statements.
+    numbers
+        Values of symbols.
+    loops
+        Loops of the host around the launch, outermost first.
+    """
+    walk_ = _Walk(phase, Reader({}))
+    scope: Scope = {var: constant_form(value) for var, value in numbers.items()}
+    for loop in loops:
+        scope = {**scope, loop.var: walk_.reader.variable(loop.var.name, 1)[1]}
+    for tag in sorted(phase.axes):
+        _, high = walk_.reader.interval(walk_.reader.form(phase.extents[tag], scope))
+        size = int(high) if math.isfinite(high) else 1
+        var, form = walk_.reader.variable(phase.axes[tag].name, size)
+        of = walk_.read.blocks if tag.startswith("blockIdx") else walk_.read.threads
+        of[var], scope = size, {**scope, phase.axes[tag]: form}
+    walk_.statement(phase.body, (), scope)
+    return walk_.read
+
+
+class _Walk:
+    def __init__(self, phase: Phase, reader: Reader) -> None:
+        self.reader = reader
+        self.shared = set(phase.shared)
+        self.own: set[Buffer] = set()
+        self.read = Read()
+
+    def statement(  # noqa: C901 - by node
+        self, stmt: Stmt, loops: tuple[Loop, ...], scope: Scope
+    ) -> None:
+        """Add what a statement touches."""
+        match stmt:
+            case Seq(statements):
+                for each in statements:
+                    self.statement(each, loops, scope)
+            case For():
+                self._loop(stmt, loops, scope)
+            case If(condition, then, otherwise):
+                self._loads(condition, loops, scope)
+                self.statement(then, loops, scope)
+                if otherwise is not None:
+                    self.statement(otherwise, loops, scope)
+            case Allocate(buffer, body):
+                self.own.add(buffer)
+                self.statement(body, loops, scope)
+            case Let(var, value, body):
+                self._loads(value, loops, scope)
+                if not dtypes.is_float(var.dtype) and dtypes.lanes(var.dtype) == 1:
+                    scope = {**scope, var: self.reader.form(value, scope)}
+                self.statement(body, loops, scope)
+            case IntrinsicCall(body=body):
+                self.statement(body, loops, scope)
+            case Store(buffer=buffer, value=value, indices=indices):
+                elements = {load.buffer for load in self._loads(value, loops, scope)}
+                self._access(buffer, indices, loops, scope, is_write=True,
+                             is_update=buffer in elements)  # fmt: skip
+
+    def _loop(self, loop: For, loops: tuple[Loop, ...], scope: Scope) -> None:
+        low, high = self.reader.interval(self.reader.form(loop.extent, scope))
+        extent = max(int(high), 0) if math.isfinite(high) else 1
+        var, form = self.reader.variable(loop.var.name, extent)
+        is_outside = _Outside.NOTE in loop.annotations
+        given = dict(loop.annotations).get(_AUTO_UNROLL)
+        around = loops[-1].is_rolled if loops else False
+        is_rolled = loop.kind != "unrolled" and (around if given is None else given == 0)
+        is_unrolled = not (is_outside or is_rolled) and (
+            loop.kind == "unrolled" or (low == high and _copies(loop) <= MOST_UNROLLED)
+        )
+        inside = Loop(var, extent, is_unrolled, is_rolled, is_outside)
+        self.statement(loop.body, (*loops, inside), {**scope, loop.var: form})
+
+    def _loads(self, value: Expr, loops: tuple[Loop, ...], scope: Scope) -> list[Load]:
+        found = [node for node in walk(value) if isinstance(node, Load)]
+        for load in found:
+            self._access(load.buffer, load.indices, loops, scope, is_write=False)
+        return found
+
+    def _access(
+        self, buffer: Buffer, indices: Sequence[Expr], loops: tuple[Loop, ...], scope: Scope, *,
+        is_write: bool, is_update: bool = False,
+    ) -> None:  # fmt: skip
+        lanes = lanes_of(tuple(indices))
+        size = dtypes.bytes_of(buffer.dtype)
+        total = constant_form(0)
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            single = index if lanes == 1 else at_lane(index, index_const(0), {})
+            form = self.reader.form(single, scope)
+            step = stride if isinstance(stride, int) else None
+            if step is None:
+                other = self.reader.form(extent_expr(stride), scope)
+                total = total.plus(self.reader.product(form, other))
+            else:
+                total = total.plus(form, step)
+        space = "shared" if buffer in self.shared else "local" if buffer in self.own else "global"
+        self.read.reaches.append(
+            Reach(buffer, is_write, space, total.times(size), size * lanes, loops, is_update)
+        )
+
+
+def _copies(loop: For) -> int:
+    """Return how many copies of its innermost body unrolling would make."""
+    extent = getattr(loop.extent, "value", MOST_UNROLLED + 1)
+    inner = max((_copies(node) for node in _inner_loops(loop.body)), default=1)
+    return int(extent) * inner
+
+
+def _inner_loops(stmt: Stmt) -> Iterator[For]:
+    return (node for node in walk(stmt) if isinstance(node, For))
+
+
+def distinct_loads(reaches: Sequence[Reach]) -> float:
+    """Return the fraction of a thread's loads that remain if none is made twice.
+
+    Parameters
+    ----------
+    reaches
+        Loads of one buffer in one stretch of code without a barrier: the copies of unrolled loops,
+        and different loads of one statement.
+    """
+    total, kept = 0, 0
+    stretches: dict[tuple[object, ...], list[tuple[np.ndarray, int]]] = {}
+    for reach in reaches:
+        copies = reach.copies
+        count = math.prod(loop.extent for loop in copies)
+        around = math.prod(loop.extent for loop in reach.loops[: len(reach.loops) - len(copies)])
+        total += count * around
+        unknown = not reach.address.is_known or any(
+            term in own for own in ({loop.var for loop in copies},)
+            for part in reach.address.terms if not isinstance(part, Var) for term in part.variables
+        )  # fmt: skip
+        if count > MOST_COPIES or unknown:
+            kept += count * around
+            continue
+        offsets = np.array([reach.address.constant], np.int64)
+        rest = dict(reach.address.terms)
+        for loop in copies:
+            factor = rest.pop(loop.var, 0)
+            offsets = np.unique((offsets[:, None] + factor * np.arange(loop.extent)).ravel())
+        outside = tuple(id(loop.var) for loop in reach.loops[: len(reach.loops) - len(copies)])
+        key = (outside, frozenset(rest.items()), reach.bytes)
+        stretches.setdefault(key, []).append((offsets, around))
+    for found in stretches.values():
+        kept += len(np.unique(np.concatenate([o for o, _ in found]))) * found[0][1]
+    return kept / total if total else 1.0
