@@ -22,7 +22,6 @@ REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it is newer than classic TE and not planned"
 
 LATER: dict[str, str] = {
-    "tvm.contrib.nvcc": GPU,
     **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
     **dict.fromkeys(("tvm.target.rocm", "tvm.target.vulkan"), GPU),
     **dict.fromkeys(
