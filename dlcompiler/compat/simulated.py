@@ -10,6 +10,8 @@ from dlcompiler.compat.missing import GPU, Named
 from dlcompiler.compat.modules import BenchmarkResult, Built, check_name, timed
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable
+from dlcompiler.measurement.measure import measure
+from dlcompiler.measurement.provenance import kind_of_times, provenance_of_times
 from dlcompiler.pipeline import SimulatedKernel
 
 LANGUAGES = {"opencl": "opencl", "cl": "opencl", "metal": "metal", "rocm": "hip", "nvptx": "ptx"}
@@ -87,16 +89,33 @@ class SimulatedModule(Built):
         return "".join(f"launch {item.kernel.name}: {item.size}\n" for item in launches)
 
     def time_evaluator(
-        self, func_name: str, ctx: object = None, number: int = 10, **options: Any
+        self,
+        func_name: str,
+        ctx: object = None,
+        number: int = 10,
+        repeat: int = 1,
+        **options: Any,
     ) -> Callable[..., BenchmarkResult]:
-        """Return a function of the arguments that times one run of the *simulator*.
+        """Return a function of the arguments that runs the program once and predicts its time.
 
-        A note warns that this is not the time of a GPU.
+        A note says that it is not the time of a GPU. If there is no prediction for the target, it
+        is the time of the simulation.
         """
         del ctx, number, options
         check_name(func_name, self.name)
-        note(f"time_evaluator {self.name}: the times are the simulator's, not those of a GPU")
-        return lambda *args: timed(lambda: self(*args), 1, 1, 0.0)
+        kernel = self.kernel
+        if kind_of_times(kernel.target) != "predicted":
+            note(f"time_evaluator {self.name}: the times are the simulator's, not those of a GPU")
+            return lambda *args: timed(lambda: self(*args), 1, 1, 0.0)
+        origin = provenance_of_times(kernel.target, f"time_evaluator {self.name}")
+        note(f"time_evaluator {self.name}: the times are {origin}, not measured")
+
+        def predict(*args: Any) -> BenchmarkResult:
+            self(*args)  # the outputs are those of a call
+            timing = measure(kernel, [unwrapped(arg) for arg in args])
+            return BenchmarkResult(timing.samples_s * repeat)
+
+        return predict
 
     def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> NoReturn:
         """Refuse: there is no code for a device yet.

@@ -36,7 +36,8 @@ from dlcompiler.schedule.stage_group import StageGroup, make_group
 from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id, initial_state
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
-from dlcompiler.target import Target, resolve, scope_named
+from dlcompiler.target import Target, resolve
+from dlcompiler.target.scopes import scope_named
 from dlcompiler.te import Operation, Tensor, post_order
 from dlcompiler.te.recurrences import check_recurrences
 

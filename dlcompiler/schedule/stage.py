@@ -14,7 +14,7 @@ from dlcompiler.schedule.legality.obligations import extents_of
 from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
-from dlcompiler.target import scope_named
+from dlcompiler.target.scopes import scope_named
 from dlcompiler.te import Operation, Tensor, TensorIntrin, ThreadAxis
 
 if TYPE_CHECKING:

@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from types import MappingProxyType
-from typing import Any
 
 from dlcompiler.errors import TargetError
 from dlcompiler.registry import Registry
@@ -24,17 +22,7 @@ __all__ = [
     "known_scopes",
     "names",
     "resolve",
-    "scope_named",
 ]
-
-SCOPE_SYNONYMS: Mapping[str, str] = MappingProxyType(
-    {
-        "shared.dyn": "shared",
-        # A fragment of a warp: the intrinsics that use it say which one.
-        **dict.fromkeys(("wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"), "local"),
-    }
-)
-"""Name of a memory scope in classic TVM -> the scope here, where they differ."""
 
 REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
     "target",
@@ -121,17 +109,6 @@ def _with_architecture(text: str) -> Target:
             expected="'cuda -arch=sm_80', or a name without options",
         )  # fmt: skip
     return replace(base, name=f"{name} -arch={value}", cpu=value)
-
-
-def scope_named(name: Any) -> Any:
-    """Return the memory scope for a name, which may be one of classic TVM's.
-
-    Examples
-    --------
-    >>> scope_named("wmma.accumulator"), scope_named("shared.dyn"), scope_named("global")
-    ('local', 'shared', 'global')
-    """
-    return SCOPE_SYNONYMS.get(name, name) if isinstance(name, str) else name
 
 
 def known_scopes() -> frozenset[str]:

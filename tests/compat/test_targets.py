@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from dlcompiler.compat import CompatNote, targets, tvm
+from dlcompiler.compat import CompatNote, simulated, targets, tvm
 from dlcompiler.errors import DeviceUnavailable, TargetError, UserError
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import Timing
 
 
 def _notes(text):
@@ -123,13 +125,34 @@ def test_a_program_for_a_gpu_runs_in_the_simulator():
     assert "__kernel" in device.get_source("cl")
     assert device.get_source("ll").startswith("# launch: blockIdx.x 2, threadIdx.x 32")
     assert add.get_source() == "launch add_kernel0: blockIdx.x 2, threadIdx.x 32\n"
-    with pytest.warns(CompatNote, match="the times are the simulator's, not those of a GPU"):
+    with pytest.warns(CompatNote, match="the times are .* not (those of a GPU|measured)"):
         evaluate = add.time_evaluator("add", tvm.gpu(), number=100)
     assert evaluate(a, b).mean > 0
     with pytest.raises(DeviceUnavailable, match="a simulated program has no device code"):
         add.export_library("add.so")
     with pytest.raises(UserError, match="there is no such function"):
         add["sub"]
+
+
+def test_times_of_a_simulated_gpu_are_predicted_if_there_is_a_model(monkeypatch):
+    A = tvm.te.placeholder((8,), name="A")
+    B = tvm.te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    s = tvm.te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], tvm.te.thread_axis("threadIdx.x"))
+    with pytest.warns(CompatNote):
+        add = tvm.build(s, [A, B], "cuda", name="add")
+    origin = Provenance("predicted", "a model")
+    for name, value in (
+        ("kind_of_times", lambda _: "predicted"),
+        ("provenance_of_times", lambda *_: origin),
+        ("measure", lambda kernel, arrays: Timing((2e-6,), provenance=origin)),
+    ):
+        monkeypatch.setattr(simulated, name, value)
+    with pytest.warns(CompatNote, match="add: the times are predicted by a model, not measured"):
+        evaluate = add.time_evaluator("add", tvm.gpu(), number=400, repeat=3)
+    a, b = tvm.nd.array(np.ones(8, "float32")), tvm.nd.empty((8,))
+    assert evaluate(a, b).results == (2e-6, 2e-6, 2e-6)
+    np.testing.assert_array_equal(b.numpy(), 2)
 
 
 def test_options_of_passes():
