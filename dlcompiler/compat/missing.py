@@ -22,7 +22,7 @@ REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it is newer than classic TE and not planned"
 
 LATER: dict[str, str] = {
-    **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
+    **dict.fromkeys(("tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
     **dict.fromkeys(("tvm.target.rocm", "tvm.target.vulkan"), GPU),
     **dict.fromkeys(
         ("tvm.relay", "tvm.contrib.graph_executor", "tvm.contrib.graph_runtime"), GRAPHS

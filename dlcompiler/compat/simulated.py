@@ -103,19 +103,33 @@ class SimulatedModule(Built):
         """
         del ctx, number, options
         check_name(func_name, self.name)
-        kernel = self.kernel
-        if kind_of_times(kernel.target) != "predicted":
-            note(f"time_evaluator {self.name}: the times are the simulator's, not those of a GPU")
-            return lambda *args: timed(lambda: self(*args), 1, 1, 0.0)
-        origin = provenance_of_times(kernel.target, f"time_evaluator {self.name}")
-        note(f"time_evaluator {self.name}: the times are {origin}, not measured")
+        self._note_times(f"time_evaluator {self.name}")
 
         def predict(*args: Any) -> BenchmarkResult:
             self(*args)  # the outputs are those of a call
-            timing = measure(kernel, [unwrapped(arg) for arg in args])
-            return BenchmarkResult(timing.samples_s * repeat)
+            return BenchmarkResult((self.predicted_s(*args),) * repeat)
 
-        return predict
+        is_predicted = kind_of_times(self.kernel.target) == "predicted"
+        return predict if is_predicted else lambda *args: timed(lambda: self(*args), 1, 1, 0.0)
+
+    def predicted_s(self, *args: Any) -> float:
+        """Return the predicted time of a call [s]; the program does not run."""
+        arrays = [unwrapped(arg) for arg in args]
+        return measure(self.kernel, arrays).median_s
+
+    def seconds_of(self, *args: Any) -> float | None:
+        """Return the predicted time of a call [s], with a note; None if there is no prediction."""
+        if kind_of_times(self.kernel.target) != "predicted":
+            return None
+        self._note_times(f"time of {self.name}")
+        return self.predicted_s(*args)
+
+    def _note_times(self, operation: str) -> None:
+        origin = provenance_of_times(self.kernel.target, operation)
+        if origin.kind == "predicted":
+            note(f"{operation}: the times are {origin}, not measured", 4)
+        else:
+            note(f"{operation}: the times are the simulator's, not those of a GPU", 4)
 
     def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> NoReturn:
         """Refuse: there is no code for a device yet.
