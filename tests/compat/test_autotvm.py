@@ -436,3 +436,15 @@ def test_a_task_for_a_gpu():
             result = tvm.nd.empty((12,))
             func(tvm.nd.array(np.zeros(12, "float32")), result)
             np.testing.assert_array_equal(result.numpy(), 1)
+
+
+def test_measurements_of_two_gpus_are_not_compared():
+    made, found = task(), []
+    for name, seconds, index in (("v100", 2.0, 3), ("a100", 1.0, 5)):
+        target = tvm.target.Target(f"cuda -model={name}")
+        inp = autotvm.MeasureInput(target, made, made.config_space.get(index))
+        found.append((inp, autotvm.MeasureResult((seconds,), 0, 0.5, 1.6e9)))
+    best = autotvm.apply_history_best(found)
+    for inp, _ in found:
+        assert best.query(inp.target, made.workload) == inp.config
+    assert best.query(tvm.target.Target("cuda -arch=sm_70"), made.workload) == found[0][0].config

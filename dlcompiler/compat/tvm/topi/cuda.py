@@ -71,31 +71,22 @@ def _scheduled(outs: Any, lanes: int) -> Schedule:
             continue
         if stage.op.reduce_axis and lanes > 1:
             _share(stage, lanes)
-        else:
-            _bind(stage, _fused(stage, stage.op.axis), THREADS)
+        elif stage.op.axis:
+            block, thread = stage.split(_fused(stage, stage.op.axis), factor=THREADS)
+            stage.bind(block, te.thread_axis("blockIdx.x"))
+            stage.bind(thread, te.thread_axis("threadIdx.x"))
     return s
 
 
-def _fused(stage: Stage, axes: tuple[Axis, ...]) -> Axis | None:
-    """Fuse axes to one, and return it; None if there are none."""
-    return stage.fuse(*axes) if len(axes) > 1 else axes[0] if axes else None
-
-
-def _bind(stage: Stage, axis: Axis | None, threads: int) -> None:
-    """Bind a loop to blocks of threads."""
-    if axis is None:
-        return
-    block, thread = stage.split(axis, factor=threads)
-    stage.bind(block, te.thread_axis("blockIdx.x"))
-    stage.bind(thread, te.thread_axis("threadIdx.x"))
+def _fused(stage: Stage, axes: tuple[Axis, ...]) -> Axis:
+    return stage.fuse(*axes) if len(axes) > 1 else axes[0]
 
 
 def _share(stage: Stage, lanes: int) -> None:
     """Bind the elements of a reduction to blocks, and the terms of each to threads."""
-    block = _fused(stage, stage.op.axis)
     _, lane = stage.split(_fused(stage, stage.op.reduce_axis), factor=lanes)
-    if block is not None:
-        stage.bind(block, te.thread_axis("blockIdx.x"))
+    if stage.op.axis:
+        stage.bind(_fused(stage, stage.op.axis), te.thread_axis("blockIdx.x"))
     stage.bind(lane, te.thread_axis("threadIdx.x"))
 
 
