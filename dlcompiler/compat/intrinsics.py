@@ -127,16 +127,15 @@ def call_intrin(dtype: Any, func_name: str, *args: Any) -> Any:
         return matrix_call(name, args)
     where = f"call_intrin {func_name}"
     own = name.removeprefix(PREFIX)
-    values = tuple(map(as_expr, args))
     if own in FUNCTIONS:
-        return _known(own, values, dtype, where)
+        return _known(own, tuple(map(as_expr, args)), dtype, where)
     rule = next((_rules[name, target][1] for target in TARGETS if (name, target) in _rules), None)
     if rule is None:
         raise ExpressionError(
             where, "no rule says what it computes",
             hint=f'register_intrin_lowering("{name}", target="llvm", f=…) does',
         )  # fmt: skip
-    made = rule(IntrinsicCall(Op(name), values, dtype))
+    made = rule(IntrinsicCall(Op(name), tuple(map(as_expr, args)), dtype))
     if isinstance(made, IntrinsicCall) or not isinstance(made, Expr) or made.dtype != dtype:
         raise ExpressionError(
             where,

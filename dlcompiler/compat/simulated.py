@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from dlcompiler.compat.arrays import unwrapped
-from dlcompiler.compat.missing import GPU, Named
+from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import BenchmarkResult, Built, check_name, timed
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable
 from dlcompiler.measurement.measure import measure
 from dlcompiler.measurement.provenance import kind_of_times, provenance_of_times
+from dlcompiler.output_files import write_file
 from dlcompiler.pipeline import SimulatedKernel
 
 LANGUAGES = {"opencl": "opencl", "cl": "opencl", "metal": "metal", "rocm": "hip", "nvptx": "ptx"}
@@ -54,6 +56,24 @@ class DeviceModule(Named):
         """
         return self._kernel.source(FORMATS.get(fmt, fmt) or self.type_key)
 
+    def save(self, file_name: Any, fmt: str = "") -> None:
+        """Write the code of the kernels to a file.
+
+        Parameters
+        ----------
+        file_name : path
+            Where. The suffix chooses the text: ``.cu``, ``.ptx``, ``.cl``.
+        fmt : str
+            The suffix to use instead of the file's own.
+
+        Raises
+        ------
+        UserError
+            There is no such text.
+        """
+        path = Path(file_name)
+        write_file(path, self.get_source(fmt or path.suffix.lstrip(".")))
+
     def __repr__(self) -> str:
         return f"DeviceModule({self._kernel!r})"
 
@@ -94,6 +114,7 @@ class SimulatedModule(Built):
         ctx: object = None,
         number: int = 10,
         repeat: int = 1,
+        *more: Any,
         **options: Any,
     ) -> Callable[..., BenchmarkResult]:
         """Return a function of the arguments that runs the program once and predicts its time.
@@ -101,7 +122,7 @@ class SimulatedModule(Built):
         A note says that it is not the time of a GPU. If there is no prediction for the target, it
         is the time of the simulation.
         """
-        del ctx, number, options
+        del ctx, number, more, options
         check_name(func_name, self.name)
         self._note_times(f"time_evaluator {self.name}")
 
@@ -132,7 +153,7 @@ class SimulatedModule(Built):
             note(f"{operation}: the times are the simulator's, not those of a GPU", 4)
 
     def export_library(self, file_name: Any, fcompile: Any = None, **options: Any) -> NoReturn:
-        """Refuse: there is no code for a device yet.
+        """Refuse: the simulator is not part of a library.
 
         Raises
         ------
@@ -140,8 +161,8 @@ class SimulatedModule(Built):
             Always.
         """
         raise DeviceUnavailable(
-            f"export {self.name}", "a simulated program has no device code", because=GPU,
-            hint="build it for target='llvm' without thread axes",
+            f"export {self.name}", "a simulated program cannot be exported",
+            because="a library has no simulator", hint="imported_modules[0].save writes its code",
         )  # fmt: skip
 
     def __repr__(self) -> str:
