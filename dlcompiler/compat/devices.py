@@ -18,6 +18,12 @@ CPU = ("cpu", "llvm", "c", "stackvm", "arm_cpu")
 GPUS = {"cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 """Names that mean a GPU -> the number of the kind in classic TVM, and in DLPack."""
 
+DECLARED_SHARED_BYTES = 48 * 1024
+"""Shared memory that a kernel of CUDA C can declare with a fixed size [byte].
+
+**Source:** CUDA C++ Programming Guide 12.9, "Features and Technical Specifications".
+"""
+
 OTHERS = ("webgpu", "sdaccel", "ext_dev", "hexagon", "aocl", "vpi", "micro_dev")
 
 
@@ -69,8 +75,8 @@ class Device(Named):
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
-        """Largest shared memory of a block [byte]; None for a CPU."""
-        return self._limit("max_shared_bytes")
+        """Largest shared memory that a kernel may declare [byte]; None for a CPU."""
+        return None if self.kind == "cpu" else shared_bytes(self._target)
 
     @property
     def multi_processor_count(self) -> int:
@@ -112,6 +118,11 @@ class Device(Named):
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.device_id})"
+
+
+def shared_bytes(machine: targets.Target) -> int:
+    """Return the largest shared memory that a kernel may declare [byte]; a launch may add more."""
+    return min(machine.limits.get("max_shared_bytes", 0), DECLARED_SHARED_BYTES)
 
 
 def compute_version(machine: targets.Target) -> str:

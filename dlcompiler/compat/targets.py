@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dlcompiler import target as targets
-from dlcompiler.compat.devices import GPUS, OTHERS
+from dlcompiler.compat.devices import GPUS, OTHERS, shared_bytes
 from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import TargetError
@@ -95,17 +95,17 @@ class Target(Named):
     @property
     def max_num_threads(self) -> int:
         """Largest number of threads of a block [1]: a flag, or the GPU's; 1 for a CPU."""
-        return self._number("max_num_threads", "max_threads_per_block", 1)
+        return self._number("max_num_threads", resolve(self).limits.get("max_threads_per_block", 1))
 
     @property
     def thread_warp_size(self) -> int:
         """Number of threads of a warp [1]: a flag, or the GPU's."""
-        return self._number("thread_warp_size", "warp_size", 1)
+        return self._number("thread_warp_size", resolve(self).limits.get("warp_size", 1))
 
     @property
     def max_shared_memory_per_block(self) -> int:
         """Largest shared memory of a block [byte]: a flag, or the GPU's; 0 for a CPU."""
-        return self._number("max_shared_memory_per_block", "max_shared_bytes", 0)
+        return self._number("max_shared_memory_per_block", shared_bytes(resolve(self)))
 
     @property
     def arch(self) -> str:
@@ -123,15 +123,15 @@ class Target(Named):
         """The flag ``-libs``: libraries, which are not used here."""
         return tuple(word for word in str(self.attrs.get("libs", "")).split(",") if word)
 
-    def _number(self, flag: str, limit: str, otherwise: int) -> int:
-        given = self.attrs.get(flag)
-        if given is None:
-            return resolve(self).limits.get(limit, otherwise)
+    def _number(self, flag: str, otherwise: int) -> int:
         try:
-            return int(given)
+            return int(self.attrs.get(flag, otherwise))
         except ValueError:
             raise TargetError(
-                "read a target", f"-{flag} is no number", got=repr(given), excerpt=str(self)
+                "read a target",
+                f"-{flag} is no number",
+                got=repr(self.attrs[flag]),
+                excerpt=str(self),
             ) from None
 
     @property
