@@ -30,6 +30,7 @@ from dlcompiler.ir import (
     Stmt,
     TensorLoad,
     seq,
+    structural_equal,
 )
 from dlcompiler.lowering.intrinsics import intrinsic_statement
 from dlcompiler.te.intrinsics.tensor_cores import KINDS
@@ -198,7 +199,7 @@ class _Body:
         data, m, n, k, _, pointer, stride, layout = call.args
         shape = self.shape(m, n, k)
         self.is_buffer(data, fragment)
-        self.is_buffer(pointer.buffer if isinstance(pointer, Region) else pointer, memory)
+        self.is_whole(pointer, memory, "w" if role == "c" else "r")
         if not _is_copy(self.op):
             self.refuse(f"{call.name} copies, and the expression does not", got=str(self.op.body))
         dims, in_memory = self.matrix_dims(fragment), self.matrix_dims(memory)
@@ -227,7 +228,7 @@ class _Body:
         """Return the assignment of zero to sums."""
         data, m, n, k, _, value = call.args
         number = value.value if isinstance(value, Const) else value
-        if number != 0:
+        if not isinstance(number, int | float) or number != 0:
             self.refuse("a fragment is filled with a number other than 0", got=str(value))
         self.is_buffer(data, self.out)
         return self.product(self.shape(m, n, k), "reset")
@@ -249,6 +250,11 @@ class _Body:
             self.fits(matrix, shape)
         kind = self.kind_of(a.buffer.dtype, "a")
         self.kind_of(c.buffer.dtype, "c")
+        if b.buffer.dtype != a.buffer.dtype:
+            self.refuse(
+                "the matrices have different dtypes",
+                got=f"{a.buffer.name} {a.buffer.dtype}, {b.buffer.name} {b.buffer.dtype}",
+            )  # fmt: skip
         intrin = te.tensor_intrin(f"mma_{kind}_16x8x16")
         tiles = [tile for matrix in (c, a, b) for tile in _tiles(matrix, shape)]
         left = {tile.start[0]: tile for tile in tiles if tile.role == "a"}
@@ -289,6 +295,21 @@ class _Body:
                 "the call uses another buffer than the expression",
                 got=getattr(given, "name", str(given)), expected=wanted.name,
                 hint="the buffers are those that the function gets: ins[0].data, outs[0].data",
+            )  # fmt: skip
+
+    def is_whole(self, pointer: Any, wanted: Buffer, mode: str) -> None:
+        """Refuse a pointer to another buffer or to a part of it, or one for another access."""
+        if not isinstance(pointer, Region):
+            self.refuse(
+                "the memory is no pointer", got=str(pointer),
+                expected=f'{wanted.name}.access_ptr("{mode}")',
+            )  # fmt: skip
+        self.is_buffer(pointer.buffer, wanted)
+        whole = wanted.access_ptr(mode)
+        if not structural_equal(pointer, whole):
+            self.refuse(
+                f"the call does not access all of {wanted.name}", got=str(pointer),
+                expected=str(whole),
             )  # fmt: skip
 
     def kind_of(self, dtype: str, role: str) -> str:

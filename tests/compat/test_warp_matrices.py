@@ -39,9 +39,10 @@ def copied(shape, dtype, product, layout, scope, **other):
     def implement(ins, outs):
         inner, outer = (ins[0], outs[0]) if scope == C else (outs[0], ins[0])
         stride = other.get("stride", outer.strides[0])
+        pointer = other.get("pointer", lambda x: x.access_ptr("w" if scope == C else "r"))
         return call(
             STORE if scope == C else LOAD, inner.data, *product, inner.elem_offset // 256,
-            outer.access_ptr("w" if scope == C else "r"), stride, layout,
+            pointer(outer), stride, layout,
         )  # fmt: skip
 
     return te.decl_tensor_intrin(tile.op, implement, binds=binds)
@@ -180,6 +181,15 @@ def test_what_differs_from_the_declaration_is_refused():
     assert "tile is not the matrix of a product of 32x8x16\n  got       16x16\n" in refused(
         lambda: copied((16, 16), "float16", (32, 8, 16), "row_major", A)
     )
+    for pointer, words in (
+        (lambda x: x.access_ptr("w"), "does not access all of source"),
+        (
+            lambda x: x.region((8, 0), (8, 16), "r"),
+            "does not access all of source\n  got       sou",
+        ),
+        (lambda x: x, "the memory is no pointer"),
+    ):
+        assert words in refused(lambda pointer=pointer: load(pointer=pointer))
     assert "no such layout\n  got       'diagonal'" in refused(
         lambda: copied((16, 16), "float16", SHAPES[0], "diagonal", A)
     )
@@ -227,6 +237,27 @@ def test_other_dtypes_are_refused(dtype):
     expected = f"tensor cores here have no matrix of this dtype\n  got       {dtype}\n"
     assert expected in refused(lambda: multiplied(SHAPES[0], dtype))
     assert expected in refused(lambda: copied((16, 16), dtype, SHAPES[0], "row_major", A))
+
+
+def test_two_dtypes_are_refused():
+    a, b, c = product_of(16, 16, 16, "float16", (0, 0, 0))
+    b = te.placeholder((16, 16), "bfloat16", "B")
+    c = te.compute((16, 16), element(a, b, te.reduce_axis((0, 16), "r"), (0, 0, 0)), name="C")
+    binds = {a: buffer(a, A), b: buffer(b, B), c: buffer(c, C)}
+    expected = "the matrices have different dtypes\n  got       A float16, B bfloat16"
+    assert expected in refused(
+        lambda: te.decl_tensor_intrin(
+            c.op, lambda ins, outs: call(MULTIPLY, outs[0], 0, ins[0], 0, ins[1], 0, outs[0], 0),
+            binds=binds,
+        )
+    )  # fmt: skip
+
+
+def test_an_offset_is_only_for_calls_of_tensor_cores():
+    x = te.placeholder((4,), name="x")
+    y = te.compute((4,), lambda i: x[i], name="y")
+    with pytest.raises(ExpressionError, match="the statement is not valid"):
+        te.decl_tensor_intrin(y.op, lambda ins, outs: outs[0].vstore([outs[0].elem_offset], 1.0))
 
 
 def test_sums_of_halves_are_refused():
