@@ -17,6 +17,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 import ml_dtypes
@@ -68,6 +71,25 @@ def _parse(dtype: object) -> tuple[str, int]:
     return match[1], lanes
 
 
+_synonyms: ContextVar[Mapping[str, str] | None] = ContextVar("dtype_synonyms", default=None)
+
+
+@contextmanager
+def synonyms(names: Mapping[str, str]) -> Iterator[None]:
+    """Let `as_dtype` understand other names inside a ``with``.
+
+    Parameters
+    ----------
+    names : mapping of str
+        Another name -> the dtype.
+    """
+    token = _synonyms.set(names)
+    try:
+        yield
+    finally:
+        _synonyms.reset(token)
+
+
 def as_dtype(dtype: object) -> str:
     """Return the name of a dtype that is given by its name or as a NumPy dtype.
 
@@ -80,6 +102,8 @@ def as_dtype(dtype: object) -> str:
         return from_numpy(dtype)
     if isinstance(dtype, type) and (dtype is bool or issubclass(dtype, np.generic)):
         return from_numpy(dtype)
+    if isinstance(dtype, str):
+        dtype = (_synonyms.get() or {}).get(dtype, dtype)
     _parse(dtype)
     return str(dtype)
 

@@ -152,6 +152,14 @@ def test_the_ways_to_name_a_dtype():
             dtypes.as_dtype(wrong)
 
 
+def test_synonyms_are_known_inside_a_with_only():
+    with dtypes.synonyms({"float": "float32"}):
+        assert dtypes.as_dtype("float") == "float32"
+        assert dtypes.as_dtype("int8") == "int8"
+    with pytest.raises(ExpressionError):
+        dtypes.as_dtype("float")
+
+
 def test_a_foreign_byte_order_is_refused():
     with pytest.raises(ExpressionError, match="foreign byte order"):
         dtypes.from_numpy(">f4")

@@ -8,6 +8,7 @@ from typing import Any
 from dlcompiler import pipeline
 from dlcompiler.compat.conditions import current_conditions
 from dlcompiler.compat.contexts import PassContext
+from dlcompiler.compat.cuda_callbacks import call_back
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
@@ -151,7 +152,10 @@ def build(
     )  # fmt: skip
     if isinstance(built, pipeline.SimulatedKernel):
         note(f"build {name} for {machine.name}: the simulator runs it, not a GPU")
-        return SimulatedModule(built, kind_of(target))
+        module = SimulatedModule(built, kind_of(target))
+        if kind_of(target) in ("cuda", "gpu"):
+            call_back(built.source("cuda"), name, target)
+        return module
     assert isinstance(built, pipeline.Kernel)  # classic targets name no other device
     return Module(built)
 

@@ -51,25 +51,27 @@ class Device(Named):
         return self.kind if self.kind == "cpu" else f"simulated {self._target.name}"
 
     @property
-    def max_threads_per_block(self) -> int:
-        """Largest number of threads of a block [1]."""
-        return self._target.limits["max_threads_per_block"]
+    def max_threads_per_block(self) -> int | None:
+        """Largest number of threads of a block [1]; None for a CPU."""
+        return self._limit("max_threads_per_block")
 
     @property
-    def max_thread_dimensions(self) -> tuple[int, int, int]:
-        """Largest number of threads of a block along x, y and z [1]."""
-        x, y, z = (self._target.limits[f"max_threads_{axis}"] for axis in "xyz")
-        return x, y, z
+    def max_thread_dimensions(self) -> tuple[int, int, int] | None:
+        """Largest number of threads of a block along x, y and z [1]; None for a CPU."""
+        limits = self._target.limits
+        if self.kind == "cpu":
+            return None
+        return limits["max_threads_x"], limits["max_threads_y"], limits["max_threads_z"]
 
     @property
-    def warp_size(self) -> int:
-        """Number of threads of a warp [1]."""
-        return self._target.limits["warp_size"]
+    def warp_size(self) -> int | None:
+        """Number of threads of a warp [1]; None for a CPU."""
+        return self._limit("warp_size")
 
     @property
-    def max_shared_memory_per_block(self) -> int:
-        """Largest shared memory that a kernel may declare [byte]; a launch may add more."""
-        return min(self._target.limits["max_shared_bytes"], FIXED_SHARED_BYTES)
+    def max_shared_memory_per_block(self) -> int | None:
+        """Largest shared memory that a kernel may declare [byte]; None for a CPU."""
+        return None if self.kind == "cpu" else shared_bytes(self._target)
 
     @property
     def multi_processor_count(self) -> int:
@@ -77,10 +79,17 @@ class Device(Named):
         return self._target.cores
 
     @property
-    def compute_version(self) -> str:
-        """Compute capability: ``"8.0"``."""
-        digits = self._target.cpu.removeprefix("sm_")
-        return f"{digits[:-1]}.{digits[-1]}"
+    def l2_cache_size_bytes(self) -> int | None:
+        """Second level cache [byte]; None for a CPU."""
+        return None if self.kind == "cpu" else self._target.cache_bytes(1)
+
+    @property
+    def compute_version(self) -> str | None:
+        """Compute capability: ``"8.0"``; None for a CPU."""
+        return None if self.kind == "cpu" else compute_version(self._target)
+
+    def _limit(self, name: str) -> int | None:
+        return self._target.limits.get(name)
 
     @property
     def _target(self) -> targets.Target:
@@ -104,6 +113,17 @@ class Device(Named):
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.device_id})"
+
+
+def shared_bytes(machine: targets.Target) -> int:
+    """Return the largest shared memory that a kernel may declare [byte]; a launch may add more."""
+    return min(machine.limits.get("max_shared_bytes", 0), FIXED_SHARED_BYTES)
+
+
+def compute_version(machine: targets.Target) -> str:
+    """Return the compute capability of a target for a GPU: ``"8.0"``."""
+    digits = machine.cpu.removeprefix("sm_")
+    return f"{digits[:-1]}.{digits[-1]}"
 
 
 def cpu(dev_id: int = 0) -> Device:

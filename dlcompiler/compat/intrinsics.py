@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any
 
 from dlcompiler.compat.notes import note
+from dlcompiler.compat.warp_matrices import ABSENT, ARITY, matrix_call
 from dlcompiler.errors import ExpressionError, UserError
 from dlcompiler.ir import Call, Expr, as_expr, cast
 from dlcompiler.ir.functions import FUNCTIONS
@@ -111,8 +112,10 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     return value
 
 
-def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
+def call_intrin(dtype: Any, func_name: str, *args: Any) -> Any:
     """Call a scalar function: one of `te`, or a user's function, by its rule.
+
+    A call for tensor cores, such as ``tir.tvm_mma_sync``, is a part of a tensor intrinsic.
 
     Raises
     ------
@@ -120,18 +123,19 @@ def call_intrin(dtype: Any, func_name: str, *args: Any) -> Expr:
         If there is no rule for this CPU, or it gives no value of the dtype.
     """
     name = _full(func_name)
+    if name in ARITY or name in ABSENT:
+        return matrix_call(name, args)
     where = f"call_intrin {func_name}"
     own = name.removeprefix(PREFIX)
-    values = tuple(map(as_expr, args))
     if own in FUNCTIONS:
-        return _known(own, values, dtype, where)
+        return _known(own, tuple(map(as_expr, args)), dtype, where)
     rule = next((_rules[name, target][1] for target in TARGETS if (name, target) in _rules), None)
     if rule is None:
         raise ExpressionError(
             where, "no rule says what it computes",
             hint=f'register_intrin_lowering("{name}", target="llvm", f=…) does',
         )  # fmt: skip
-    made = rule(IntrinsicCall(Op(name), values, dtype))
+    made = rule(IntrinsicCall(Op(name), tuple(map(as_expr, args)), dtype))
     if isinstance(made, IntrinsicCall) or not isinstance(made, Expr) or made.dtype != dtype:
         raise ExpressionError(
             where,

@@ -15,16 +15,14 @@ from dlcompiler.errors import UserError
 PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"}
 """TVM's package -> the package with its names here."""
 
-GPU = "GPUs come in a later version"
+VENDOR = "GPUs are simulated, and the libraries of their vendors need a real one"
 GRAPHS = "graphs of operators and the import of models come in a later version"
 TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
 REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it is newer than classic TE and not planned"
 
 LATER: dict[str, str] = {
-    "tvm.contrib.nvcc": GPU,
-    **dict.fromkeys(("tvm.topi.cuda", "tvm.contrib.cudnn", "tvm.contrib.cublas"), GPU),
-    **dict.fromkeys(("tvm.target.rocm", "tvm.target.vulkan"), GPU),
+    **dict.fromkeys(("tvm.contrib.cudnn", "tvm.contrib.cublas", "tvm.contrib.cublaslt"), VENDOR),
     **dict.fromkeys(
         ("tvm.relay", "tvm.contrib.graph_executor", "tvm.contrib.graph_runtime"), GRAPHS
     ),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dlcompiler import target as targets
-from dlcompiler.compat.devices import GPUS, OTHERS
+from dlcompiler.compat.devices import GPUS, OTHERS, shared_bytes
 from dlcompiler.compat.missing import REMOTE, Named
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import TargetError
@@ -94,13 +94,45 @@ class Target(Named):
 
     @property
     def max_num_threads(self) -> int:
-        """Largest number of threads of a block [1]; 1 for a CPU."""
-        return resolve(self).limits.get("max_threads_per_block", 1)
+        """Largest number of threads of a block [1]: a flag, or the GPU's; 1 for a CPU."""
+        return self._number("max_num_threads", resolve(self).limits.get("max_threads_per_block", 1))
 
     @property
     def thread_warp_size(self) -> int:
-        """Number of threads of a warp [1]."""
-        return resolve(self).limits.get("warp_size", 1)
+        """Number of threads of a warp [1]: a flag, or the GPU's."""
+        return self._number("thread_warp_size", resolve(self).limits.get("warp_size", 1))
+
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """Largest shared memory of a block [byte]: a flag, or the GPU's; 0 for a CPU."""
+        return self._number("max_shared_memory_per_block", shared_bytes(resolve(self)))
+
+    @property
+    def arch(self) -> str:
+        """The flag ``-arch``, or the architecture of the GPU: ``"sm_80"``; '' for a CPU."""
+        given = str(self.attrs.get("arch", ""))
+        return given or (resolve(self).cpu if self.kind.name in GPUS else "")
+
+    @property
+    def model(self) -> str:
+        """The flag ``-model``, or ``"unknown"``."""
+        return str(self.attrs.get("model", "unknown"))
+
+    @property
+    def libs(self) -> tuple[str, ...]:
+        """The flag ``-libs``: libraries, which are not used here."""
+        return tuple(word for word in str(self.attrs.get("libs", "")).split(",") if word)
+
+    def _number(self, flag: str, otherwise: int) -> int:
+        try:
+            return int(self.attrs.get(flag, otherwise))
+        except ValueError:
+            raise TargetError(
+                "read a target",
+                f"-{flag} is no number",
+                got=repr(self.attrs[flag]),
+                excerpt=str(self),
+            ) from None
 
     @property
     def mcpu(self) -> str:
@@ -172,6 +204,11 @@ def _parse(target: Any) -> tuple[str, dict[str, Any]]:
                 "read a target", "not a flag", got=word, expected="-name=value", excerpt=target
             )
         flags[name] = value
+    maker, _, model = kind.partition("/")
+    if maker == "nvidia" and model:  # a tag, such as nvidia/geforce-rtx-3090
+        for prefix in ("nvidia-", "geforce-", "tesla-"):
+            model = model.removeprefix(prefix)
+        return "cuda", {"model": model, **flags}
     return kind, flags
 
 
@@ -231,24 +268,38 @@ def _gpu(wanted: Target) -> targets.Target:
     return targets.resolve(name or "gpu")
 
 
-def cuda(model: str = "unknown", options: object = None) -> Target:
+def cuda(model: str = "unknown", arch: str | None = None, options: object = None) -> Target:
     """Return the target of a simulated GPU.
 
     Parameters
     ----------
     model : str
         ``"v100"``, ``"titanx"``, …: whose limits it has.
+    arch : str, optional
+        ``"sm_80"``, …: a GPU of this architecture, if the model is not known.
     options
         Accepted, without effect.
     """
     del options
-    return Target(f"cuda -model={model}")
+    return Target(f"cuda -model={model}" + (f" -arch={arch}" if arch else ""))
 
 
 def opencl(model: str = "unknown", options: object = None) -> Target:
     """Return the target of a simulated GPU; see `cuda`."""
     del options
     return Target(f"opencl -model={model}")
+
+
+def rocm(model: str = "unknown", options: object = None) -> Target:
+    """Return the target of a simulated GPU, whose code is HIP; see `cuda`."""
+    del options
+    return Target(f"rocm -model={model}")
+
+
+def vulkan(model: str = "unknown", options: object = None) -> Target:
+    """Return the target of a simulated GPU; see `cuda`."""
+    del options
+    return Target(f"vulkan -model={model}")
 
 
 def _refused(kind: str, text: str) -> TargetError:

@@ -24,8 +24,8 @@ points. A computation without a reduction has only ``body``."""
 class Routine:
     """Statements that implement an intrinsic; their buffers are placeholders for its regions.
 
-    `buffers` begins with the buffer that is written, followed by those that are read. A stride that
-    is a variable gets the stride of the region.
+    They may call other intrinsics. `buffers` begins with the buffer that is written, followed by
+    those that are read. A stride that is a variable gets the stride of the region.
     """
 
     buffers: tuple[Buffer, ...]
@@ -119,6 +119,7 @@ def routine_statement(routine: Routine, call: IntrinsicCall) -> Stmt:
     Every assignment gets the origin of the call.
     """
     operands = dict(zip(routine.buffers, call.operands, strict=False))
+    body = _with_dims_of(routine.body, operands)
     strides: dict[Expr, Expr] = {}
     for buffer, (region, dims) in operands.items():
         there = along(region.buffer.strides, dims)
@@ -129,7 +130,7 @@ def routine_statement(routine: Routine, call: IntrinsicCall) -> Stmt:
     def rule(current: Node) -> Node:
         if isinstance(current, Var):
             return strides.get(current, current)
-        if isinstance(current, Store | ExternCall):
+        if isinstance(current, Store | ExternCall | IntrinsicCall):
             current = replace(current, origin=call.origin)
         if not isinstance(current, Load | Store | Region) or current.buffer not in operands:
             return current
@@ -139,4 +140,17 @@ def routine_statement(routine: Routine, call: IntrinsicCall) -> Stmt:
             return _part_of(region, dims, indices, current, call.mode)
         return replace(current, buffer=region.buffer, indices=indices)
 
-    return rewrite(routine.body, rule)
+    return rewrite(body, rule)
+
+
+def _with_dims_of(body: Stmt, operands: Mapping[Buffer, tuple[Region, tuple[int, ...]]]) -> Stmt:
+    """Return a routine whose calls of intrinsics have the dimensions of the operands' buffers."""
+
+    def rule(current: Node) -> Node:
+        if not isinstance(current, IntrinsicCall):
+            return current
+        pairs = ((operands[region.buffer][1], dims) for region, dims in current.operands)
+        dims = tuple(tuple(there[dim] for dim in own) for there, own in pairs)
+        return replace(current, dims=dims)
+
+    return rewrite(body, rule)

@@ -234,8 +234,14 @@ def format_extern_call(call: ExternCall) -> str:
 
 
 def format_intrinsic(call: IntrinsicCall) -> str:
-    """Return the call of an intrinsic as an assignment; an update prints as ``+=``."""
-    write, *reads = map(_box, call.regions)
+    """Return the call of an intrinsic as an assignment; an update prints as ``+=``.
+
+    An operand whose dimensions are in another order than those of its buffer is a transpose.
+    """
+    write, *reads = (
+        _box(region) + ("" if list(dims) == sorted(dims) else f".transpose{dims}")
+        for region, dims in call.operands
+    )
     suffix = ".reset" if call.mode == "reset" else ""
     symbol = "+=" if call.mode == "update" else "="
     return f"{write} {symbol} {call.intrinsic.name}{suffix}({', '.join(reads)})"

@@ -134,6 +134,16 @@ class Buffer:
         """The strides; raises an error unless all are numbers."""
         return static(self.strides, self.name)
 
+    @property
+    def data(self) -> Buffer:
+        """The buffer itself: what classic code passes for the pointer of a call."""
+        return self
+
+    @property
+    def elem_offset(self) -> Var:
+        """A symbol for the offset of a part of memory that the buffer is bound to; [elements]."""
+        return Var(f"{self.name}.elem_offset", is_symbol=True)
+
     def region(self, indices: Sequence[Any], extents: Sequence[Any], mode: Mode = "") -> Region:
         """Return the rectangular region that begins at `indices`, for an external call."""
         where = f"region of {self.name}"

@@ -74,20 +74,44 @@ def assembled(cuda: str, architecture: str) -> Mapping[str, Assembled] | str:
 
 @lru_cache(maxsize=64)
 def _assembled(cuda: str, architecture: str) -> Mapping[str, Assembled] | str:
-    nvrtc, ptxas = _nvrtc(), _ptxas()
-    assert nvrtc is not None
-    assert ptxas is not None
-    virtual = architecture.replace("sm_", "compute_")
     with tempfile.TemporaryDirectory(prefix="dlcompiler-ptxas-") as folder:
         ptx = Path(folder, "program.ptx")
-        includes = [path for path in [_file("cuda_runtime/include")] if path is not None]
-        made = _run([sys.executable, "-I", "-c", _NVRTC, nvrtc, virtual, ptx, *includes], cuda)
-        if isinstance(made, str):
-            return f"NVRTC refuses the code: {made}"
-        done = _run([ptxas, "-v", f"-arch={architecture}", ptx, "-o", Path(folder, "program.o")])
-    if isinstance(done, str):
-        return f"ptxas refuses the code: {done}"
-    return resources_in(done.stderr)
+        if reason := compile_to(ptx, cuda, architecture):
+            return reason
+        done = _assemble(ptx, architecture)
+    return done if isinstance(done, str) else resources_in(done.stderr)
+
+
+def compile_to(path: Path, cuda: str, architecture: str) -> str | None:
+    """Compile CUDA C into a file, and return the reason if that fails.
+
+    Parameters
+    ----------
+    path
+        The file: ``.ptx`` gets assembly, ``.cubin`` machine code.
+    cuda
+        The text.
+    architecture
+        ``"sm_86"``.
+    """
+    ptx, nvrtc = path.with_suffix(".ptx"), _nvrtc()
+    assert nvrtc is not None
+    virtual = architecture.replace("sm_", "compute_")
+    includes = [folder for folder in [_file("cuda_runtime/include")] if folder is not None]
+    made = _run([sys.executable, "-I", "-c", _NVRTC, nvrtc, virtual, ptx, *includes], cuda)
+    if isinstance(made, str):
+        return f"NVRTC refuses the code: {made}"
+    done = _assemble(ptx, architecture) if path.suffix == ".cubin" else ""
+    return done if isinstance(done, str) and done else None
+
+
+def _assemble(ptx: Path, architecture: str) -> subprocess.CompletedProcess[str] | str:
+    """Assemble a file of PTX into a ``.cubin`` beside it; return the reason if that fails."""
+    ptxas = _ptxas()
+    assert ptxas is not None
+    command: list[str | Path] = [ptxas, "-v", f"-arch={architecture}", ptx]
+    done = _run([*command, "-o", ptx.with_suffix(".cubin")])
+    return f"ptxas refuses the code: {done}" if isinstance(done, str) else done
 
 
 def resources_in(said: str) -> dict[str, Assembled]:

@@ -37,6 +37,7 @@ from dlcompiler.schedule.state import AtRoot, AttachedAt, State, Step, child_id,
 from dlcompiler.schedule.trace import Trace, encode, trace_of
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Pending, Verdict
 from dlcompiler.target import Target, resolve
+from dlcompiler.target.scopes import scope_named
 from dlcompiler.te import Operation, Tensor, post_order
 from dlcompiler.te.recurrences import check_recurrences
 
@@ -432,7 +433,7 @@ class Schedule(Handle):
         Tensor
             The copy.
         """
-        stage, args = self.bind("cache_read", (tensor, scope, readers), {})
+        stage, args = self.bind("cache_read", (tensor, scope_named(scope), readers), {})
         result: Tensor = self.apply("cache_read", stage, args)
         return result
 
@@ -453,7 +454,7 @@ class Schedule(Handle):
         """
         items = tuple(tensor) if isinstance(tensor, list | tuple) else (tensor,)
         stage = stage_of_all(self, "cache_write", items)
-        result = self.apply("cache_write", stage, {"scope": scope})
+        result = self.apply("cache_write", stage, {"scope": scope_named(scope)})
         made = result if isinstance(result, tuple) else (result,)
         return list(made) if isinstance(tensor, list | tuple) else made[0]
 

@@ -14,6 +14,7 @@ from dlcompiler.schedule.legality.obligations import extents_of
 from dlcompiler.schedule.primitives.env_threads import text_of as threads_text
 from dlcompiler.schedule.primitives.set_store_predicate import text_of
 from dlcompiler.schedule.state import Inlined, StageState
+from dlcompiler.target.scopes import scope_named
 from dlcompiler.te import Operation, Tensor, TensorIntrin, ThreadAxis
 
 if TYPE_CHECKING:
@@ -277,7 +278,7 @@ class Stage(Handle):
             ``"global"``, ``"shared"``, ``"local"``, or another memory of the target; ``""`` is
             ``"global"``.
         """
-        self._apply("set_scope", scope=scope or "global")
+        self._apply("set_scope", scope=scope_named(scope or "global"))
 
     def storage_align(self, axis: Axis, factor: int, offset: int = 0) -> None:
         """Pad a dimension of this stage's buffer. See `primitives.storage_align`.

@@ -413,3 +413,38 @@ def test_a_line_that_cannot_be_used_stops_no_other(tmp_path):
     assert "line 2: read a target: No closing quotation" in text
     assert "line 3: read a target: not a flag" in text
     assert "line 4: not JSON: an integer of 400 digits" in text
+
+
+def test_a_task_for_a_gpu():
+    @autotvm.template("test/added_on_a_gpu")
+    def added(n):
+        a = te.placeholder((n,), name="a")
+        b = te.compute((n,), lambda i: a[i] + 1.0, name="b")
+        s, cfg = te.create_schedule(b.op), autotvm.get_config()
+        cfg.define_split("tile", b.op.axis[0], num_outputs=3)
+        block, virtual, thread = cfg["tile"].apply(s, b, b.op.axis[0])
+        for axis, tag in ((block, "blockIdx.x"), (virtual, "vthread"), (thread, "threadIdx.x")):
+            s[b].bind(axis, te.thread_axis(tag))
+        return s, [a, b]
+
+    task = autotvm.task.create("test/added_on_a_gpu", (12,), "cuda -model=v100")
+    assert task.operator.schedule_for(resolve("v100"))
+    assert len(task.config_space) == 18
+    with task.target:
+        for index in (0, 7, 17):
+            func = tvm.build(*task.instantiate(task.config_space.get(index)))
+            result = tvm.nd.empty((12,))
+            func(tvm.nd.array(np.zeros(12, "float32")), result)
+            np.testing.assert_array_equal(result.numpy(), 1)
+
+
+def test_measurements_of_two_gpus_are_not_compared():
+    made, found = task(), []
+    for name, seconds, index in (("v100", 2.0, 3), ("a100", 1.0, 5)):
+        target = tvm.target.Target(f"cuda -model={name}")
+        inp = autotvm.MeasureInput(target, made, made.config_space.get(index))
+        found.append((inp, autotvm.MeasureResult((seconds,), 0, 0.5, 1.6e9)))
+    best = autotvm.apply_history_best(found)
+    for inp, _ in found:
+        assert best.query(inp.target, made.workload) == inp.config
+    assert best.query(tvm.target.Target("cuda -arch=sm_70"), made.workload) == found[0][0].config

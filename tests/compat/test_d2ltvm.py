@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from dlcompiler.compat import d2ltvm, tvm
+from dlcompiler.compat import CompatNote, d2ltvm, simulated, tvm
 from dlcompiler.compat.d2ltvm import benchmarks
 from dlcompiler.compat.tvm import te
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import Timing
 
 
 def test_data_is_the_same_twice():
@@ -34,6 +36,22 @@ def test_a_workload_is_repeated_until_it_takes_a_second():
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(benchmarks, "LONG_S", 1e-4)
+
+
+def test_speeds_on_a_simulated_gpu_are_predicted_without_a_run(monkeypatch):
+    def make(n):
+        a, b, c = d2ltvm.vector_add(n)
+        s = te.create_schedule(c.op)
+        s[c].bind(c.op.axis[0], te.thread_axis("threadIdx.x"))
+        return s, (a, b, c)
+
+    origin = Provenance("predicted", "a model")
+    monkeypatch.setattr(simulated, "kind_of_times", lambda _: "predicted")
+    monkeypatch.setattr(simulated, "provenance_of_times", lambda *_: origin)
+    monkeypatch.setattr(simulated, "measure", lambda *_: Timing((2e-6,), provenance=origin))
+    monkeypatch.setattr(simulated.SimulatedModule, "__call__", None)
+    with pytest.warns(CompatNote, match="the times are predicted by a model, not measured"):
+        assert d2ltvm.bench_vector_add_tvm(make, [8], "cuda")[0] == pytest.approx(8 / 1e9 / 2e-6)
 
 
 def test_measurements(short):

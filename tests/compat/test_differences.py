@@ -16,6 +16,8 @@ import dlcompiler as dlc
 from dlcompiler.compat import CompatNote, tvm
 from dlcompiler.compat.tvm import autotvm, te, tir, topi
 from dlcompiler.errors import DLCompilerError
+from dlcompiler.runtime import registry
+from tests.compat import test_warp_matrices as matrices
 
 PAGE = Path(__file__).parents[2] / "docs/COMPAT.md"
 TABLE = PAGE.read_text(encoding="utf-8").split("## Deliberate differences")[1].split("## Names")[0]
@@ -560,3 +562,37 @@ def _(_):
 def _(_):
     with pytest.warns(CompatNote, match=r"tir\.exp has the same meaning on all targets"):
         tvm.ir.register_intrin_lowering("tir.exp", target="llvm", f=lambda op: op, level=99)
+
+
+@claim("fragments of tensor cores")
+def _(_):
+    for product in matrices.SHAPES:
+        assert matrices.multiplied(product).parts
+    refused(lambda: matrices.multiplied((16, 16, 8)), "no product of this shape")
+    refused(lambda: matrices.multiplied(matrices.SHAPES[0], "int8"), "no matrix of this dtype")
+
+
+@claim("the body of an intrinsic for tensor cores")
+def _(_):
+    load = matrices.SHAPES[0], "row_major", matrices.A
+    assert matrices.copied((16, 16), "float16", *load).parts
+    refused(lambda: matrices.copied((16, 16), "float16", *load, stride=8), "the stride is not")
+
+
+@claim("`tvm_callback_cuda_postproc`")
+def _(_):
+    s, x, y = simple()
+    s[y].bind(y.op.axis[0], te.thread_axis("threadIdx.x"))
+    tvm.register_func("tvm_callback_cuda_postproc", lambda code: code + " ", override=True)
+    try:
+        refused(lambda: tvm.build(s, [x, y], "cuda"), "returns other code")
+    finally:
+        del registry._functions["tvm_callback_cuda_postproc"]
+
+
+@claim('`"float"`, `"int"` and `"uint"`')
+def _(_):
+    x = te.placeholder((4,), "int", name="X")
+    assert x.dtype == "int32"
+    assert te.compute((4,), lambda i: x[i].astype("float")).dtype == "float32"
+    refused(lambda: x.astype("float"), "not the name of a data type")

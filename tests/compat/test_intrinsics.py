@@ -100,3 +100,8 @@ def test_what_is_refused():
         register_intrin_lowering("tir.my", "llvm", f=3)
     with pytest.warns(CompatNote, match="has no effect"):
         register_op_attr("tir.my", "TScriptPrinterName", "my")
+
+
+def test_calls_of_other_versions_are_refused_by_name():
+    with pytest.raises(ExpressionError, match=r"call_intrin tir\.tvm_storage_sync: no rule says"):
+        tvm.tir.call_intrin("handle", "tir.tvm_storage_sync", "shared")

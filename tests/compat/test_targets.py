@@ -5,8 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from dlcompiler.compat import CompatNote, targets, tvm
+from dlcompiler.compat import CompatNote, simulated, targets, tvm
 from dlcompiler.errors import DeviceUnavailable, TargetError, UserError
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import Timing
 
 
 def _notes(text):
@@ -85,26 +87,40 @@ def test_a_gpu_is_simulated_with_the_limits_of_a_target():
     assert gpu.max_thread_dimensions == (1024, 1024, 64)
     assert (gpu.compute_version, gpu.multi_processor_count) == ("8.0", 108)
     assert gpu.max_shared_memory_per_block == 48 * 1024
-    assert tvm.runtime.enabled("cuda")
+    assert tvm.runtime.enabled("cuda -arch=sm_80")
+    assert not tvm.runtime.enabled("")
+    assert tvm.testing.device_enabled(tvm.target.cuda())
+    assert not tvm.testing.device_enabled("hexagon")
     assert tvm.nd.array([1.0], gpu).device == gpu
 
 
 def test_gpus_as_targets():
     assert targets.resolve("cuda -model=titanx").name == "gtx-titan-x"
     assert targets.resolve(tvm.target.cuda("v100")).name == "v100"
-    assert targets.resolve("opencl").name == "gpu"
+    for target in ("opencl", tvm.target.rocm(), tvm.target.vulkan()):
+        assert targets.resolve(target).name == "gpu"
     with pytest.warns(CompatNote, match="the GPU abacus is not known"):
         assert targets.resolve("cuda -model=abacus").name == "gpu"
     assert targets.resolve("cuda -arch=sm_90").name == "h100"
     with pytest.warns(CompatNote, match="no GPU of sm_10 is known"):
         assert targets.resolve("cuda -arch=sm_10").name == "gpu"
+    tagged = tvm.target.Target("nvidia/nvidia-v100")
+    assert (tagged.model, tagged.arch, tagged.libs) == ("v100", "sm_70", ())
+    assert targets.resolve(tvm.target.cuda(arch="sm_90")).name == "h100"
+    flags = tvm.target.Target("cuda -max_num_threads=256 -libs=cudnn,cublas")
+    assert (flags.max_num_threads, flags.thread_warp_size) == (256, 32)
+    assert (flags.libs, flags.max_shared_memory_per_block) == (("cudnn", "cublas"), 48 * 1024)
+    with pytest.raises(TargetError, match="-thread_warp_size is no number\n  got       'x'"):
+        _ = tvm.target.Target("cuda -thread_warp_size=x").thread_warp_size
+    cpu = tvm.target.Target("llvm")
+    assert (cpu.max_num_threads, cpu.arch, cpu.max_shared_memory_per_block) == (1, "", 0)
     with tvm.target.Target("cuda"):
         assert tvm.target.Target.current().max_num_threads == 1024
         assert tvm.target.Target.current().thread_warp_size == 32
         assert tvm.target.Target.current().keys == ("cuda", "gpu")
 
 
-def test_a_program_for_a_gpu_runs_in_the_simulator():
+def test_a_program_for_a_gpu_runs_in_the_simulator(tmp_path):
     A = tvm.te.placeholder((64,), name="A")
     B = tvm.te.compute((64,), lambda i: A[i] + 1.0, name="B")
     s = tvm.te.create_schedule(B.op)
@@ -121,15 +137,41 @@ def test_a_program_for_a_gpu_runs_in_the_simulator():
     assert "add_kernel0(" in device.get_source()
     assert "__global__" in device.get_source()
     assert "__kernel" in device.get_source("cl")
+    for suffix, word in (("cu", "__global__"), ("cl", "__kernel"), ("ptx", ".visible .entry")):
+        device.save(tmp_path / f"add.{suffix}")
+        assert word in (tmp_path / f"add.{suffix}").read_text()
+    with pytest.raises(UserError, match="spirv"):
+        device.save(tmp_path / "add.spirv")
     assert device.get_source("ll").startswith("# launch: blockIdx.x 2, threadIdx.x 32")
     assert add.get_source() == "launch add_kernel0: blockIdx.x 2, threadIdx.x 32\n"
-    with pytest.warns(CompatNote, match="the times are the simulator's, not those of a GPU"):
+    with pytest.warns(CompatNote, match="the times are .* not (those of a GPU|measured)"):
         evaluate = add.time_evaluator("add", tvm.gpu(), number=100)
     assert evaluate(a, b).mean > 0
-    with pytest.raises(DeviceUnavailable, match="a simulated program has no device code"):
+    with pytest.raises(DeviceUnavailable, match="a simulated program cannot be exported"):
         add.export_library("add.so")
     with pytest.raises(UserError, match="there is no such function"):
         add["sub"]
+
+
+def test_times_of_a_simulated_gpu_are_predicted_if_there_is_a_model(monkeypatch):
+    A = tvm.te.placeholder((8,), name="A")
+    B = tvm.te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    s = tvm.te.create_schedule(B.op)
+    s[B].bind(B.op.axis[0], tvm.te.thread_axis("threadIdx.x"))
+    with pytest.warns(CompatNote):
+        add = tvm.build(s, [A, B], "cuda", name="add")
+    origin = Provenance("predicted", "a model")
+    for name, value in (
+        ("kind_of_times", lambda _: "predicted"),
+        ("provenance_of_times", lambda *_: origin),
+        ("measure", lambda kernel, arrays: Timing((2e-6,), provenance=origin)),
+    ):
+        monkeypatch.setattr(simulated, name, value)
+    with pytest.warns(CompatNote, match="add: the times are predicted by a model, not measured"):
+        evaluate = add.time_evaluator("add", tvm.gpu(), number=400, repeat=3)
+    a, b = tvm.nd.array(np.ones(8, "float32")), tvm.nd.empty((8,))
+    assert evaluate(a, b).results == (2e-6, 2e-6, 2e-6)
+    np.testing.assert_array_equal(b.numpy(), 2)
 
 
 def test_options_of_passes():

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dlcompiler import te
-from dlcompiler.ir import IntrinsicCall, call_extern, decl_buffer, verify_func, walk
+from dlcompiler.ir import IntrinsicCall, call_extern, decl_buffer, seq, verify_func, walk
+from dlcompiler.lowering.intrinsics import intrinsic_statement
 from dlcompiler.passes import lower_intrinsics
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
@@ -76,3 +77,32 @@ def test_calls_from_outside_get_the_regions_and_their_strides():
         "call C gemv_update(C[i, j.outer*4 : +4] (rw), A[i, r.outer*8 : +8] (r), "
         "B[j.outer*4 : +4, r.outer*8 : +8] (r), 4, 8, 16)",
     ]
+
+
+def test_statements_call_other_intrinsics_on_parts_of_their_operands():
+    def copied(rows, columns, carry_out):
+        a = te.placeholder((rows, columns), name="a")
+        b = te.compute((rows, columns), lambda i, j: a[i, j], name="b")
+        return te.decl_tensor_intrin(b.op, carry_out, f"copied_{rows}x{columns}")
+
+    row = copied(1, 4, lambda ins, outs: "copy of a row")
+
+    def columns_in_turn(ins, outs):
+        boxes = ([buffer.region((0, j), (4, 1)) for buffer in (*outs, *ins)] for j in range(4))
+        return seq(intrinsic_statement(row, "body", box, [(1, 0), (1, 0)], ()) for box in boxes)
+
+    A = te.placeholder((2, 4, 3, 4), name="A")
+    B = te.compute((2, 4, 3, 4), lambda n, i, m, j: A[n, i, m, j], name="B")
+    s = create_schedule(B.op)
+    n, i, m, j = B.op.axis
+    s[B].reorder(n, m, i, j)
+    s[B].tensorize(i, copied(4, 4, columns_in_turn))
+    after = lower_intrinsics(lower(s, [A, B], simple_mode=True))
+    verify_func(after)
+    calls = [node for node in walk(after.body) if isinstance(node, IntrinsicCall)]
+    assert [call.dims for call in calls] == [((3, 1), (3, 1))] * 4
+    text = "B[n, 0 : +4, m, 2].transpose(3, 1) = copied_1x4(A[n, 0 : +4, m, 2].transpose(3, 1))"
+    assert text in str(after)
+    a, b = np.random.default_rng(0).random((2, 4, 3, 4), "float32"), np.zeros((2, 4, 3, 4), "f4")
+    interpret(after, [a, b])
+    np.testing.assert_array_equal(a, b)

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from dlcompiler.compat.autotvm.applying import DispatchContext
 from dlcompiler.compat.autotvm.measuring import MeasureInput, MeasureResult
 from dlcompiler.compat.autotvm.recording import load_from_file, median
-from dlcompiler.compat.targets import Target
+from dlcompiler.compat.devices import GPUS
+from dlcompiler.compat.targets import Target, resolve
 from dlcompiler.space import Choices
 
 Records: TypeAlias = Any
@@ -31,7 +32,7 @@ class ApplyHistoryBest(DispatchContext):
 
     def __init__(self, records: Records = None) -> None:
         self.best: dict[Key, tuple[MeasureInput, MeasureResult]] = {}
-        """The fastest measurement by kind of target and workload."""
+        """The fastest measurement by machine and workload."""
         if records is not None:
             self.load(records)
 
@@ -41,7 +42,7 @@ class ApplyHistoryBest(DispatchContext):
         for inp, result in _pairs(records):
             count += 1
             if result.error_no == 0:
-                key = (inp.target.kind.name, inp.task.workload)
+                key = (_machine(inp.target), inp.task.workload)
                 known = self.best.get(key)
                 if known is None or median(result) < median(known[1]):
                     self.best[key] = (inp, result)
@@ -51,9 +52,14 @@ class ApplyHistoryBest(DispatchContext):
         """Return the fastest config of a workload; None: it was not measured."""
         if workload is None:
             return None
-        kind = (target or Target("llvm")).kind.name
-        found = self.best.get((kind, workload))
+        found = self.best.get((_machine(target or Target("llvm")), workload))
         return None if found is None else found[0].config
+
+
+def _machine(target: Target) -> str:
+    """Return the kind of a target; of a GPU with its model, since times of two do not compare."""
+    kind = target.kind.name
+    return f"{kind} {resolve(target).name}" if kind in GPUS else kind
 
 
 def _pairs(records: Records) -> Iterable[tuple[MeasureInput, MeasureResult]]:

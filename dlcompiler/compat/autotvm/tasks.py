@@ -167,12 +167,13 @@ class Task:
         def workload(**parameters: Any) -> Workload:
             return workload_of(self._symbol, self.func, parameters)
 
+        schedule = DeviceSchedule(space, default_config, _no_schedule)
         return _TaskOperator(
             self._symbol,
             workload,
             define,
             reference,
-            by_device({"cpu": DeviceSchedule(space, default_config, _no_schedule)}),
+            by_device(dict.fromkeys(("cpu", "gpu"), schedule)),
             task=self,
         )
 

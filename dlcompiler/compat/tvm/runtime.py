@@ -29,7 +29,7 @@ const = literal
 
 def enabled(target: str) -> bool:
     """Tell whether code for a kind of target can be built and run; GPUs are simulated."""
-    return target.split()[0] in ("llvm", "cpu", "c", *GPUS)
+    return (target.split() or [""])[0] in ("llvm", "cpu", "c", *GPUS)
 
 
 __getattr__ = reporter(__name__)

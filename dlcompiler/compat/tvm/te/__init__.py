@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from dlcompiler import te
+from dlcompiler import dtypes, te
 from dlcompiler.compat.conditions import SpecializedCondition
 from dlcompiler.compat.division import floordiv, floormod
 from dlcompiler.compat.literals import literal
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.te import hybrid, schedule, tensor
 from dlcompiler.compat.tvm.te.schedule import Schedule, Stage, create_schedule
+from dlcompiler.compat.warp_matrices import translated
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, Buffer, decl_buffer
 from dlcompiler.ir.names import checked_label
@@ -23,6 +24,8 @@ IterVar = Axis
 """The classic name of an axis."""
 
 
+NAMES_OF_DTYPES = {"float": "float32", "int": "int32", "uint": "uint32"}
+"""Dtypes without a number of bits; `compute` and `placeholder` understand them."""
 _tag: ContextVar[str] = ContextVar("classic_tag", default="")
 
 
@@ -41,7 +44,8 @@ def tag_scope(tag: str) -> Iterator[None]:
 
 def placeholder(shape: Any, dtype: Any = None, name: str | None = None) -> te.Tensor:
     """Declare an input tensor; see `dlcompiler.te.placeholder`."""
-    return te.placeholder(shape, "float32" if dtype is None else dtype, name)
+    with dtypes.synonyms(NAMES_OF_DTYPES):
+        return te.placeholder(shape, "float32" if dtype is None else dtype, name)
 
 
 def compute(
@@ -54,7 +58,8 @@ def compute(
 ) -> Any:
     """Define a tensor, or several, element by element; see `dlcompiler.te.compute`."""
     del varargs_names
-    return te.compute(shape, fcompute, name, tag or _tag.get(), attrs)
+    with dtypes.synonyms(NAMES_OF_DTYPES):
+        return te.compute(shape, fcompute, name, tag or _tag.get(), attrs)
 
 
 const = literal
@@ -76,7 +81,8 @@ def decl_tensor_intrin(
 ) -> te.TensorIntrin:
     """Declare a tensor intrinsic; see `dlcompiler.te.decl_tensor_intrin`.
 
-    Tensors without a buffer in `binds` are compact, as in classic TVM.
+    Tensors without a buffer in `binds` are compact, as in classic TVM. Calls for tensor cores
+    become intrinsics of this project.
     """
     where = f"decl_tensor_intrin {name}"
     if scalar_params is not None:
@@ -89,7 +95,13 @@ def decl_tensor_intrin(
         default = dict(default_buffer_params or {})
         if handle not in given:
             given[handle] = decl_buffer(handle.shape, handle.dtype, handle.name, **default)
-    return te.decl_tensor_intrin(op, fcompute, name, given)
+
+    def implement(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        args = (ins, outs)
+        made = call_given(fcompute, args, where, "f(ins, outs), lists of buffers")
+        return translated(op, ins, outs, made, where)
+
+    return te.decl_tensor_intrin(op, implement, name, given)
 
 
 def _reducer(

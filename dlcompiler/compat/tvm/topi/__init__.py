@@ -1,12 +1,13 @@
 """Classic TVM's ``tvm.topi``: operators on whole tensors, in terms of `te`.
 
-Operators that `dlcompiler.ops` has are defined by it. The only schedule is
-`generic.schedule_injective`.
+Operators that `dlcompiler.ops` has are defined by it. The schedules are
+`generic.schedule_injective` and the plain ones of `cuda`.
 """
 
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.tvm.topi import (
     broadcast,
+    cuda,
     generic,
     math,
     nn,
@@ -94,6 +95,7 @@ __all__ = [
     "clip",
     "concatenate",
     "cos",
+    "cuda",
     "divide",
     "elemwise_sum",
     "equal",
