@@ -343,8 +343,9 @@ class Piece:
         to `values`.
         """
         mode, factor = np.full(len(extent), _AS_WRITTEN), np.ones_like(extent)
+        is_single = extent == 1  # its variable is 0
         if linear is None:
-            return mode, factor
+            return np.where(is_single, _LEFT_OUT, mode), factor
         is_free = next(numbers) != 0
         for guard, need in zip(self._chain.guards, needed, strict=True):
             if step.var in free_vars(guard):
@@ -358,6 +359,7 @@ class Piece:
         values[linear.size] = np.where(is_whole, period, extent)
         mode[is_free] = np.where(period == 1, _LEFT_OUT, _BY_STRIDE)[is_free]
         factor[is_free] = np.where(is_whole, extent // period, 1)[is_free]
+        mode[is_single], factor[is_single] = _LEFT_OUT, 1
         return mode, factor
 
     def _counted(
@@ -390,7 +392,10 @@ class Piece:
         modes = dict(zip(self._steps, pattern, strict=False))
         needed = pattern[len(self._steps) :]
         gone = {step.var for step, mode in modes.items() if mode != _AS_WRITTEN}
-        body: Stmt = at_zero(self._store, gone)
+        body: Stmt = self._store
+        for guard, need in zip(self._chain.guards, needed, strict=True):
+            body = If(guard, body) if need else body
+        body = at_zero(body, gone)
         loops: list[Step] = []
         for step, linear in zip(self._steps, self._linear, strict=True):
             if modes[step] == _BY_STRIDE:
@@ -399,8 +404,6 @@ class Piece:
                 body = self._with_strides(body, loops[-1].var, linear)
             elif modes[step] == _AS_WRITTEN:
                 loops.append(step)
-        for guard, need in zip(self._chain.guards, needed, strict=True):
-            body = If(guard, body) if need else body
         blocks = tuple(step for step in loops if step.kind.startswith("blockIdx"))
         for step in reversed(loops[len(blocks) :]):
             body = For(step.var, step.extent, "serial", body)
