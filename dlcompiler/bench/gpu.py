@@ -20,7 +20,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.autotune.features.space_counters import SpaceCounters
-from dlcompiler.bench.gpu_templates import gpu_gemm
+from dlcompiler.bench.gpu_templates import gpu_conv2d, gpu_gemm
 from dlcompiler.bench.programs import Program, tiled_gpu_gemm
 from dlcompiler.errors import VerificationError
 from dlcompiler.ops import Operator
@@ -280,6 +280,10 @@ def row_sums(rows: int = 1024, columns: int = 1024, threads: int = 128) -> Progr
 
 SPACES: Mapping[str, tuple[Operator, Mapping[str, int]]] = {
     "gemm 512 tutorial": (gpu_gemm, {"n": 512, "m": 512, "k": 512}),
+    "conv2d tutorial": (
+        gpu_conv2d,
+        {"n": 1, "h": 7, "ci": 512, "co": 512, "k": 3, "stride": 1, "pad": 1},
+    ),
 }
 """Spaces of templates that users of GPUs write."""
 WORKS: Mapping[str, Callable[[], Program]] = {
