@@ -3,6 +3,8 @@
 The results of each kernel are compared with `te.evaluate` first, on whole numbers, for which every
 order of a sum gives the same. Counters, registers and occupancy are those of `report`. The times
 are measured on this CPU: of the compilation, of a simulated call, and of the counters.
+
+Then random configs of the space of a template are counted, without making their schedules.
 """
 
 from __future__ import annotations
@@ -17,16 +19,23 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import te
+from dlcompiler.autotune.features.space_counters import SpaceCounters
+from dlcompiler.bench.gpu_templates import gpu_conv2d, gpu_gemm
 from dlcompiler.bench.programs import Program, tiled_gpu_gemm
 from dlcompiler.errors import VerificationError
+from dlcompiler.ops import Operator
 from dlcompiler.pipeline import SimulatedKernel, build
 from dlcompiler.pipeline.gpu_report import counters_of
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from dlcompiler.te import Tensor
 
 SCHEMA_VERSION = 1
 TARGET = "rtx-a6000"
 ROUNDS = 5
+BATCH = 10_000
+"""Configs of a space that are counted at once; [1]."""
+BATCHES = 10
 Say: TypeAlias = Callable[[str], None]
 
 
@@ -52,10 +61,35 @@ class Row:
         )
 
 
+@dataclass(frozen=True)
+class SpaceRow:
+    """How fast the configs of a space are counted."""
+
+    space: str
+    points: int
+    """Configs of the space; [1]."""
+    rates_per_s: list[float]
+    """Configs counted in a second, in each batch, from the first on [1/s]."""
+    refused: float
+    """Configs that exceed a limit of the GPU, of all that were counted; [1]."""
+    alone: float
+    """Configs that were lowered one by one, of all that were counted; [1]."""
+
+    def __str__(self) -> str:
+        later = sorted(self.rates_per_s[1:] or self.rates_per_s)
+        return (
+            f"{self.space:<18} {self.points:,} configs: {self.rates_per_s[0]:,.0f} counted in a "
+            f"second in the first batch, then {statistics.median(later):,.0f} "
+            f"({later[0]:,.0f} to {later[-1]:,.0f}); {self.refused:.0%} refused, "
+            f"{self.alone:.1%} lowered"
+        )
+
+
 def run_suite(
     say: Say,
     works: Mapping[str, Callable[[], Program]] | None = None,
     *,
+    spaces: Mapping[str, tuple[Operator, Mapping[str, int]]] | None = None,
     rounds: int = ROUNDS,
 ) -> dict[str, Any]:
     """Count and simulate kernels; return the document.
@@ -68,6 +102,9 @@ def run_suite(
         Called with each row as soon as it is measured.
     works
         Name -> schedule and arguments.
+    spaces
+        Name -> template and parameters of its workload; by default `SPACES` with all works, and
+        none with some.
     rounds
         Number of simulated calls of each.
     """
@@ -81,7 +118,47 @@ def run_suite(
             continue
         say(str(row))
         rows.append(asdict(row))
-    return {"version": SCHEMA_VERSION, "target": TARGET, "gpu": rows, "failed": failed}
+    counted = []
+    if spaces is None:
+        spaces = SPACES if works is None else {}
+    for name, (operator, parameters) in spaces.items():
+        try:
+            found = count_space(name, operator, parameters)
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"
+            say(f"{name}: {failed[name]}")
+            continue
+        say(str(found))
+        counted.append(asdict(found))
+    return {
+        "version": SCHEMA_VERSION, "target": TARGET, "gpu": rows, "spaces": counted,
+        "failed": failed,
+    }  # fmt: skip
+
+
+def count_space(
+    name: str,
+    operator: Operator,
+    parameters: Mapping[str, int],
+    *,
+    batches: int = BATCHES,
+    size: int = BATCH,
+) -> SpaceRow:
+    """Count random configs of a template's space, batch by batch; no config comes twice."""
+    target, workload = resolve(TARGET), operator.workload(**parameters)
+    space = operator.space(workload, target)
+    points = np.array(space.sample(batches * size, 0), np.int64)
+    counters = SpaceCounters(operator, workload, target, space)
+    rates, refused, alone = [], 0, 0
+    for start in range(0, len(points), size):
+        batch = points[start : start + size]
+        begin = time.perf_counter()
+        found = counters.counts(batch)
+        rates.append(len(batch) / (time.perf_counter() - begin))
+        refused, alone = refused + int(found.is_refused.sum()), alone + int(found.is_alone.sum())
+    return SpaceRow(
+        name, space.size, rates, refused / len(points), alone / len(points)
+    )  # fmt: skip
 
 
 def measure(name: str, schedule: Any, args: list[Tensor], *, rounds: int) -> Row:
@@ -201,6 +278,14 @@ def row_sums(rows: int = 1024, columns: int = 1024, threads: int = 128) -> Progr
     return s, [A, B]
 
 
+SPACES: Mapping[str, tuple[Operator, Mapping[str, int]]] = {
+    "gemm 512 tutorial": (gpu_gemm, {"n": 512, "m": 512, "k": 512}),
+    "conv2d tutorial": (
+        gpu_conv2d,
+        {"n": 1, "h": 7, "ci": 512, "co": 512, "k": 3, "stride": 1, "pad": 1},
+    ),
+}
+"""Spaces of templates that users of GPUs write."""
 WORKS: Mapping[str, Callable[[], Program]] = {
     "gemm 64": partial(tiled_gpu_gemm, 64),
     "gemm 512": partial(tiled_gpu_gemm, 512),

@@ -30,6 +30,7 @@ is executed once. Interleaving is legal because the iterations of a concurrent l
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from dlcompiler.errors import ScheduleError
@@ -107,7 +108,7 @@ class _Injection:
                 )  # fmt: skip
         self.var, self.count = loop.var, count
         self.is_unrolled = count <= max_unrolled
-        self.own = _own_buffers(loop)
+        self.own = {buffer: _with_copies(buffer, count) for buffer in own_buffers(loop)}
         """Private buffer of a virtual thread -> the buffer with one copy for each of them."""
 
     def run(self, stmt: Stmt) -> Stmt:
@@ -138,12 +139,7 @@ class _Injection:
 
     def depends(self, node: Node) -> bool:
         """Tell whether an expression or statement differs between the virtual threads."""
-        return any(
-            node is self.var
-            or (isinstance(node, Load | Store | Prefetch) and node.buffer in self.own)
-            or (isinstance(node, Allocate) and node.buffer in self.own)
-            for node in walk(node)
-        )
+        return differs(node, self.var, self.own)
 
     def copies(self, stmt: Stmt) -> Stmt:
         """Return one copy of a statement for each virtual thread, on its own buffers.
@@ -158,10 +154,29 @@ class _Injection:
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))
 
 
-def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
-    """Map each buffer that differs between virtual threads to one with a copy per thread."""
+def differs(node: Node, var: Var, own: Container[Buffer]) -> bool:
+    """Tell whether an expression or statement differs between virtual threads.
+
+    Parameters
+    ----------
+    node
+        The expression or statement.
+    var
+        The variable of the virtual threads' loop.
+    own
+        The `own_buffers` of that loop.
+    """
+    return any(
+        node is var
+        or (isinstance(node, Load | Store | Prefetch) and node.buffer in own)
+        or (isinstance(node, Allocate) and node.buffer in own)
+        for node in walk(node)
+    )
+
+
+def own_buffers(loop: For) -> set[Buffer]:
+    """Return the buffers inside a loop of virtual threads of which each of them needs a copy."""
     inside = {stmt.buffer for stmt in statements(loop.body) if isinstance(stmt, Allocate)}
-    count = constant_extent(loop)
     differing = _Differing(loop.var)
     before = -1
     while before != len(
@@ -169,7 +184,7 @@ def _own_buffers(loop: For) -> dict[Buffer, Buffer]:
     ):  # repeat until nothing changes: a buffer that differs makes others differ
         before = len(differing.buffers)
         differing.note(loop.body)
-    return {buffer: _with_copies(buffer, count or 0) for buffer in inside & differing.buffers}
+    return inside & differing.buffers
 
 
 class _Differing:

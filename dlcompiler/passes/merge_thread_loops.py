@@ -248,7 +248,7 @@ class _Merging:
     def _thread_loop(self, loop: For, bound: frozenset[str]) -> Stmt:
         var, extent = self.loops[loop.kind].var, self.threads[loop.kind]
         inner = self.statement(loop.body, bound | {loop.kind})
-        if not structural_equal(loop.extent, extent):
+        if not structural_equal(loop.extent, extent, rename=False):
             inner = _only_if(Compare("lt", loop.var, loop.extent), inner, self.origins)
         return inner if loop.var is var else Let(loop.var, var, inner)
 

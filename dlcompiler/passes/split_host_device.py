@@ -151,7 +151,7 @@ def _threads(nest: Stmt) -> dict[str, Expr]:
 
 def _longer(a: Expr, b: Expr) -> Expr:
     """Return the larger of two extents; the result is an expression if one is symbolic."""
-    if structural_equal(a, b):
+    if structural_equal(a, b, rename=False):
         return a
     if isinstance(a, Const) and isinstance(b, Const):
         return a if a.value >= b.value else b

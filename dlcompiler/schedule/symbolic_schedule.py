@@ -18,6 +18,9 @@ from dlcompiler.schedule.schedule import Schedule
 from dlcompiler.schedule.state import initial_state
 from dlcompiler.te import Tensor
 
+_PLAIN = ("pragma_value",)
+"""Arguments that a state holds as numbers: no symbol takes their place."""
+
 
 class SymbolicSchedule(Schedule):
     """A schedule whose steps are applied without being checked.
@@ -31,7 +34,7 @@ class SymbolicSchedule(Schedule):
         item = known_primitive(f"symbolic schedule {name!r}", name)
         number = self._node.number + 1
         context = StepContext(f"symbolic{number}", self._history, f"{name} {stage}")
-        values = {key: _symbol(value) for key, value in args.items()}
+        values = {key: value if key in _PLAIN else _symbol(value) for key, value in args.items()}
         state, result = item.apply(self.state, self.state.stage(stage), context, **values)
         self._node = Node(state, self._node, None, result, number)
         return result

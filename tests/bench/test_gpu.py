@@ -4,6 +4,7 @@ import functools
 import json
 
 from dlcompiler.bench import gpu
+from dlcompiler.bench.gpu_templates import gpu_gemm
 from dlcompiler.bench.programs import tiled_gpu_gemm
 from dlcompiler.cli import main
 from dlcompiler.errors import TargetError
@@ -29,6 +30,15 @@ def test_rows_of_small_kernels(monkeypatch):
     assert "sectors a request, conflict degree" in said[0]
     (gemm,) = document["gpu"][0]["report"]["kernels"]
     assert gemm["instructions"]["float32 fma"]["most"]["lanes"] == 32**3
+
+
+def test_a_space_is_counted_in_batches():
+    parameters = {"n": 8, "m": 8, "k": 4}
+    row = gpu.count_space("gemm", gpu_gemm, parameters, batches=2, size=20)
+    assert row.points == 20 * 20 * 3 * 2
+    assert len(row.rates_per_s) == 2
+    assert row.alone == 0
+    assert "2,400 configs: " in str(row)
 
 
 def test_a_kernel_that_fails_does_not_end_the_suite(monkeypatch, capsys):

@@ -21,14 +21,14 @@ BOUNDS, NEST = "schedule/inference/bounds.py", "lowering/loop_builder.py"
 @LOWERING(BOUNDS, quick=True)
 def tail_guard_dropped(patch: Patch) -> None:
     """A split that does not divide gets no guard."""
-    patch.method("schedule.inference.bounds:_Inference", "guards", lambda original, *args: ())
+    patch.method("schedule.inference.bounds:BoundInference", "guards", lambda original, *args: ())
 
 
 @LOWERING(BOUNDS, quick=True)
 def predicate_inverted(patch: Patch) -> None:
     """An iteration runs when its guard does not hold."""
     patch.method(
-        "schedule.inference.bounds:_Inference",
+        "schedule.inference.bounds:BoundInference",
         "guards",
         lambda original, *args: tuple(Not(guard) for guard in original(*args)),
     )
@@ -38,7 +38,7 @@ def predicate_inverted(patch: Patch) -> None:
 def last_guard_dropped(patch: Patch) -> None:
     """Of several guards, the last one is forgotten."""
     patch.method(
-        "schedule.inference.bounds:_Inference",
+        "schedule.inference.bounds:BoundInference",
         "guards",
         lambda original, *args: guards[:-1] if len(guards := original(*args)) > 1 else guards,
     )
@@ -90,7 +90,7 @@ def region_from_zero(patch: Patch) -> None:
     def wrong(original, *args):
         return tuple(Span(span.first.plus(span.first, -1), span.extent) for span in original(*args))
 
-    patch.method("schedule.inference.bounds:_Inference", "region", wrong)
+    patch.method("schedule.inference.bounds:BoundInference", "region", wrong)
 
 
 @LOWERING(BOUNDS)
@@ -106,7 +106,7 @@ def region_of_the_loop_above(patch: Patch) -> None:
         deeper = parent.leaves[at + 1 : at + 2]
         return (*enclosing, *(self.done[parent.name].loop_vars[leaf] for leaf in deeper))
 
-    patch.method("schedule.inference.bounds:_Inference", "enclosing", wrong)
+    patch.method("schedule.inference.bounds:BoundInference", "enclosing", wrong)
 
 
 @LOWERING(BOUNDS, quick=True)
@@ -233,7 +233,7 @@ def guard_of_attached_region_dropped(patch: Patch) -> None:
         result = original(self, stage)
         return replace(result, guards=()) if isinstance(stage.attachment, AttachedAt) else result
 
-    patch.method("schedule.inference.bounds:_Inference", "stage_bounds", wrong)
+    patch.method("schedule.inference.bounds:BoundInference", "stage_bounds", wrong)
 
 
 @LOWERING(NEST)

@@ -129,3 +129,19 @@ def test_a_nest_without_threads_is_a_kernel_of_one():
         )
     ).launches
     assert launch.size == "one thread"
+
+
+def test_different_symbols_are_different_numbers_of_blocks():
+    program = split_host_device(
+        read(
+            dedent("""\
+            def main(A: float32[2, n], C: float32[2, m]):
+                for i in blockIdx.y(2):
+                    for a in blockIdx.x(n):
+                        A[i, a] = 1.0
+                    for c in blockIdx.x(m):
+                        C[i, c] = 2.0
+            """)
+        )
+    )
+    assert program.launches[0].size == "blockIdx.x max(n, m), blockIdx.y 2"

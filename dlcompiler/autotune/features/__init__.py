@@ -5,6 +5,9 @@ template runs once for each sequence of its decisions (`tracing`), with knobs th
 arithmetic done with them (`numbers`). Extents, strides and buffer sizes follow as formulas of knobs
 (`geometry`), which are evaluated for thousands of configs at once (`evaluation`). `features_of`
 computes the same features from one schedule.
+
+For a GPU, `SpaceCounters` counts what the warps of each config do (`space_counters`), and
+`GPUFeatures` makes features of these counters.
 """
 
 from dlcompiler.autotune.features.space_features import (

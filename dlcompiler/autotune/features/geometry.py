@@ -37,10 +37,10 @@ from dlcompiler.autotune.features.numbers import (
     subtract,
 )
 from dlcompiler.errors import TuningError
-from dlcompiler.ir import Axis, Expr, TensorLoad, Var
+from dlcompiler.ir import Axis, Expr, TensorLoad, Var, is_sharer
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.inference.placement import placed
-from dlcompiler.schedule.inference.thread_loops import axes_of_threads
+from dlcompiler.schedule.inference.thread_loops import axes_of_threads, scope_of
 from dlcompiler.schedule.state import (
     AttachedAt,
     Fuse,
@@ -103,8 +103,12 @@ class StageGeometry:
 
     @cached_property
     def encloses(self) -> frozenset[Axis]:
-        """The axes of the enclosing loops."""
-        return frozenset(loop.axis for loop in self.enclosing)
+        """The axes of the enclosing loops that are fixed while the region is computed once.
+
+        Threads that share the stage's memory compute the region together.
+        """
+        scope = scope_of(self.whole.state, self.stage)
+        return frozenset(loop.axis for loop in self.enclosing if not is_sharer(scope, loop.kind))
 
     def moved(self, kind: str, depth: int, stays: frozenset[Axis]) -> dict[Var, Range]:
         """Return `axis_values` with one loop in its second iteration, or some over all values.

@@ -103,13 +103,21 @@ def infer_bounds(state: State) -> Bounds:
     state = placed(state)
     cached = state.cache.get("bounds")
     if cached is None:
-        cached = _Inference(state).run()
+        cached = BoundInference(state).run()
         state.cache["bounds"] = cached
     result: Bounds = cached
     return result
 
 
-class _Inference:
+class BoundInference:
+    """Infers the bounds of a state, consumers first; `infer_bounds` is its usual caller.
+
+    Parameters
+    ----------
+    state
+        A placed state for which `has_bounds` is true.
+    """
+
     def __init__(self, state: State) -> None:
         self.state = state
         self.ranges: dict[Var, Interval] = dict.fromkeys(size_symbols(state), SIZE)
@@ -120,12 +128,14 @@ class _Inference:
         self.names: set[str] = set()
 
     def run(self) -> Bounds:
+        """Return the bounds of all stages that have loops."""
         for stage in reversed(self.state.stages):  # consumers first
             if not stage.is_placeholder and not stage.is_inlined:
                 self.done[stage.name] = self.stage_bounds(stage)
         return Bounds(self.done, self.ranges)
 
     def stage_bounds(self, stage: StageState) -> StageBounds:
+        """Return the bounds of a stage, whose consumers are done."""
         enclosing = self.enclosing(stage)
         region = self.region(stage, enclosing)
         extents = self.extents(stage, region)
@@ -169,6 +179,7 @@ class _Inference:
                 yield compare("lt", var, index_const(1))
 
     def enclosing(self, stage: StageState) -> tuple[Var, ...]:
+        """Return the variables of the loops around a stage, outermost first."""
         if not isinstance(stage.attachment, AttachedAt):
             return ()
         parent = self.state.stage(stage.attachment.stage)
@@ -186,6 +197,7 @@ class _Inference:
         return set(enclosing) - {var for tag, (var, _) in threads if is_sharer(scope, axis_of(tag))}
 
     def region(self, stage: StageState, enclosing: tuple[Var, ...]) -> tuple[Span, ...]:
+        """Return the region that a stage computes at once."""
         if stage.is_extern:
             return ()  # it has no axes: all of its outputs are computed, of whatever shapes
         shape = stage.tensor.shape
@@ -230,10 +242,12 @@ class _Inference:
         return self.analyzer.can_prove(less)
 
     def extents(self, stage: StageState, region: tuple[Span, ...]) -> dict[Axis, Extent]:
+        """Return the extents of all axes of a stage that computes a region."""
         parts = tuple(span.extent for span in region)
         return derived_extents(stage, parts, self.simple)
 
     def simple(self, extent: Extent) -> Extent:
+        """Return an extent as a number, if it is one."""
         if isinstance(extent, int):
             return extent
         result = self.analyzer.simplify(extent)
@@ -245,6 +259,7 @@ class _Inference:
         extents: Mapping[Axis, Extent],
         threads: Mapping[str, tuple[Var, Extent]],
     ) -> dict[Axis, Var]:
+        """Return the variable of each loop, and note its range."""
         result = {}
         for leaf in stage.leaves:
             if stage.kind(leaf) in threads:
@@ -307,11 +322,13 @@ class _Inference:
         return stage.op.axis[1:]
 
     def is_below(self, value: Expr, extent: Extent) -> bool:
+        """Tell whether a value is certainly smaller than an extent."""
         if isinstance(extent, int) and self.analyzer.interval(value).high < extent:
             return True
         return self.analyzer.can_prove(compare("lt", value, extent_expr(extent)))
 
     def is_natural(self, value: Expr) -> bool:
+        """Tell whether a value is certainly not negative."""
         if self.analyzer.interval(value).low >= 0:
             return True
         return self.analyzer.can_prove(compare("ge", value, index_const(0)))
@@ -373,7 +390,7 @@ def largest_extents(stage: StageState) -> dict[Axis, Extent]:
 
 def is_same(a: Extent, b: Extent) -> bool:
     """Tell whether two extents are the same number, or the same expression."""
-    return structural_equal(extent_expr(a), extent_expr(b))
+    return structural_equal(extent_expr(a), extent_expr(b), rename=False)
 
 
 def is_zero(extent: Extent) -> bool:

@@ -167,6 +167,11 @@ class Populations:
             self._known[key] = self._count(place, access)
         return self._known[key]
 
+    def _remember_executions(self, place: Place, counts: tuple[Tally, Tally]) -> None:
+        """Keep how often a place is executed, which an access there has shown."""
+        least, most = (Tally(each.requests, each.lanes) for each in counts)
+        self._known.setdefault((place,), (least, most))
+
     def _count(self, place: Place, access: Access | None) -> tuple[Tally, Tally]:
         if 0 in place.extents.values() or not self.warps.active.size:
             return Tally(), Tally()
@@ -182,6 +187,7 @@ class Populations:
         if access is not None and access.address.is_known:
             forms.append(access.address)
         sums = self._sums(forms, place.extents, len(tests))
+        is_feasible = sums is not None
         if sums is None:
             tests, forms, is_exact = [], [], False
             sums = self._sums([], place.extents, 0)
@@ -199,6 +205,8 @@ class Populations:
             if not is_exact:
                 low = _cost(masks[0], address, access, weights, is_most=False)
             least, most = least.plus(low), most.plus(high)
+        if access is not None and is_feasible:
+            self._remember_executions(place, (least, most))
         return least, most
 
     # -- the distribution of sums -----------------------------------------------------------------
@@ -304,14 +312,17 @@ def _merged(states: Integers, counts: Integers) -> tuple[Integers, Integers]:
     spans = [int(span) + 1 for span in states.max(axis=0) - low]
     if math.prod(spans) >= 1 << 62:
         unique, inverse = np.unique(states, axis=0, return_inverse=True)
-    else:
-        weights = np.cumprod([1, *spans[:-1]])
-        codes = ((states - low) * weights).sum(axis=1)
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        unique = states[first]
-    total = np.zeros(len(unique), np.int64)
-    np.add.at(total, inverse.reshape(-1), counts)
-    return unique, total
+        total = np.zeros(len(unique), np.int64)
+        np.add.at(total, inverse.reshape(-1), counts)
+        return unique, total
+    codes = (states - low) @ np.cumprod([1, *spans[:-1]])
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    is_first = np.empty(len(codes), np.bool_)
+    is_first[0] = True
+    np.not_equal(codes[1:], codes[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
+    return states[order[starts]], np.add.reduceat(counts[order], starts)
 
 
 def _masks(

@@ -106,7 +106,7 @@ def test_an_unknown_kind_is_refused():
 
 
 def test_a_template_that_asks_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr("dlcompiler.autotune.features.space_features.MOST_SKELETONS", 3)
+    monkeypatch.setattr("dlcompiler.autotune.features.skeletons.MOST_SKELETONS", 3)
     operator, workload, space = parts("matmul", {"m": 64, "n": 64, "k": 64})
     features = SpaceFeatures(operator, workload, TARGET, space)
     with pytest.raises(TuningError, match="makes too many decisions by its config"):
