@@ -20,6 +20,7 @@ from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
 from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
+from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
@@ -145,8 +146,15 @@ def report_of(
     return GPUReport(program.func.name, target, tuple(kernels))
 
 
-def counters_of(program: Program) -> list[KernelCounters]:
+def counters_of(program: Program, warp_size: int = WARP) -> list[KernelCounters]:
     """Return the counters of each launch of a program whose shapes are known.
+
+    Parameters
+    ----------
+    program
+        The kernels and launches.
+    warp_size
+        Threads of a warp. [1]
 
     Raises
     ------
@@ -154,7 +162,9 @@ def counters_of(program: Program) -> list[KernelCounters]:
         As of `report_of`.
     """
     return [
-        count_launch(merge_thread_loops(launch), launch.kernel.name, loops=launch.loops)
+        count_launch(
+            merge_thread_loops(launch), launch.kernel.name, loops=launch.loops, warp_size=warp_size
+        )
         for launch in program.launches
     ]
 
