@@ -46,7 +46,12 @@ from dlcompiler.ir import (
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.program import Launch
 from dlcompiler.passes.base import statements
-from dlcompiler.passes.merge_thread_loops import ThreadProgram, has_barrier, skip_after_failure
+from dlcompiler.passes.merge_thread_loops import (
+    ThreadProgram,
+    axis_lines,
+    has_barrier,
+    skip_after_failure,
+)
 
 
 def write_kernel(module: Module, machine: Machine, kernel: Kernel) -> None:
@@ -106,6 +111,7 @@ class Kernel:
         self.threads = {axis: launch.count(f"threadIdx.{axis}") or 1 for axis in "xyz"}
         self.waits = math.prod(self.threads.values()) > 1 and has_barrier(thread.body)
         self._line_of = line_of
+        self.axis_lines = axis_lines(launch, line_of)
         self._of_host = host_variables(launch)
         self.narrowing = self._narrowing()
 
@@ -212,8 +218,9 @@ class _KernelStatements(Statements):
 
     def indices(self) -> None:
         """Read the indices of the thread and its block."""
-        w = self.w
+        w, lines = self.w, self.kernel.axis_lines
         for tag, var in self.kernel.thread.axes.items():
+            w.at(lines.get(var, 0))
             symbol = w.module.declare(self.machine.indices[tag], "i32", "")
             extent = self.kernel.thread.extents[tag]
             limit = f"range(i32 0, {int(extent.value)}) " if isinstance(extent, Const) else ""
