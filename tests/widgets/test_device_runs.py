@@ -94,7 +94,7 @@ def test_a_device_that_is_not_here_says_why_at_run(contexts, product, monkeypatc
 
 def test_a_simulated_gpu_is_not_measured(product):
     assert send(product, "target", target="v100")["bar"]["not_measured"] == (
-        "Only devices of this machine are measured; programs for v100 are simulated."
+        "Only devices of this machine are measured; programs for v100 run on the simulator."
     )
 
 

@@ -103,8 +103,8 @@ def _launch(session: Session, func: PrimFunc) -> tuple[For | None, int]:
 def _machine(target: Target) -> str:
     """Return the GPU whose counters are simulated; a device of this machine may count others."""
     times = times_of(target)
-    is_simulated = times is not None and times.kind == "simulated"
-    return target.name if is_simulated else f"a GPU with warps of {_warp_size(target)} threads"
+    is_here = times is not None and times.kind == "measured"
+    return target.name if not is_here else f"a GPU with warps of {_warp_size(target)} threads"
 
 
 def _warp_size(target: Target) -> int:

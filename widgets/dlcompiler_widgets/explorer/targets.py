@@ -215,8 +215,8 @@ def _why_no_times(target: Target) -> str:
     except DLCompilerError as error:
         return f"The device of {target.name} is not here: {error.because}."
     if found.kind != "measured":
-        kind = found.kind
-        return f"Only devices of this machine are measured; programs for {target.name} are {kind}."
+        where = f"programs for {target.name} run on the {target.runs_on}"
+        return f"Only devices of this machine are measured; {where}."
     if not runs_in_worker(target):
         return f"Code in {target.language.upper()} is not measured here."
     return ""
