@@ -104,6 +104,20 @@ class ThreadProgram:
         return body
 
 
+def axis_lines(launch: Launch, line_of: Mapping[int, int]) -> dict[Var, int]:
+    """Return the line of the first loop of each thread axis, by its variable.
+
+    Parameters
+    ----------
+    launch
+        The kernel.
+    line_of
+        The line of each statement of the launch in the printed loop IR, by ``id``.
+    """
+    nest = launch.kernel.body if launch.nest is None else launch.nest
+    return {node.var: line_of.get(id(node), 0) for node in walk(nest) if isinstance(node, For)}
+
+
 def merge_thread_loops(launch: Launch) -> ThreadProgram:
     """Return what one thread of a launch does.
 

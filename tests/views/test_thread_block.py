@@ -52,7 +52,7 @@ def test_a_convolution_with_virtual_threads(golden):
 
 def test_the_grids_have_numbers_and_the_colours_a_legend(tiled):
     words = said(block_view(tiled)["scene"])
-    assert "colour of a thread, its first element: A.shared[0, 0] … A.shared[3, 0]" in words
+    assert "colour of a thread, its first element: [0, 0] … [3, 0]" in words
     assert "of an element, its first thread: (0, 0) … (0, 3)" in words
 
 

@@ -1,5 +1,7 @@
 """Static pictures of containers of ipywidgets that hold our widgets."""
 
+import xml.etree.ElementTree as ET
+
 import ipywidgets
 import pytest
 
@@ -68,7 +70,7 @@ def test_a_change_in_it_and_of_it_updates_its_picture(boxes):
     assert not updated(boxes, "box.close()\ns.redo()"), "a closed container keeps its picture"
 
 
-@pytest.mark.parametrize("code", ["W.VBox([W.Button()])", "W.Output()", "W.Tab()"])
+@pytest.mark.parametrize("code", ["W.VBox([W.Button()])", "W.Tab()"])
 def test_a_container_without_ours_is_displayed_as_ever(boxes, code):
     (only,) = outputs_of(boxes, f"from IPython.display import display; display({code})")
     assert VIEW in only.data
@@ -93,6 +95,25 @@ def test_an_output_that_the_cell_fills_has_a_picture(outputs, code):
     assert len(set(ids)) == len(ids) == 2, "one in the Output, one of the cell"
     assert len(found) == 4
     assert len(updated(outputs, "s[C].parallel(i)")) == 2
+
+
+def test_an_output_that_an_event_fills_later_has_a_picture(outputs, made):  # noqa: F811
+    """Its picture is there from the beginning, without contents: cells get no outputs later."""
+    code = "from IPython.display import display\no = W.Output()\ndisplay(W.VBox([W.Button(), o]))"
+    live, still = outputs_of(outputs, code)
+    assert VIEW in live.data
+    assert "".join(ET.fromstring(still.data["text/html"]).itertext()).startswith(".jp-OutputArea")
+    assert not pictures_in(still.data["text/html"])
+    assert still.data["text/plain"] == ""
+    view = {"output_type": "display_data", "data": {VIEW: {"model_id": made["e"].model_id}}}
+    outputs.user_ns["o"].outputs = (view,)
+    (html,) = updated(outputs, "1")
+    assert pictures_in(html)
+    (again,) = updated(outputs, "s[C].parallel(i)")
+    assert "1 parallel" in again
+    outputs.user_ns["o"].outputs = ()
+    (html,) = updated(outputs, "1")
+    assert not pictures_in(html)
 
 
 def test_an_output_holds_what_the_page_says(outputs, made):  # noqa: F811

@@ -424,8 +424,8 @@ def test_sheets_use_the_tokens(name):
 def test_every_token_that_is_used_is_there():
     everything = styles(*dict.fromkeys((*WORKBENCH_SHEETS, *TUNING_SHEETS)))
     local = {
-        "across", "deepest", "depth", "fill", "h", "least", "left", "most", "rest", "right", "row",
-        "rows", "share", "size", "w",
+        "across", "deepest", "depth", "fill", "floor", "h", "least", "left", "most", "rest",
+        "right", "row", "rows", "share", "size", "w",
     }  # fmt: skip
     # set by scripts
     declared = set(re.findall(r"--dlc-([\w-]+):", everything)) | local

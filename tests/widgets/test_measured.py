@@ -356,7 +356,8 @@ def test_the_ceilings_are_those_of_the_threads_of_the_current_state():
 
 
 @pytest.mark.parametrize(
-    ("target", "words"), [("aarch64", "aarch64"), ("v100", "v100"), ("c", "another device")]
+    ("target", "words"),
+    [("aarch64", "aarch64"), ("v100", "v100 run on the simulator"), ("c", "Code in C")],
 )
 def test_a_target_that_is_not_this_machine_has_none_and_says_why(target, words):
     explorer = Explorer(*matmul(), target=target, stopwatch=Watch())

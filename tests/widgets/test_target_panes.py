@@ -92,8 +92,7 @@ def test_nothing_is_empty_for_a_machine_of_one_memory(make):
         assert explorer.text["lines"], name
     assert explorer.moves["loop"]
     assert explorer.bar["not_measured"] == (
-        "Only code for this machine's processor is measured; "
-        "programs for bare run on another device (bare)."
+        "Programs for bare run on a device without a clock (bare)."
     )
 
 

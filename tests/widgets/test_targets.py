@@ -19,6 +19,7 @@ from dlcompiler_widgets import CodePanes, Explorer
 from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.session import Session
 from dlcompiler_widgets.explorer.targets import CANNOT_BE_LOADED, retarget, targets_of
+from dlcompiler_widgets.notebook import explore
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -70,6 +71,38 @@ def test_all_targets_are_offered_in_groups(explorer):
     assert groups == sorted(groups)
     assert {"cpu", "c", "wasm32"} <= set(names(offered, "CPU"))
     assert {"gpu", "v100"} <= set(names(offered, "GPU"))
+
+
+def _opened(way):
+    """Open an Explorer in one of the ways that there are."""
+    schedule, args = matmul()
+    if way == "learn":
+        return Explorer(schedule, args, level="learn")
+    if way == "tensor":
+        return Explorer(args[2])
+    if way == "notation":
+        return Explorer.write("C[i, j] += A[i, k] * B[k, j]\nB: [8, 4]", A=((2, 8), "float32"))
+    if way == "magic":
+        return explore("", "B[i] = A[i] + 1\nA: float32[64]")
+    if way == "empty":
+        return Explorer()
+    first = Explorer(schedule, args)
+    made = Explorer.from_link(first.to_link())
+    first.close()
+    return made
+
+
+@pytest.mark.parametrize("way", ["learn", "tensor", "notation", "magic", "empty", "link"])
+def test_every_explorer_offers_gpus_and_devices(way):
+    explorer = _opened(way)
+    offered = names(explorer.view["bar"]["targets"], "GPU")
+    assert {"gpu", "v100", "h100", "cuda", "opencl"} <= set(offered)
+    view = send(explorer, "target", target="v100")
+    assert (view["bar"]["target"], view["status"]["tone"]) == ("v100", "info")
+    binds = [move for move in explorer.schedule.moves(explorer.schedule.outputs[0], "v100")
+             if move.primitive == "bind"]  # fmt: skip
+    assert binds
+    explorer.close()
 
 
 def test_a_target_that_was_given_can_be_chosen_again(explorer):

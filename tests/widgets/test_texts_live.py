@@ -7,6 +7,7 @@ import pytest
 from dlcompiler.bench.programs import six_step_gemm
 from dlcompiler.pipeline.pipelines import passes_of
 from dlcompiler.target import resolve
+from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
@@ -258,3 +259,32 @@ def test_the_code_alone(show):
     page.settle()
     assert page.widget.chosen == "C.global/j.c"
     assert "made by cache_write C global" in page.locate(".dlc-status").inner_text()
+
+
+@pytest.fixture(scope="module")
+def kernels(contexts):
+    """A product for the threads of a simulated GPU."""
+    schedule, args = tiled_matmul()
+    context = contexts.open(viewport={"width": 1200, "height": 900})
+    page = LivePage(context, Explorer(schedule, args, target="v100", name="gemm"))
+    yield page
+    assert not page.errors
+    context.close()
+    page.widget.close()
+
+
+@pytest.mark.parametrize(
+    ("tab", "store"),
+    [("cuda", "C_local[0] +="), ("ptx", "fma.rn.f32"), ("opencl", "C_local[0] +=")],
+)
+def test_code_of_kernels_leads_to_its_loops_and_back(kernels, tab, store):
+    kernels.click(f"tab {tab}")
+    for key in ("C.local/j.c", "A.shared/ax0.ax1.fused.outer.inner", "C/i.outer", "C/i.inner"):
+        choose(kernels, key)
+        assert kernels.locate(OWN).count() > 0, key
+        assert kernels.locate(OWN).evaluate_all(IS_ANY_IN_VIEW), key
+    kernels.locate(".dlc-line", has_text=store).last.click()
+    kernels.settle()
+    assert kernels.widget.chosen.startswith("C.local/")
+    assert kernels.loop(kernels.widget.chosen).get_attribute("aria-selected") == "true"
+    assert store in " ".join(kernels.locate(OWN).all_inner_texts())

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from unittest.mock import ANY
 
 import pytest
 
@@ -49,6 +50,37 @@ def ask(widget, op, **args):
 def model(widget):
     assert widget.picture["error"] is None
     return widget.picture["model"]
+
+
+def test_counters_of_several_accesses_are_told_apart(explore):
+    costs = model(explore(*softmax(), target="opencl"))["costs"]
+    names = [row[0] for row in costs["table"]["rows"]]
+    assert names == ["load M.parts, 1 of 2: 4 B in M", "load M.parts, 2 of 2: 4 B in M"]
+    assert costs["title"].startswith("Simulated on a GPU with warps of 32 threads: ")
+    assert "the others wait" in costs["note"]
+
+
+def test_counters_of_the_chosen_kernel(explore):
+    """Two kernels read A: the first one with each thread once, the second one with each twice."""
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((128,), lambda i: A[i // 2] + B[i // 2], name="C")
+    s = create_schedule(C.op)
+    for stage in (B, C):
+        s[stage].bind(stage.op.axis[0], te.thread_axis("threadIdx.x"))
+    widget = explore(s, [A, C], target="v100")
+    for stage, requests in (("C", 4), ("B", 2)):
+        ask(widget, "choose", key=stage)
+        ask(widget, "block", buffer="A r")
+        assert model(widget)["costs"]["table"]["rows"] == [["load A", requests, *[ANY] * 4]]
+
+
+def test_without_counters_the_reason_is_said(explore):
+    costs = model(explore(*tiled_matmul()))["costs"]
+    assert costs["table"]["rows"] == []
+    assert costs["note"] == (
+        "The counters are not known: they are counted for GPUs, and cpu is none."
+    )
 
 
 def test_a_phase_and_a_buffer_are_asked_for(explore):

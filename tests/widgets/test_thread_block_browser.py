@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.thread_programs import staged_copy, tiled_matmul
+from tests.thread_programs import convolution, staged_copy, tiled_matmul
 from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
@@ -92,6 +92,82 @@ def test_a_recording_that_takes_long_arrives_by_itself(page, monkeypatch):
     page.click("tab block")
     page.wait(lambda: "being simulated" not in page.locate(".dlc-picture").inner_text())
     assert "Simulated: 16 × 16 threads" in summary(page)
+
+
+def test_the_counters_of_the_access_are_beside_its_picture(page):
+    page.widget.schedule.redo()
+    page.push()
+    page.click("tab block")
+    page.key("phase").select_option("1")
+    page.settle()
+    costs = page.locate(".dlc-picture .dlc-costs")
+    assert "Simulated on v100: all blocks and phases of the kernel" in costs.inner_text()
+    shown = {}
+    for key in ("A r", "A.shared w"):
+        page.key("buffer").select_option(key)
+        page.settle()
+        heads = costs.locator("th").all_inner_texts()
+        shown[key] = dict(zip(heads, costs.locator("td").all_inner_texts(), strict=True))
+    # 4 blocks, 4 tiles of A of 16×8 elements: half of the 8 warps load them, 8 elements a row
+    assert shown["A r"] == {
+        "access": "load A", "requests of warps": "64", "sectors of 32 B": "256",
+        "sectors per request": "4", "bytes used": "100%", "active threads": "100%",
+    }  # fmt: skip
+    assert shown["A.shared w"] == {
+        "access": "store A.shared", "requests of warps": "64", "passes": "64",
+        "conflict degree": "1", "active threads": "100%",
+    }  # fmt: skip
+    counted = page.widget._session.blocks._counted[1][0]
+    assert f"The whole kernel: {counted.issued:,} instructions of warps" in costs.inner_text()
+
+
+DEEP = {"product": lambda: tiled_matmul(32, vthreads=2), "convolution": lambda: convolution(2)}
+"""Programs with blocks, virtual threads, threads and nested rounds of phases."""
+
+
+@pytest.fixture(params=DEEP)
+def deep(request, contexts, monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
+    context = contexts.open(viewport={"width": 1416, "height": 900})
+    shown = LivePage(context, Explorer(*DEEP[request.param](), target="v100"))
+    shown.click("tab block")
+    yield shown
+    assert not shown.errors
+    context.close()
+    shown.widget.close()
+
+
+HIDDEN = """(svg) => {
+  const { left, right, top, bottom } = svg.closest(".dlc-picture-body").getBoundingClientRect();
+  const isHidden = (box) => box.left < left - 1 || box.right > right + 1
+    || box.top < top - 1 || box.bottom > bottom + 1;
+  return [...svg.querySelectorAll(".dlc-mark")]
+    .filter((each) => isHidden(each.getBoundingClientRect())).map((each) => each.textContent);
+}"""
+OVERFLOW = "(e) => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
+
+
+def test_a_deep_block_is_seen_at_once_and_can_be_zoomed_and_moved(deep):
+    picture, frame = (
+        deep.locate(f".dlc-picture {css}") for css in ("svg.dlc-scene", ".dlc-scroll")
+    )
+    for width in (1416, 736):
+        deep.resize(width)
+        assert picture.evaluate(HIDDEN) == [], width
+        assert max(frame.evaluate(OVERFLOW)) <= 1, width
+        assert picture.evaluate("(e) => e.getScreenCTM().a") >= 0.74, width
+    for _ in range(4):
+        deep.key("zoom in").click()
+    assert frame.evaluate(OVERFLOW)[0] > 100
+    box = frame.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + 60
+    deep.page.mouse.move(x, y)
+    deep.page.mouse.down()
+    deep.page.mouse.move(x - 90, y, steps=3)
+    deep.page.mouse.up()
+    assert frame.evaluate("(e) => e.scrollLeft") > 60
+    deep.key("zoom fit").click()
+    assert picture.evaluate(HIDDEN) == []
 
 
 def test_a_page_without_a_kernel_goes_through_the_phases(contexts, tmp_path):

@@ -1,7 +1,9 @@
 """Static pictures of containers: boxes, tabs, accordions and outputs of ipywidgets that hold ours.
 
 A container has no picture of its own. If one of our widgets is in it, the cell that displays the
-container also gets a static output, with the pictures of all of our widgets in it.
+container also gets a static output, with the pictures of all of our widgets in it. An Output can be
+filled long after its cell has run, such as by a button: its static output is there from the
+beginning, without contents, and is updated.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dlcompiler.views.render.markup import Markup, tag
 from dlcompiler_widgets.static_output import (
     StaticOutput,
     after_cells,
+    follow_cells,
     is_kernel,
     on_display,
     static_page,
@@ -89,6 +92,8 @@ class Container(StaticOutput):
 
     def static_html(self) -> str:
         """Return the pictures of all widgets, each under the title of its tab, if it has one."""
+        if not self.members:
+            return ""
         parts: dict[str, Markup] = {}
         titles = dict(_titles(self._root))
         for number, member in enumerate(self.members, 1):
@@ -145,6 +150,7 @@ def show(widget: Any) -> None:
     if not container.members:
         if any(isinstance(part, ipywidgets.Output) for part in _parts(widget)):
             _waiting.append(container)
+            follow_cells()
         raise NotImplementedError
     container._ipython_display_()
 
@@ -159,10 +165,12 @@ def _note(widget: StaticOutput) -> None:
 
 @after_cells
 def _show_waiting() -> None:
-    """Add the pictures of the Outputs that the cell has filled after displaying them."""
+    """Add the pictures of the Outputs that the cell has displayed before it has filled them.
+
+    A cell that has ended gets no more outputs: an Output that is still empty has an empty one.
+    """
     waiting = list(_waiting)
     _waiting.clear()
     for container in waiting:
         container._follow()
-        if container.members:
-            container.show_picture()
+        container.show_picture()

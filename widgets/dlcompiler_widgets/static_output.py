@@ -157,6 +157,11 @@ def after_cells(listener: Callable[[], None]) -> Callable[[], None]:
     return listener
 
 
+def follow_cells() -> None:
+    """Call the functions of `after_cells` from the end of the running cell on."""
+    _REFRESHER.follow_cells()
+
+
 def is_kernel() -> bool:
     """Return whether IPython runs as a kernel, whose outputs a notebook can store and update."""
     return hasattr(get_ipython(), "kernel")

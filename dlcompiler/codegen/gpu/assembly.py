@@ -27,6 +27,8 @@ from dlcompiler.target import Target
 
 _LOCATION = re.compile(r"\s+\.loc\s+\d+\s+(\d+)\b")
 _INSTRUCTION = re.compile(r"\s+[@a-z{]")
+_INDEX = re.compile(r"\s+mov\.u32\s.*%(?:cta|t)id\.")
+"""An instruction of PTX that reads the index of a thread or block."""
 _DEBUG = re.compile(r"\s+\.section\s+\"?\.debug")
 _SECTION = re.compile(r"\s+\.(section|text)\b")
 _FILE = re.compile(r"\s+\.file\b")
@@ -136,3 +138,5 @@ def _linked(text: str) -> Iterator[tuple[str, int]]:
         if line[:1].strip():  # a label, a directive or a brace of a function
             number = number if line.startswith(("$", ".LBB")) else 0
         yield line, number if _INSTRUCTION.match(line) or location else 0
+        if _INDEX.match(line):  # what follows without a location was moved there from anywhere
+            number = 0

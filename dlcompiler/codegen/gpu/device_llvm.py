@@ -56,6 +56,7 @@ from dlcompiler.passes.base import statements
 from dlcompiler.passes.fragments import fragments_in
 from dlcompiler.passes.merge_thread_loops import (
     ThreadProgram,
+    axis_lines,
     has_barrier,
     of_warp,
     skip_after_failure,
@@ -146,6 +147,7 @@ class Kernel:
         self._kept: list[Expr] = []
         """Expressions whose ``id`` is remembered: another object must not get it."""
         self._line_of = line_of
+        self.axis_lines = axis_lines(launch, line_of)
         self._of_host = host_variables(launch)
         self.narrowing = self._narrowing()
         lane = thread.axes.get("threadIdx.x")
@@ -295,8 +297,9 @@ class KernelStatements(Statements):
 
     def indices(self) -> None:
         """Read the indices of the thread and its block."""
-        w = self.w
+        w, lines = self.w, self.kernel.axis_lines
         for tag, var in self.kernel.thread.axes.items():
+            w.at(lines.get(var, 0))
             symbol = w.module.declare(self.machine.indices[tag], "i32", "")
             extent = self.kernel.thread.extents[tag]
             limit = f"range(i32 0, {int(extent.value)}) " if isinstance(extent, Const) else ""

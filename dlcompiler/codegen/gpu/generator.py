@@ -30,6 +30,7 @@ from dlcompiler.ir.printer import format_buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.merge_thread_loops import (
     ThreadProgram,
+    axis_lines,
     has_barrier,
     merge_thread_loops,
     skip_after_failure,
@@ -176,7 +177,7 @@ class _Kernel:
         """Return the lines of the kernel as a function."""
         parameters = ", ".join(self._parameters())
         self._declare_shared()
-        self._declare_axes()
+        self._declare_axes(axis_lines(self.launch, line_of))
         spaces = {
             **dict.fromkeys(self.launch.kernel.buffers, self.dialect.array_space),
             **dict.fromkeys(self.thread.shared, self.dialect.shared_space),
@@ -259,12 +260,14 @@ class _Kernel:
         self.expressions.start(start)
         return f"({self._added} + {self.expressions.value(start).at(SUM)})"
 
-    def _declare_axes(self) -> None:
+    def _declare_axes(self, lines: Mapping[Var, int]) -> None:
         type_ = self.dialect.types["index"]
         for tag, var in self.thread.axes.items():
             name = self.names.new(var.name)
             self.expressions.bind(var, name, self.thread.extents[tag])
+            self.writer.source_line = lines.get(var, 0)
             self.writer.line(f"const {type_} {name} = ({type_}){self.dialect.axes[tag]};")
+        self.writer.source_line = 0
 
 
 def _lines_of(thread: ThreadProgram, line_of: Mapping[int, int]) -> dict[int, int]:

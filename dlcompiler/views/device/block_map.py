@@ -158,7 +158,7 @@ def _draw_legends(
     owners = sorted({order.index(threads[0]) for threads in by_cell.values()})
     if not elements or not owners:
         return [], 0.0, y
-    ends = [element_text(touch.buffer, elements[n]) for n in (0, -1)]
+    ends = [str(list(index_of(touch.buffer, elements[n]))) for n in (0, -1)]
     owning = [thread_text(order[owners[n]], recording.threads) for n in (0, -1)]
     above, wide = legend(y, "colour of a thread, its first element", ends[0], ends[1])
     below, wider = legend(y + LINE_PX, "of an element, its first thread", owning[0], owning[1])

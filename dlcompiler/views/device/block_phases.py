@@ -13,6 +13,8 @@ from dlcompiler.simulate.recording import BlockRecording, Phase, Touch
 from dlcompiler.views.render.scene import Mark
 
 _LINE, _INDENT = 16.0, 14.0
+_LETTER_PX = 6.4
+"""Mean width of a letter [px]."""
 _LONGEST_ROUND = 12
 """Phases, or rounds of some, that are looked for as one round of a loop."""
 
@@ -106,14 +108,17 @@ def buffers_of(touches: Sequence[Touch], *, is_write: bool) -> str:
     return ", ".join(dict.fromkeys(names)) or "nothing"
 
 
-def draw_timeline(recording: BlockRecording, chosen: int, y: float) -> tuple[list[Mark], float]:
-    """Return the marks of the phases, drawn from `y` down, and their lower edge [px].
+def draw_timeline(recording: BlockRecording, chosen: int) -> tuple[float, float, list[Mark]]:
+    """Return the width and the height of the list of phases [px], and its marks.
 
     A phase has the key ``phase 3``, counted from 0.
     """
     parts = rounds(recording.phases)
     drawing = _Timeline(recording, shown_for(parts)[chosen], [])
-    return drawing.marks, drawing.draw(parts, _INDENT, y)
+    bottom = drawing.draw(parts, 0.0, 0.0)
+    ends = [mark["x"] + _LETTER_PX * len(mark["text"]) for mark in drawing.marks
+            if mark["shape"] == "text"]  # fmt: skip
+    return max(ends, default=0.0) + 4, bottom + 4, drawing.marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class _Timeline:
 
     def _round(self, part: Round, x: float, top: float) -> float:
         y = self.draw(part.parts, x + _INDENT, top)
-        edge = f"M{x + 6:g} {top + 3:g}H{x:g}V{y - 2:g}H{x + 6:g}"
+        edge = f"M{x + 6:g} {top + 3:g}h-6v{y - top - 5:g}h6"
         self.marks.append({"shape": "path", "role": "edge", "d": edge})
         text = f"{part.count} times{self._span(part)}"
         self.marks.append({"shape": "text", "role": "soft", "x": x, "y": y + 11, "text": text})
@@ -156,10 +161,10 @@ class _Timeline:
         sign = "▶ " if number == self.chosen else ""
         marks.append({"shape": "text", "role": "name", "x": x, "y": y + 12, "keys": [key],
                       "text": f"{sign}phase {number + 1}", "title": title})  # fmt: skip
-        for n, text in enumerate((f"reads {reads}", f"writes {writes}")):
-            marks.append({"shape": "text", "role": "label", "x": x + 84, "y": y + 12 + n * _LINE,
-                          "text": text, "keys": [key], "title": title})  # fmt: skip
-        return y + 2 * _LINE + 2
+        text = f"reads {reads}; writes {writes}"
+        marks.append({"shape": "text", "role": "label", "x": x + 84, "y": y + 12, "text": text,
+                      "keys": [key], "title": title})  # fmt: skip
+        return y + _LINE + 2
 
     def _span(self, part: Round) -> str:
         """Return the range of each loop that changes between repetitions: ``, k.outer = 0 … 3``."""

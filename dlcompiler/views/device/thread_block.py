@@ -14,8 +14,6 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import For, PrimFunc, Store, walk
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import Schedule
-from dlcompiler.simulate.gpu import KernelCounters
-from dlcompiler.simulate.gpu.counters import together
 from dlcompiler.simulate.recording import (
     BlockRecording,
     Phase,
@@ -24,7 +22,7 @@ from dlcompiler.simulate.recording import (
     record_block,
 )
 from dlcompiler.te import Tensor
-from dlcompiler.views.cards.gpu_reports import access_sentence
+from dlcompiler.views.device.block_costs import UNCOUNTED, Costs, Counters, cost_sentence, costs_of
 from dlcompiler.views.device.block_map import draw_map, threads_in_order, words_of
 from dlcompiler.views.device.block_phases import (
     draw_timeline,
@@ -34,16 +32,15 @@ from dlcompiler.views.device.block_phases import (
     times,
 )
 from dlcompiler.views.loops.line_keys import keys_of
-from dlcompiler.views.render.scene import Cell, Mark, Scene
+from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
 from dlcompiler.views.render.units import format_bytes
 
 HOW_TO_READ = (
     "left are the threads of the block, each in the colour of the first element that it touches "
     "in the marked phase. Right are the elements, each in the colour of the first thread that "
     "touches it. The first is dark, the last is light: threads of one colour begin with the same "
-    "element. Below are the phases in order, with the barriers between them."
+    "element. The list has the phases in order, with the barriers between them."
 )
-_NARROWEST = 364.0
 _COLUMNS = (
     "phase", "times", "buffer", "access", "threads", "elements", "elements per thread",
     "bytes per thread", "accesses",
@@ -70,6 +67,8 @@ class ThreadBlock(TypedDict):
     """Number of the chosen phase, from 0."""
     buffer: str
     """Key of the chosen buffer; '' if the phase touches only private buffers of the threads."""
+    costs: Costs
+    """Counters of the accesses to the chosen buffer."""
 
 
 def thread_block(
@@ -119,7 +118,7 @@ def block_view(
     recording: BlockRecording,
     phase: int | None = None,
     buffer: str | None = None,
-    counters: Sequence[KernelCounters] = (),
+    counters: Counters = UNCOUNTED,
 ) -> ThreadBlock:
     """Return the view of a recorded block.
 
@@ -130,7 +129,7 @@ def block_view(
     phase, buffer
         As of `thread_block`.
     counters
-        Counters of the program's kernels: the summary says what the chosen access costs a warp.
+        Counters of the kernel that the block is of.
     """
     number = _first_phase(recording) if phase is None else phase
     if not 0 <= number < len(recording.phases):
@@ -146,7 +145,7 @@ def block_view(
     chosen = buffer or min(drawable, key=lambda key: _preference(drawable[key]), default="")
     touch = drawable.get(chosen)
     return {
-        "scene": _scene(recording, number, touch, _cost_of(touch, counters)),
+        "scene": _scene(recording, number, touch, cost_sentence(touch, counters.kernel)),
         "phases": [{"key": str(n), "text": phase_text(recording, n)}
                    for n in range(len(recording.phases))],
         "buffers": [{"key": key, "text": f"{t.buffer.name}, {'written' if t.is_write else 'read'}"}
@@ -156,22 +155,8 @@ def block_view(
                    if touch else [],
         "phase": number,
         "buffer": chosen,
+        "costs": costs_of(touch, counters),
     }  # fmt: skip
-
-
-def _cost_of(touch: Touch | None, counters: Sequence[KernelCounters]) -> str:
-    """Return in words what the accesses of a touch cost a warp; '' if that is not known."""
-    if touch is None:
-        return ""
-    found = [
-        access
-        for kernel in counters
-        for access in kernel.accesses
-        if access.site.buffer.name == touch.buffer.name and access.site.is_write == touch.is_write
-    ]
-    # Accesses of different widths and in different memory do not have a cost in common.
-    alike = len({(access.space, access.bytes) for access in found}) == 1
-    return access_sentence(together(found)) if alike else ""
 
 
 def _key(touch: Touch) -> str:
@@ -194,18 +179,16 @@ def _first_phase(recording: BlockRecording) -> int:
 
 
 def _scene(recording: BlockRecording, number: int, touch: Touch | None, cost: str) -> Scene:
-    marks: list[Mark] = []
-    width, y = _NARROWEST, 0.0
+    parts: list[tuple[float, float, list[Mark]]] = []
     if touch is not None:
-        marks, width, y = draw_map(recording, touch)
-    timeline, bottom = draw_timeline(recording, number, y + 10)
+        marks, width, bottom = draw_map(recording, touch)
+        parts.append((width + 4, bottom + 8, marks))
+    parts.append(draw_timeline(recording, number))
     return {
         "title": "Threads of a block",
         "summary": " ".join(filter(None, (_summary(recording, number, touch), cost))),
         "how_to_read": HOW_TO_READ,
-        "width": max(width, _NARROWEST) + 4,
-        "height": bottom + 4,
-        "marks": [*marks, *timeline],
+        **beside(*parts),
         "table": {"columns": list(_COLUMNS), "rows": _rows(recording)},
     }
 

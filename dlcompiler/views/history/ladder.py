@@ -50,6 +50,7 @@ class Rung:
     gflops: float | None = None
     """None if the program has no float operations."""
     threads: int = 1
+    """Of the processor; 0 on a device that has its own."""
     note: str = ""
     """Why it is wrong or failed, or what else is known of its time."""
     is_here: bool = False
@@ -274,7 +275,8 @@ def _label(rung: Rung, change: str, can_run: bool) -> str:
     parts = [rung.title]
     if rung.seconds is not None:
         rate = f", {number(rung.gflops)} GFLOP/s" if rung.gflops else ""
-        parts.append(f"measured {format_seconds(rung.seconds)}{rate}, {_threads(rung.threads)}")
+        threads = f", {_threads(rung.threads)}" if rung.threads else ""
+        parts.append(f"measured {format_seconds(rung.seconds)}{rate}{threads}")
         parts += [f"{change} the speed of the measured step before"] if change else []
     elif rung.status == "empty":
         how = "Run" if rung.is_here else "go there, then Run"
@@ -322,7 +324,7 @@ def _table(rungs: Sequence[Rung], references: Sequence[Reference]) -> Table:
             _in_words(rung.seconds),
             _in_words(rung.spread_s),
             number(rung.gflops) if rung.gflops else "",
-            rung.threads if rung.seconds is not None else None,
+            (rung.threads or None) if rung.seconds is not None else None,
             rung.status if rung.status != "empty" else "not measured",
             rung.note,
         ]

@@ -66,7 +66,7 @@ def tree_html(tree: LoopTree) -> Markup:
             "details",
             {"style": "margin:4px 0"},
             tag("summary", {"style": "cursor:pointer;font-size:12px"}, "Show as table"),
-            table_html(LOOP_COLUMNS, _indented(tree)),
+            table_html(LOOP_COLUMNS, loop_rows(tree)),
         ),
     )
 
@@ -82,16 +82,6 @@ def _notes(tree: LoopTree) -> list[Markup]:
         for text in tree["obligations"]
     ]
     return notes
-
-
-def _indented(tree: LoopTree) -> list[list[object]]:
-    """Return the rows of the loop table, indented by spaces that do not break or collapse."""
-    result: list[list[object]] = []
-    for first, *rest in loop_rows(tree):
-        text = str(first)
-        depth = len(text) - len(text.lstrip(" "))
-        result.append(["\u00a0" * depth + text.lstrip(" "), *rest])
-    return result
 
 
 def func_html(func: PrimFunc) -> Markup:

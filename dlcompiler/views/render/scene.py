@@ -347,4 +347,6 @@ def _cell(value: object) -> Markup:
         return tag("td")
     if isinstance(value, int | float):
         return tag("td", {"style": "text-align:right"}, f"{value:,}")
-    return tag("td", {"style": "text-align:left"}, str(value))
+    text = str(value).lstrip(" ")
+    indentation = "\u00a0" * (len(str(value)) - len(text))  # these do not break or collapse
+    return tag("td", {"style": "text-align:left"}, indentation + text)

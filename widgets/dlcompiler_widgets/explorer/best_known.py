@@ -14,7 +14,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.ops.gemm.written import product_of, schedule_product
 from dlcompiler.schedule import create_schedule
-from dlcompiler_widgets.explorer.measured import measured_of, peak_ceilings
+from dlcompiler_widgets.explorer.measured import own_measured, peak_ceilings
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def speed_of(session: Session) -> Speed | None:
     """Return the rate of the current state and the peak; None if the state is not measured."""
-    measured = measured_of(session.schedule.node)
+    measured = own_measured(session, session.schedule.node)
     dtype = session.schedule.outputs[0].dtype
-    if measured is None or not dtypes.is_float(dtype):
+    if measured is None or not measured.threads or not dtypes.is_float(dtype):
         return None
     gflops, threads = measured.shown.gflops, measured.threads
     if gflops is None:

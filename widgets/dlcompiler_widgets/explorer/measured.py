@@ -14,6 +14,7 @@ from dlcompiler.measurement import numpy_counterpart
 from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.measurement.fma_peak import LLVM_TYPES
 from dlcompiler.runtime.threads import num_threads
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.schedule import Node
 from dlcompiler.views.history.ladder import Ladder, Reference, Rung, ladder, ladder_scene
 from dlcompiler.views.history.roofline import Point, roofline_scene
@@ -22,7 +23,7 @@ from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.tuning.chart import text
 from dlcompiler_widgets.explorer.machine import MEASURING
 from dlcompiler_widgets.explorer.measuring import Measured
-from dlcompiler_widgets.explorer.targets import why_not_measured
+from dlcompiler_widgets.explorer.targets import runs_on_processor, times_of, why_not_measured
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -41,6 +42,18 @@ def measured_of(node: Node) -> Measured | None:
     return found if isinstance(found, Measured) and "wrong" not in node.notes else None
 
 
+def own_measured(session: Session, node: Node) -> Measured | None:
+    """Return the measurement of a state if it was made where programs of the session run.
+
+    Times on a device are not compared with NumPy's, or with the peak, of the processor. A time
+    that does not name its machine is one of the processor.
+    """
+    found, here = measured_of(node), times_of(session.target)
+    if found is None or here is None:
+        return None
+    return found if (found.on or measured_here().on) == here.on else None
+
+
 def branch_of(session: Session) -> list[Node]:
     """Return the states of the current branch: those on the way here, and those ahead."""
     return [*session.schedule.node.path(), *session.schedule.ahead()]
@@ -55,10 +68,13 @@ def ladder_of(session: Session) -> Ladder:
     """Return the ladder of the current branch."""
     nodes = branch_of(session)
     rungs = [_rung(session, node) for node in nodes]
-    known = [each for node in nodes if (each := measured_of(node))]
+    known = [each for node in nodes if (each := own_measured(session, node))]
     notes = [why] if (why := why_not_measured(session)) else []
     can_run = not why and not session.is_recording
     if not known:
+        return ladder(rungs, (), notes, can_run=can_run)
+    if not runs_on_processor(session.target):
+        notes.append(_why_no_references(session))
         return ladder(rungs, (), notes, can_run=can_run)
     references = list(_numpy(session))
     if not references:
@@ -95,6 +111,8 @@ def _rung(session: Session, node: Node) -> Rung:
         timing = measured.shown
         is_other = measured.target not in ("", session.target.name)
         said = [f"code for {measured.target}"] if is_other else []
+        said += [f"on {measured.on}"] if not measured.threads and measured.on else []
+        said += [measured.copies] if measured.copies else []
         said += [f"a later run failed: {notes['failed']}"] if "failed" in notes else []
         return Rung(
             node.id, title, "measured", timing.median_s, timing.spread_s, timing.gflops or None,
@@ -115,7 +133,7 @@ def _numpy(session: Session) -> Iterator[Reference]:
     """
     found: dict[tuple[str, int], list[Measured]] = {}
     for node in session.schedule.history.history.walk():
-        measured = measured_of(node)
+        measured = own_measured(session, node)
         if measured is not None and measured.beside is not None:
             found.setdefault((measured.counterpart, measured.threads), []).append(measured)
     for (name, threads), group in sorted(found.items()):
@@ -133,6 +151,13 @@ def _why_no_numpy(session: Session) -> str:
     if numpy_counterpart(session.args) is None:
         return "No NumPy function is known that computes this program."
     return "NumPy was not measured with these states."
+
+
+def _why_no_references(session: Session) -> str:
+    """Return why times on a device have nothing beside them."""
+    found = times_of(session.target)
+    name = found.on if found is not None and found.on else f"the device of {session.target.name}"
+    return f"{name}: its peak is not known, and NumPy runs on the processor, so neither is shown."
 
 
 def _threads(count: int) -> str:
@@ -179,6 +204,8 @@ def _why_no_peak(session: Session) -> str:
 
     A program that computes in several dtypes has no single peak.
     """
+    if not runs_on_processor(session.target):
+        return f"the ceilings of the device of {session.target.name} are not known."
     dtype = _dtype(session)
     if dtype in LLVM_TYPES:
         return ""
@@ -198,7 +225,7 @@ def roofline_picture(session: Session) -> Json:
         is_failed = ceilings != MEASURING
         return {"scene": _nothing(ceilings), "actions": [again] if is_failed else []}
     history = session.schedule.history.history
-    known = [each for node in history.walk() if (each := measured_of(node))]
+    known = [each for node in history.walk() if (each := own_measured(session, node))]
     if _is_exceeded(ceilings, known) and session.machine.doubt(ceilings):
         return {"scene": _nothing(BUSY), "actions": []}
     points = list(_points(session, ceilings))
@@ -236,11 +263,11 @@ def _threads_shown(session: Session) -> int:
 
     Without one, it is the largest number of threads of any measured state.
     """
-    here = measured_of(session.schedule.node)
+    here = own_measured(session, session.schedule.node)
     if here is not None:
         return here.threads
     nodes = session.schedule.history.history.walk()
-    used = [measured.threads for node in nodes if (measured := measured_of(node))]
+    used = [measured.threads for node in nodes if (measured := own_measured(session, node))]
     return max(used, default=num_threads())
 
 
@@ -248,7 +275,7 @@ def _points(session: Session, ceilings: Ceilings) -> Iterator[Point]:
     order = branch_of(session)
     others = [n for n in session.schedule.history.history.walk() if n not in order]
     for node in [*order, *others]:
-        measured = measured_of(node)
+        measured = own_measured(session, node)
         timing = measured.shown if measured else None
         if measured is None or timing is None or not timing.gflops or not timing.flops:
             continue

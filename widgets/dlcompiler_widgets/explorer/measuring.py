@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from dlcompiler import dtypes
 from dlcompiler.analysis import work_of
-from dlcompiler.errors import MeasurementError, ScheduleError
+from dlcompiler.errors import MeasurementError, ScheduleError, TargetError
 from dlcompiler.ir import For, PrimFunc, walk
 from dlcompiler.measurement import RemoteKernel, Verified, numpy_counterpart, verify
 from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
@@ -22,6 +22,7 @@ from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Node, Schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
+from dlcompiler_widgets.explorer.targets import runs_on_processor
 
 TIME_LIMIT_S = 120.0
 MAX_BYTES = 512 << 20
@@ -46,7 +47,7 @@ class Measured:
     counterpart: str = ""
     """Name of NumPy's function: ``numpy.matmul``, or ``einsum`` with its subscripts."""
     threads: int = 1
-    """Number of threads of the kernel and of NumPy."""
+    """Number of threads of the kernel and of NumPy; 0 on a device that has its own."""
     target: str = ""
     """Name of the target that the code was made for; empty if it is not known."""
 
@@ -54,6 +55,16 @@ class Measured:
     def shown(self) -> Timing:
         """The timing from which all shown numbers come: the one beside NumPy, if there is one."""
         return self.timing if self.beside is None else self.beside.b
+
+    @property
+    def on(self) -> str:
+        """The processor or device that ran it; '' if it is not named."""
+        return self.shown.provenance.on
+
+    @property
+    def copies(self) -> str:
+        """The times of copies between host and device, in words; '' if there are none."""
+        return ", ".join(f"{name} {format_seconds(t.median_s)}" for name, t in self.timing.copies)
 
     @property
     def seconds(self) -> float:
@@ -101,12 +112,16 @@ class WorkerStopwatch:
         """Generate code here; compile and time it in the worker, in alternation with NumPy."""
         _check_size(args)
         source, func = emit_source(schedule, args, target, name)
-        threads = num_threads() if _is_parallel(func) else 1
-        kernel = RemoteKernel(source, target, threads=threads, worker=self._worker, args=args)
+        is_here = runs_on_processor(target)
+        threads = 0 if not is_here else num_threads() if _is_parallel(func) else 1
+        kernel = RemoteKernel(
+            source, target, threads=threads or None, worker=self._worker, args=args
+        )
         work = work_of(schedule.outputs)
         flops = work.flops or None if work else None
         timing = kernel.time(timeout_s=TIME_LIMIT_S, flops=flops)
-        counterpart = numpy_counterpart(args)
+        # NumPy's arrays are on this processor: on a device, copies would have to be counted.
+        counterpart = numpy_counterpart(args) if is_here else None
         if counterpart is None:
             return Measured(timing, threads=threads, target=target.name)
         rounds = ROUNDS if timing.median_s < SLOW_S else 3
@@ -234,7 +249,11 @@ class Measuring:
         return node, result
 
     def _verify_way(self, schedule: Schedule, args: Sequence[Tensor], target: Target) -> None:
-        """Verify the states on the path to the current one; skip those that cannot be lowered."""
+        """Verify the states on the path to the current one.
+
+        States before it that cannot be lowered, or built for the target, are skipped: a device runs
+        nothing before a loop is bound to its threads.
+        """
         here = schedule.node
         way = here.path()
         at = schedule.fork("verified")
@@ -247,7 +266,7 @@ class Measuring:
             at.jump(node.id)
             try:
                 self._report(node, self._stopwatch.verify(at, args, target), target.name)
-            except ScheduleError as error:
+            except (ScheduleError, TargetError) as error:
                 if node is here:
                     raise _Failed(node, error) from None
             except Exception as error:
@@ -276,6 +295,9 @@ def describe(measured: Measured) -> str:
     text = f"{format_seconds(timing.median_s)} ± {format_seconds(timing.spread_s)}"
     if timing.gflops is not None:
         text += f", {format_rate(timing.gflops)} GFLOP/s"
+    if not measured.threads:
+        text += f" on {measured.on}" if measured.on else ""
+        text += f"; {measured.copies}" if measured.copies else ""
     if beside is None:
         return text
     threads = "1 thread" if measured.threads == 1 else f"{measured.threads} threads"

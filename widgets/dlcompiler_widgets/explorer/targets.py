@@ -14,7 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
+from dlcompiler.measurement.loading import runs_in_worker
 from dlcompiler.pipeline import device_of
+from dlcompiler.pipeline.devices import check_available
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.schedule.moves.retargeting import Retargeted, retargeted
 from dlcompiler.target import Target, resolve
 from dlcompiler.target import names as target_names
@@ -185,14 +189,46 @@ def _status(found: Retargeted, target: Target, before: Target, *, is_return: boo
     return Status(text, "info", (*details, *((("hint", more),) if more else ())))
 
 
+def times_of(target: Target) -> Provenance | None:
+    """Return the provenance of times on a target; None if it has none, or no such device."""
+    try:
+        return device_of(target).times(target)
+    except DLCompilerError:
+        return None
+
+
+def runs_on_processor(target: Target) -> bool:
+    """Tell whether times on a target are those of this processor, whose ceilings are measured."""
+    return times_of(target) == measured_here()
+
+
+def _why_no_times(target: Target) -> str:
+    """Return why programs for a target are not timed by a worker of this machine; '' if they are.
+
+    Whether this processor has all instructions of a target is not looked at.
+    """
+    found = times_of(target)
+    if found is None:
+        return f"Programs for {target.name} run on a device without a clock ({target.runs_on})."
+    try:
+        check_available(target, "measure")
+    except DLCompilerError as error:
+        return f"The device of {target.name} is not here: {error.because}."
+    if found.kind != "measured":
+        where = f"programs for {target.name} run on the {target.runs_on}"
+        return f"Only devices of this machine are measured; {where}."
+    if not runs_in_worker(target):
+        return f"Code in {target.language.upper()} is not measured here."
+    return ""
+
+
 def why_not_measured(session: Session) -> str:
     """Return why code for a session's target cannot be measured here; '' if it can."""
     host, target = resolve("cpu"), session.target
+    if why := _why_no_times(target):
+        return why
     if target.runs_on != host.runs_on:
-        return (
-            "Only code for this machine's processor is measured; "
-            f"programs for {target.name} run on another device ({target.runs_on})."
-        )
+        return ""
     ours, theirs = (each.triple.partition("-")[0] for each in (host, target))
     if ours != theirs:
         return f"Kernels are measured on this machine ({ours}); {target.name} is code for {theirs}."

@@ -3,7 +3,7 @@
  * buffer or block; which thread reaches which elements is looked up on the page.
  */
 
-import { button, focusable, h } from "./dom.js";
+import { button, focusable, h, table } from "./dom.js";
 import { drawScene, markScene } from "./scene.js";
 
 export class BlockDrawer {
@@ -20,8 +20,18 @@ export class BlockDrawer {
     // The picture comes first: a pane shows little more than it.
     const frame = this.figure.querySelector(".dlc-scroll");
     this.figure.prepend(frame);
-    frame.after(this.words);
+    frame.after(...[this.costs(), this.words].filter(Boolean));
     this.root = h("div", { class: "dlc-figure" }, this.controls(), this.figure);
+  }
+
+  /** What the accesses cost that the picture shows. */
+  costs() {
+    const { title, table: counted, note } = this.model.costs;
+    if (!title && !note) return null;
+    return h("div", { class: "dlc-costs", role: "group", "aria-label": "Counters" },
+      title ? h("p", { class: "dlc-soft", text: title }) : null,
+      counted.rows.length ? table(counted) : null,
+      h("p", { class: "dlc-soft", text: note }));
   }
 
   controls() {

@@ -5,31 +5,52 @@
 
 const LEAST = 0.75, MOST = 1.5; // scales
 const CLEARLY = 1.2; // how much larger parts below each other must be
+const LEAST_PX = 300; // with less room, the pane scrolls
 const SINGLE_PX = 480; // the room of a pane on its own, which is as high as its contents
 
 /** Fit the scene that stands in the body of a pane; nothing if the body is not shown. */
 export function fit(body, picture) {
-  const frame = picture.parentElement, room = roomIn(body, frame);
-  if (!room) return;
-  const { whole, parts } = picture;
+  const frame = picture.parentElement;
+  if (!body.offsetWidth) return;
+  const room = roomIn(body, frame), { whole, parts } = picture;
   const size = parts && isBetterBelow(whole, parts, room) ? below(picture) : beside(picture);
   frame.style.setProperty("--dlc-w", `${size.width}px`); // what style sheets fit it by
   frame.style.setProperty("--dlc-h", `${size.height}px`);
-  const least = room.height / size.height < LEAST ? clamp(room.width / size.width, LEAST, 1) : LEAST;
+  // What cannot be read if all of it is seen at once is moved: then it is not made smaller.
+  const isHigh = room.height / size.height < LEAST;
+  const least = isHigh ? clamp(room.width / size.width, LEAST, 1) : LEAST;
+  const most = clamp(room.width / size.width, least, MOST);
   frame.style.setProperty("--dlc-least", least.toFixed(3));
-  frame.style.setProperty("--dlc-most", clamp(room.width / size.width, least, MOST).toFixed(3));
+  frame.style.setProperty("--dlc-most", most.toFixed(3));
+  // Only one of pane and frame scrolls: with more words than fit, or a high picture, the pane.
+  const scale = isHigh ? least : Math.min(most, room.height / size.height);
+  if (room.isFilled || isHigh) frame.style.setProperty("--dlc-floor", `${scale * size.height}px`);
+  else frame.style.removeProperty("--dlc-floor");
 }
 
 const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
 
-/** What is left of the body beside the words above and below the picture. */
+/**
+ * The room for a picture: what the words above and below it leave. If these fill the pane, which
+ * then scrolls, it is what those above leave.
+ */
 function roomIn(body, frame) {
-  const figure = frame.parentElement, width = body.offsetWidth;
-  if (!width) return null;
-  if (body.closest(".dlc-single")) return { width, height: SINGLE_PX };
-  const words = [...figure.children].filter((each) => each !== frame)
-    .reduce((sum, each) => sum + each.offsetHeight, 0);
-  return { width, height: Math.max(body.clientHeight - words, parseFloat(getComputedStyle(frame).minHeight) || 0) };
+  const width = body.offsetWidth;
+  if (body.closest(".dlc-single")) return { width, height: SINGLE_PX, isFilled: false };
+  const above = heightOf(body, frame, "previousElementSibling");
+  const height = body.clientHeight - above - heightOf(body, frame, "nextElementSibling");
+  const isFilled = height < Math.min(LEAST_PX, frame.firstElementChild.whole.height * LEAST);
+  return { width, height: isFilled ? Math.max(body.clientHeight - above, 1) : height, isFilled };
+}
+
+/** The height of all that stands on one side of an element, within a body. */
+function heightOf(body, element, side) {
+  let sum = 0;
+  for (let at = element; at !== body; at = at.parentElement) {
+    const gap = parseFloat(getComputedStyle(at.parentElement).rowGap) || 0;
+    for (let each = at[side]; each; each = each[side]) sum += each.offsetHeight + gap;
+  }
+  return sum;
 }
 
 const scaleOf = ({ width, height }, room) => Math.min(room.width / width, room.height / height, 1);
