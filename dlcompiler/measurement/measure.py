@@ -98,7 +98,10 @@ def _predicted(
     report = kernel.report(*(arrays or ()))
     refuse_too_large(report)
     if report.seconds is None:
-        raise MeasurementError(f"measure {kernel.name}", "no time can be predicted")
+        raise MeasurementError(
+            f"measure {kernel.name}", "no time can be predicted",
+            because=f"it uses tensor cores, of which {kernel.target.name} has no rates",
+        )  # fmt: skip
     return Timing((report.seconds,), flops, provenance=provenance)
 
 

@@ -27,10 +27,12 @@ def provenance_of_times(target: Target, operation: str) -> Provenance:
     """
     found = device_of(target).times(target)
     if found is None:
+        because = f"the device {target.runs_on!r} neither measures nor predicts them"
+        if target.runs_on == "simulator":
+            because = "they are predicted from rates of the GPU, and this target has none"
         raise MeasurementError(
             operation, f"programs for {target.name} have no times",
-            because=f"the device {target.runs_on!r} neither measures nor predicts them",
-            hint="target='cpu' is measured",
+            because=because, hint="target='cpu' is measured",
         )  # fmt: skip
     return found
 

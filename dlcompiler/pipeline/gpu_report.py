@@ -22,6 +22,7 @@ from dlcompiler.runtime import ptxas
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.source import Source
+from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
 from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
@@ -103,7 +104,8 @@ class GPUReport:
         return {
             "name": self.name, "target": self.target.name,
             "counters_from": self.provenance.to_json(),
-            "seconds": self.seconds, "seconds_from": times_on(self.target).to_json(),
+            "seconds": self.seconds,
+            "seconds_from": self.seconds and times_on(self.target).to_json(),
             "kernels": [kernel.to_dict() for kernel in self.kernels],
         }  # fmt: skip
 
@@ -255,7 +257,11 @@ def given_by(func: PrimFunc, source: Source, arguments: Sequence[Any]) -> Given:
     """Return what the arguments of a call say about a program: symbols, and arrays it reads."""
     if not arguments:
         return Given()
-    check_all(func.name, source.interface.params, arguments)
+    interface = source.interface
+    if interface.variables:
+        Symbols(interface.params, interface.variables, interface.checks).bind(func.name, arguments)
+    else:
+        check_all(func.name, interface.params, arguments)
     numbers: dict[Var, int] = {}
     arrays: dict[Buffer, np.ndarray] = {}
     for param, argument in zip(func.params, arguments, strict=True):

@@ -7,7 +7,7 @@ reason: compilers keep to the launch bounds of a kernel, and put what has no reg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -53,7 +53,7 @@ class LaunchLimits:
         return launches_with_memory(self._program)
 
     def check(self, arguments: Sequence[Any]) -> None:
-        """Refuse a call with a launch whose blocks need more shared memory than the GPU has.
+        """Refuse a call with a launch of too many blocks, or whose blocks share too much memory.
 
         Raises
         ------
@@ -62,13 +62,35 @@ class LaunchLimits:
         CallError
             The arguments do not fit.
         """
-        if self._most is None or not self._too_large(self._most, arguments):
+        if self._most is None:
+            return
+        self._check_blocks(self._most, arguments)
+        if not self._too_large(self._most, arguments):
             return  # what shuffles replace takes long to find
         for kernel, size in self._too_large(self._exact, arguments).items():
             raise no_block_fits(
                 self._target, kernel, f"{size:,} bytes of shared memory",
                 f"{self._target.limits['max_shared_bytes']:,} bytes",
             )  # fmt: skip
+
+    def _check_blocks(self, launches: Launches, arguments: Sequence[Any]) -> None:
+        """Refuse more blocks along an axis than a launch may have."""
+        if all(isinstance(count, int) for call in launches.calls() for count in call.blocks):
+            return  # `build` has checked them
+
+        def check(call: KernelCall, blocks: Sequence[int], _: Mapping[str, Any]) -> None:
+            for axis, count in zip("xyz", blocks, strict=True):
+                most = self._target.limit(f"max_blocks_{axis}")
+                if count > most:
+                    raise TargetError(
+                        f"run {call.symbol} on {self._target.name}",
+                        f"too many blocks along blockIdx.{axis}",
+                        got=f"{count:,}", expected=f"at most {most:,}",
+                        because=self._target.limits_from or None,
+                        hint="split the loop, and bind both parts to axes of their own",
+                    )  # fmt: skip
+
+        _run(launches, self._interface, arguments, check)
 
     def _too_large(self, launches: Launches, arguments: Sequence[Any]) -> dict[str, int]:
         """Return the kernels whose blocks need more than there is, with what they need [byte]."""
@@ -130,13 +152,20 @@ def shared_bytes(
         size = call.all_shared_bytes(values) - call.shared_bytes
         found[call.symbol] = call.shared_bytes, max(size, found[call.symbol][1])
 
+    _run(launches, interface, arguments, note)
+    return found
+
+
+def _run(
+    launches: Launches, interface: Interface, arguments: Sequence[Any], launch: Callable[..., None]
+) -> None:
+    """Call a function for each launch that some arguments lead to: see `Launches.run`."""
     numbers: list[Any] = []
     if interface.variables:
         symbols = Symbols(interface.params, interface.variables, interface.checks)
         _, numbers = symbols.bind(interface.symbol, arguments)
     names = (variable.name for variable in interface.variables)
-    launches.run(dict(zip(names, numbers, strict=True)), note)
-    return found
+    launches.run(dict(zip(names, numbers, strict=True)), launch)
 
 
 def no_block_fits(target: Target, kernel: str, got: str, most: str) -> TargetError:

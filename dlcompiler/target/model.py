@@ -76,6 +76,13 @@ class Rate:
     source: str
     """The document that gives it, or what was assumed."""
 
+    def __post_init__(self) -> None:
+        _check_fields(self, "rate")
+        if not 0 < self.value < math.inf:
+            raise TargetError(
+                "describe a rate", "it is not positive", got=f"{self.value} {self.unit}"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -132,6 +139,10 @@ class Target:
 
     def __post_init__(self) -> None:
         _check_fields(self, "target")
+        if self.cores < 1:
+            raise TargetError(
+                "describe a target", "it has no core", got=str(self.cores), expected="at least 1"
+            )
 
     def lanes(self, dtype: str) -> int:
         """Return the number of elements of a dtype that fit in one vector register.
@@ -209,6 +220,7 @@ def _tuple_of(kind: type) -> Callable[[Any], bool]:
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "str": _is_text,
     "int": _is_integer,
+    "float": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "int | None": lambda value: value is None or _is_integer(value),
     "tuple[str, ...]": _tuple_of(str),
     "tuple[CacheLevel, ...]": _tuple_of(CacheLevel),

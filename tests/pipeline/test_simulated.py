@@ -190,6 +190,39 @@ def test_a_number_of_threads_that_is_not_known():
     )
 
 
+def symbolic(factor, tag):
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    bound(s, B, s[B].split(B.op.axis[0], factor), (tag, "threadIdx.x"))
+    return s, [A, B]
+
+
+def test_a_number_of_blocks_that_a_call_decides():
+    kernel = dlc.build(*symbolic(1, "blockIdx.y"), target="v100")
+    x = np.zeros(70_000, "float32")
+    with pytest.raises(TargetError) as caught:
+        kernel(x, x.copy())
+    assert str(caught.value) == (
+        "run main_kernel0 on v100: too many blocks along blockIdx.y\n"
+        "  got       70,000\n"
+        "  expected  at most 65,535\n"
+        "  because   CUDA C++ Programming Guide 12.9, table 21\n"
+        "  hint      split the loop, and bind both parts to axes of their own"
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(7, "float32"), np.zeros(32), np.zeros((4, 8), "float32")]
+)
+def test_a_report_takes_only_what_a_call_takes(wrong):
+    kernel = dlc.build(*symbolic(32, "blockIdx.x"), target="v100")
+    for refusing in (kernel, kernel.report, lambda *arrays: dlc.measure(kernel, arrays)):
+        with pytest.raises(CallError):
+            refusing(wrong, np.zeros(32, "float32"))
+
+
 def test_too_much_shared_memory():
     args = product(64, 64, 256)
     text = refused(tiled(args, threads=8, each=8, step=256), args)

@@ -9,6 +9,7 @@ import pytest
 from dlcompiler import target
 from dlcompiler.errors import TargetError
 from dlcompiler.target import CacheLevel, detect
+from dlcompiler.target.model import Rate
 from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2, cpu_target
 
 
@@ -273,6 +274,16 @@ def test_caches_and_scopes_are_checked_too():
         CacheLevel("L1d", "32 KiB", 64, 1)
     with pytest.raises(TargetError, match="describe a memory scope: the field 'rank'"):
         target.MemoryScope("global", "near", None, 64)
+
+
+def test_a_machine_has_cores_and_positive_rates():
+    with pytest.raises(TargetError) as caught:
+        dataclasses.replace(X86_64_AVX2, cores=0)
+    assert str(caught.value) == (
+        "describe a target: it has no core\n  got       0\n  expected  at least 1"
+    )
+    with pytest.raises(TargetError, match="describe a rate: it is not positive"):
+        Rate(-1.0, "1/clock", "assumed")
 
 
 def test_an_architecture_decides_limits_and_instructions():

@@ -237,7 +237,7 @@ class _Machine:
         tail = max(last - clocks_of(self.resident) * rest / (self.resident * self.processors), 0.0)
         second = counted.launches / rates["clock"]
         terms = [
-            Term(name, n * blocks / self.processors * second,
+            Term(name, n * blocks / active * second,
                  FORMULAS.get(name, "operations of threads / lanes"), self._source(name))
             for name, n in busy.items()
         ]  # fmt: skip

@@ -108,7 +108,12 @@ def _sources(report: GPUReport) -> str:
 
 def _time_facts(time: KernelTime | None) -> list[tuple[str, str]]:
     if time is None:
-        return [("predicted time", "none: the target has no rates, or no block fits")]
+        return [
+            (
+                "predicted time",
+                "none: no rates for this target or for tensor cores, or no block fits",
+            )
+        ]
     least, most = format_seconds(time.least_s), format_seconds(time.most_s)
     predicted, low, high = time.dram_bytes
     added = ", ".join(

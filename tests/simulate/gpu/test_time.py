@@ -72,6 +72,12 @@ def test_one_block_waits_for_memory():
     assert time.latency_s + time.tail_s > 0.5 * (time.seconds - time.launch_s)
 
 
+def test_a_few_blocks_have_all_of_the_memory():
+    time = predicted(*copy(1024))
+    dram = next(term for term in time.terms if term.name == "DRAM")
+    assert dram.seconds >= time.dram_bytes[0] / 768e9
+
+
 def test_the_time_is_the_sum_of_its_parts():
     time = predicted(*tiled_gpu_gemm(256))
     parts = time.terms[0].seconds + time.latency_s + time.tail_s + time.launch_s
