@@ -188,7 +188,7 @@ def time_of(
 ) -> KernelTime | None:
     """Predict the time of a kernel; None if the target has no rates, or no block fits.
 
-    It is None for tensor cores, too, of which no rates are known.
+    It is None, too, if the kernel uses tensor cores and the target has no rates for them.
 
     Parameters
     ----------
@@ -207,7 +207,8 @@ def time_of(
     found = occupancy(target, threads=counted.threads, registers=needs.registers,
                       shared_bytes=needs.shared_bytes)  # fmt: skip
     kinds = {kind for counters, _ in counted.phases for kind in counters.instructions}
-    if found is None or any(kind.endswith(" mma") for kind in kinds):
+    is_tensor = any(kind.endswith(" mma") for kind in kinds)
+    if found is None or (is_tensor and target.rates and "tensor cores" not in target.rates):
         return None
     arrays = {
         reach.buffer for _, read in counted.phases for reach in read.reaches

@@ -44,23 +44,25 @@ class Architecture:
     l2_latency: int
     """Clocks that the second level cache adds; the next: that memory adds [1]."""
     dram_latency: int
+    tensor: float
+    """Products of float16 that the tensor cores of a multiprocessor add up in a clock; or 0 [1]."""
 
 
 #: Lanes of 16 bits are those of scalar instructions: half of the table, which counts pairs.
 #: Latencies of capability 6.0 are those of 6.1; of 5.2 too; of 7.5 those of 7.0; of 8.9 and 12.0
 #: those of 8.6; of 10.0 those of 9.0.
 ARCHITECTURES: Mapping[tuple[int, int], Architecture] = {
-    (5, 2): Architecture(48, 128, 128, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100),
-    (6, 0): Architecture(24, 64, 64, 32, 64, 16, 16, 32, 32, 2, 6, 82, 24, 120, 100),
-    (6, 1): Architecture(48, 128, 2, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100),
-    (7, 0): Architecture(128, 64, 64, 32, 64, 16, 64, 32, 128, 4, 4, 20, 20, 160, 100),
-    (7, 5): Architecture(96, 64, 64, 2, 64, 16, 64, 16, 64, 4, 4, 20, 20, 160, 100),
-    (8, 0): Architecture(192, 64, 128, 32, 64, 16, 64, 32, 128, 4, 4, 34, 28, 200, 190),
-    (8, 6): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
-    (8, 9): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
-    (9, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194),
-    (10, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194),
-    (12, 0): Architecture(128, 128, 128, 2, 128, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254),
+    (5, 2): Architecture(48, 128, 128, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100, 0),
+    (6, 0): Architecture(24, 64, 64, 32, 64, 16, 16, 32, 32, 2, 6, 82, 24, 120, 100, 0),
+    (6, 1): Architecture(48, 128, 2, 4, 128, 32, 32, 32, 16, 4, 6, 82, 24, 120, 100, 0),
+    (7, 0): Architecture(128, 64, 64, 32, 64, 16, 64, 32, 128, 4, 4, 20, 20, 160, 100, 512),
+    (7, 5): Architecture(96, 64, 64, 2, 64, 16, 64, 16, 64, 4, 4, 20, 20, 160, 100, 512),
+    (8, 0): Architecture(192, 64, 128, 32, 64, 16, 64, 32, 128, 4, 4, 34, 28, 200, 190, 1024),
+    (8, 6): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254, 512),
+    (8, 9): Architecture(128, 128, 128, 2, 64, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254, 512),
+    (9, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194, 2048),
+    (10, 0): Architecture(256, 128, 128, 64, 64, 16, 64, 32, 128, 4, 4, 41, 29, 237, 194, 2048),
+    (12, 0): Architecture(128, 128, 128, 2, 128, 16, 64, 16, 128, 4, 4, 39, 29, 187, 254, 512),
 }
 _SOURCES = {
     "float32": THROUGHPUT, "float16": THROUGHPUT, "float64": THROUGHPUT, "integer": THROUGHPUT,
@@ -71,6 +73,10 @@ _SOURCES = {
     "float_latency": JIA, "l1_latency": ACCEL_SIM, "shared_latency": ACCEL_SIM,
     "l2_latency": ACCEL_SIM, "dram_latency": ACCEL_SIM,
 }  # fmt: skip
+
+TENSOR = "white papers of NVIDIA (V100, Turing, A100, GA102, Ada, H100): dense FMA of tensor cores"
+"""GeForce cards of the 20, 30 and 40 series add up half as many in float32."""
+_GEFORCE = ("rtx-2", "rtx-3", "rtx-4")
 
 L2_PORT = Rate(64, "byte/clock", "NVIDIA, 'Tesla V100 GPU Architecture': a multiprocessor's port")
 DRAM_FRACTION = Rate(0.9, "1", "a copy on an H200: 4,300 of 4,800 GB/s; other GPUs are near it")
@@ -197,6 +203,10 @@ def rates_of(model: Model) -> Mapping[str, Rate]:
     rates = {
         name: Rate(getattr(common, name), _unit(name), source) for name, source in _SOURCES.items()
     }
+    if common.tensor:
+        half = 2 if model.name.startswith(_GEFORCE) else 1
+        rates["tensor cores"] = Rate(common.tensor / half, "1/clock", TENSOR)
+        rates["tensor cores, int8"] = Rate(common.tensor, "1/clock", TENSOR)
     rates["clock"] = Rate(model.clock_mhz * 1e6, "1/s", SHEET)
     rates["dram"] = Rate(model.dram_gb_s * 1e9, "byte/s", SHEET)
     rates["dram_fraction"] = DRAM_FRACTION

@@ -244,12 +244,12 @@ def test_the_steps_in_another_order():
 
 def test_both_halves_count_as_memory():
     big = Classic(product(128, 128, 128), tile=32, step=128)
-    build(big.s, big.args, target="gpu")
+    build(big.s, big.args, target="gtx-1080")
     big.double()
     assert "[2, " not in str(big.lowered())  # one iteration
     large = Classic(product(128, 128, 256), tile=32, step=128).double()
     with pytest.raises(TargetError, match="shared"):
-        build(large.s, large.args, target="gpu")
+        build(large.s, large.args, target="gtx-1080")
 
 
 # -- refusals -------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 import pytest
 
 from dlcompiler import te
-from dlcompiler.runtime import cuda
+from dlcompiler.runtime import discovery
+from dlcompiler.runtime.discovery import Devices
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import create_schedule
@@ -78,7 +79,8 @@ def test_run_on_a_device_is_measured_there_without_the_processors_ceilings(conte
 
 
 def test_a_device_that_is_not_here_says_why_at_run(contexts, product, monkeypatch):
-    monkeypatch.setattr(cuda, "find_device", lambda: (None, "no NVIDIA driver is installed here"))
+    absent = Devices(reason="no NVIDIA driver is installed here")
+    monkeypatch.setattr(discovery, "devices", lambda language: absent)
     context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, product)
     page.key("target").select_option("cuda")

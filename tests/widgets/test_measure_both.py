@@ -90,7 +90,7 @@ def test_by_the_button(contexts):
     page.push()
     button = page.key("measure both")
     assert button.get_attribute("aria-disabled") == "true"
-    assert "programs for gpu run on another device" in button.get_attribute("title")
+    assert "programs for gpu run on the simulator" in button.get_attribute("title")
     assert not page.errors
     explorer.close()
     context.close()

@@ -28,6 +28,10 @@ FORMULAS = {
     "shared and L1": "passes of shared memory + lines or sectors of L1; threads / units if more",
     "L2 port": "bytes between L1 and L2 / bytes a clock of a multiprocessor's port",
     "L2": "bytes between L1 and L2 / bytes a clock of the L2 cache",
+    **dict.fromkeys(
+        ("tensor cores", "tensor cores, int8"),
+        "products of float16, or as many TF32 · 2 or int8 / 2, / products a clock",
+    ),
     "DRAM": "bytes between L2 and memory / (peak rate · fraction that copies reach)",
 }
 """How the term of a resource is computed; of other resources: operations / lanes."""

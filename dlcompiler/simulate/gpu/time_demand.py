@@ -19,6 +19,9 @@ from dlcompiler.simulate.gpu.time_phases import (
 )
 from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES
 
+MMA = 16 * 8 * 16
+"""Products of float16 that a warp's instruction on tensor cores adds up. It takes as long for half
+as many of TF32, or twice as many of int8."""
 DIVISION = 8
 """Operations on floats that a division is made of, besides one special one; [1]."""
 _REGISTERS = ("load local", "store local")
@@ -131,6 +134,9 @@ def _arithmetic(counters: KernelCounters) -> dict[str, float]:
         dtype, _, operation = kind.partition(" ")
         if kind in ("special", "convert", "integer"):
             lanes[kind] += active
+        elif operation == "mma":
+            unit = "tensor cores, int8" if dtype == "int8" else "tensor cores"
+            lanes[unit] += MMA * most.requests
         elif operation == "div":
             lanes[_unit(dtype)] += DIVISION * active
             lanes["special"] += active

@@ -1,5 +1,7 @@
 """What the counters find for intrinsics of a warp, against what each lane accesses."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,20 @@ def test_a_product_is_one_instruction_of_a_warp(kind, name):
         assert found.instructions["convert"][1].requests == 6 * products
     assert not any("fma" in each for each in found.instructions)
     assert found.active_fraction == 1
+
+
+def test_its_time_is_that_of_the_tensor_cores():
+    kernel = dlc.build(*simple(), target="a100")  # 32 × 16 × 64, by one block
+    (time,) = (each.time for each in kernel.report().kernels)
+    term = next(each for each in time.terms if each.name == "tensor cores")
+    blocks = kernel.report().kernels[0].counters.blocks
+    assert term.seconds == pytest.approx(32 * 16 * 64 / 1024 / blocks / 1.41e9)
+    rates = {k: r for k, r in kernel.target.rates.items() if not k.startswith("tensor")}
+    without = dlc.build(*simple(), target=dataclasses.replace(kernel.target, rates=rates))
+    with pytest.raises(
+        dlc.errors.MeasurementError, match="it uses tensor cores, of which a100"
+    ):
+        dlc.measure(without)
 
 
 def test_where_it_is_no_instruction_the_loops_are_counted():
