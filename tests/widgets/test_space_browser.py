@@ -317,3 +317,20 @@ def test_zooming_by_keyboard_shows_inner_loops_move(context):
     assert widget.intent == sent
     assert not page.errors
     widget.close()
+
+
+LINE = """(canvas) => {  // the least and the greatest red of a line of cells that nothing fills
+  const { data } = canvas.getContext("2d").getImageData(1, canvas.height - 1, canvas.width - 2, 1);
+  const reds = Array.from(data).filter((_, n) => n % 4 === 0);
+  return [Math.min(...reds), Math.max(...reds)];
+}"""
+
+
+def test_another_theme_paints_again(explorer):
+    lines = explorer.locate(".dlc-canvas").first
+    dark_on_light = lines.evaluate(LINE)
+    explorer.use_media(color_scheme="dark")
+    light_on_dark = lines.evaluate(LINE)
+    explorer.use_media(color_scheme="light")
+    assert dark_on_light[1] < 100 < 200 < light_on_dark[0]
+    assert lines.evaluate(LINE) == dark_on_light

@@ -43,6 +43,7 @@ export class SpaceDrawer {
     const grids = this.grids.length;
     this.all.style.setProperty("--dlc-across", grids > MOST_ACROSS ? Math.min(Math.ceil(grids / 2), MOST_ACROSS) : grids);
     this.go(0);
+    repaintWithTheme(this);
   }
 
   controls() {
@@ -190,4 +191,18 @@ function reuseText({ what, step, before, searched, isAll, isUnsure }) {
   }
   if (before === null) return `${what} was read more than ${count(searched)} steps before.`;
   return `${what} was read ${step - before === 1 ? "in the step" : `${count(step - before)} steps`} before.`;
+}
+
+/** Paint again when the host or the system changes its colours: a canvas keeps those it was painted with. */
+function repaintWithTheme(drawer) {
+  const still = new WeakRef(drawer), system = matchMedia("(prefers-color-scheme: dark)");
+  const repaint = () => {
+    const found = still.deref();
+    if (found) return found.go(found.step);
+    host.disconnect();
+    return system.removeEventListener("change", repaint);
+  };
+  const host = new MutationObserver(repaint);
+  host.observe(document.body, { attributes: true }); // JupyterLab's and VS Code's names of themes
+  system.addEventListener("change", repaint);
 }
