@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, sync_playwright
 
 from tests.architecture.test_documentation import described
 from tests.widgets.axe import violations
@@ -115,15 +115,17 @@ def try_replay(page: Page, theme: str, say: Say) -> None:
         say(f"the replay, {theme}: not one frame is visible")
 
 
+SHOWN = """(wanted) => [...document.querySelectorAll("#search-results li a, ul.search li a")]
+  .slice(0, 12).some((each) => each.getAttribute("href").includes(wanted))"""
+
+
 def search(page: Page, site: Path, text: str, say: Say) -> None:
     """Search as a user does, and look at the first results."""
     page.goto(f"{(site / 'search.html').as_uri()}?q={text}")
-    page.locator("#search-results li a, ul.search li a").first.wait_for()
-    links = page.locator("#search-results li a, ul.search li a").evaluate_all(
-        "(all) => all.slice(0, 12).map((each) => each.getAttribute('href'))"
-    )
-    if not any(FOUND_BY[text] in link for link in links):
-        say(f"searching {text!r} does not find {FOUND_BY[text]}: {links}")
+    try:  # results appear one after the other
+        page.wait_for_function(SHOWN, arg=FOUND_BY[text], timeout=20_000)
+    except TimeoutError:
+        say(f"searching {text!r} does not find {FOUND_BY[text]} among the first twelve results")
 
 
 def read(site: Path, say: Say) -> None:
