@@ -135,7 +135,7 @@ export class HistoryPane {
       h("div", { class: "dlc-state-more" },
         row.is_here ? null : h("span", { text: row.step }),
         h("span", { class: "dlc-note", role: "gridcell" },
-          ...(marks.length ? marks : [h("span", { text: "not measured" })]),
+          ...(marks.length ? marks : [row.note ? h("span", { text: "not measured" }) : "not measured"]),
           row.note ? h("i", { text: row.note }) : null),
         row.is_here ? buttons : null)));
   }

@@ -13,13 +13,15 @@ export function renumber(node, { number }) {
   if (text && "item" in node.dataset) node.dataset.key = `line ${text}`;
 }
 
+/** Draw a line; most have no sign, and programs are long: an element that is empty is left out. */
 export function programLine(line) {
+  const sign = SIGNS[line.status];
   const text = h("span", { class: "dlc-text" }, ...line.tokens.map(piece));
   text.style.setProperty("--dlc-depth", line.depth);
   return h("div", { class: `dlc-line dlc-${line.status}`, "data-depth": line.depth,
     title: line.about || null },
   h("span", { class: "dlc-gutter", text: line.number ?? "" }),
-  h("span", { class: "dlc-sign", text: SIGNS[line.status] }), text);
+  sign ? h("span", { class: "dlc-sign", text: sign }) : null, text);
 }
 
 /** A piece of a line; that of an axis knows the loops that the axis became. */

@@ -134,7 +134,9 @@ export class TextPane {
   }
 
   markStep(node, isMaker) {
-    const sign = node.querySelector(".dlc-sign");
+    let sign = node.querySelector(".dlc-sign");
+    if (!sign && !isMaker) return;
+    if (!sign) node.querySelector(".dlc-text").before(sign = h("span", { class: "dlc-sign" }));
     sign.textContent = isMaker ? "●" : "";
     sign.title = isMaker ? "This step made the chosen loop" : "";
   }
