@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SpaceRow:
-    """How fast the configs of a space are counted."""
+    """The rate at which the counters of a space's configs are computed."""
 
     space: str
     points: int

@@ -32,7 +32,7 @@ class Kernel:
     make: Callable[[Row], tuple[Schedule, list[Tensor]]]
     """Returns the schedule and its arguments."""
     is_judged: Callable[[Row], bool] = lambda row: True
-    """Whether a row has a schedule."""
+    """Tells whether the parameters of a row can be made a schedule."""
     constant: tuple[str, ...] = ()
     """Arrays that the measured kernel keeps in constant memory."""
 

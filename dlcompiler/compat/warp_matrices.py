@@ -162,7 +162,7 @@ class _Body:
         raise ExpressionError(self.where, problem, **parts)
 
     def statements(self, part: Any) -> Stmt:
-        """Return the statements of a part; the order of the calls is kept."""
+        """Return the statements for the calls of a body, or of its reset or update, in order."""
         if not isinstance(part, MatrixCalls):
             self.refuse(
                 "calls for tensor cores and other statements are in one intrinsic", got=str(part)

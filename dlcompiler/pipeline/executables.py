@@ -210,7 +210,8 @@ class SimulatedKernel(LoadedSource):
         CallError
             If the arguments do not fit.
         TargetError
-            If a block needs more shared memory than the GPU has; nothing has run then.
+            If there are too many blocks, or one needs more shared memory than the GPU has; nothing
+            has run then.
         ProgramError
             If an index is outside its tensor; of a short program also at a race, at an element that
             nothing has written, and at a barrier that only some threads reach.

@@ -26,7 +26,7 @@ from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.simulate.gpu import Given, KernelCounters, Tally, count_launch
 from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
-from dlcompiler.simulate.gpu.populations import astuple
+from dlcompiler.simulate.gpu.populations import FIELDS, astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
 from dlcompiler.simulate.gpu.time import KernelTime, count_phases, predict
 from dlcompiler.target import Target
@@ -208,7 +208,7 @@ def time_of(
                       shared_bytes=needs.shared_bytes)  # fmt: skip
     kinds = {kind for counters, _ in counted.phases for kind in counters.instructions}
     is_tensor = any(kind.endswith(" mma") for kind in kinds)
-    if found is None or (is_tensor and target.rates and "tensor cores" not in target.rates):
+    if found is None or (is_tensor and "tensor cores" not in target.rates):
         return None
     arrays = {
         reach.buffer for _, read in counted.phases for reach in read.reaches
@@ -358,5 +358,4 @@ def estimate_of(launch: Launch) -> Resources:
 
 
 def _numbers(tally: Tally) -> dict[str, int]:
-    names = ("requests", "lanes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
-    return {name: n for name, n in zip(names, astuple(tally), strict=True) if n}
+    return {name: n for name, n in zip(FIELDS, astuple(tally), strict=True) if n}

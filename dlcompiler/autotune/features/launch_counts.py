@@ -42,7 +42,7 @@ from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.inference.thread_loops import is_shared
 from dlcompiler.schedule.state import AttachedAt, State
 from dlcompiler.simulate.gpu.counters import KernelCounters
-from dlcompiler.simulate.gpu.populations import Tally, astuple
+from dlcompiler.simulate.gpu.populations import FIELDS, Tally, astuple
 from dlcompiler.simulate.gpu.program import Site
 from dlcompiler.target import Target
 
@@ -50,8 +50,6 @@ Truth: TypeAlias = npt.NDArray[np.bool_]
 Table: TypeAlias = dict[str, Integers]
 """Name of a counter -> its value for each config; see `table_of`."""
 
-FIELDS = ("requests", "lanes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
-"""The fields of a tally, in order."""
 _BY_SPACE = {"global": FIELDS[:4], "shared": (*FIELDS[:2], *FIELDS[4:])}
 
 
@@ -159,10 +157,8 @@ class SkeletonCounts:
         threads = product([n for tag, n in extents.items() if tag.startswith("threadIdx")])
         pieces, barriers = [], []
         for chain, stmt in leaves_of(thread, virtual):
-            piece = None
             if isinstance(stmt, Store):
-                piece = Piece(thread, chain, stmt, self._context)
-                pieces.append(piece)
+                pieces.append(Piece(thread, chain, stmt, self._context))
             else:
                 barriers.append(self._barrier(chain))
             self._limit_virtual(chain, virtual, target)

@@ -61,7 +61,7 @@ class Skeletons(Generic[T]):
     ) -> None:
         self.space = space
         self.found: list[T] = []
-        """What `make` made of each skeleton found so far."""
+        """The results of `make`, one for each skeleton found so far."""
         self._trace = partial(trace, operator, workload, target, space)
         self._make = make
         self._graph = Graph()

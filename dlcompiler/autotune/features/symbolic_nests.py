@@ -56,7 +56,7 @@ class Symbols:
     def __init__(self) -> None:
         self.formulas: dict[Var, Num] = {}
         self.required: list[Num] = []
-        """Formulas that are 1 for the configs that the symbols are right for."""
+        """Conditions on a config, each 1 or 0: the nests have its extents if all are 1."""
         self._by_formula: dict[Number, Var] = {}
 
     def extent(self, value: Num) -> Extent:

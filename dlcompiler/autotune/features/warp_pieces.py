@@ -90,7 +90,7 @@ class Known:
 
 
 Memo: TypeAlias = dict[tuple[object, ...], Known]
-"""What was counted before; many pieces are the same in all skeletons of a space."""
+"""Key of a piece -> its counts: skeletons of one space have many pieces in common."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,14 +106,14 @@ class _Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What all pieces of a skeleton share."""
+    """The symbols, warp size and memo that the pieces of a skeleton have in common."""
 
     formulas: Formulas
     """Formulas of the symbols."""
     warp_size: int
     """Threads of a warp; [1]."""
     memo: Memo
-    """What was counted before."""
+    """Counts of pieces met before, also of other skeletons."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -160,7 +160,7 @@ class Kernel:
 
     @property
     def called(self) -> GeneratedKernel:
-        """What it is called with."""
+        """Its name, index dtype and shared memory, for the host that launches it."""
         shared = self.shared
         return GeneratedKernel(
             self.symbol, self.index, self.has_checks, shared.fixed_bytes, shared.added_bytes

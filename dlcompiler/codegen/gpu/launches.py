@@ -26,7 +26,7 @@ def host_variables(launch: Launch) -> dict[Var, Var]:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedKernel:
-    """What the code of a kernel is called with."""
+    """A kernel in generated code, as the host launches it."""
 
     symbol: str
     """Its name in the code."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -67,6 +67,9 @@ class Tally:
         """Return ``self + factor · other``."""
         mine, others = astuple(self), astuple(other)
         return Tally(*(a + factor * b for a, b in zip(mine, others, strict=True)))
+
+
+FIELDS = tuple(field.name for field in fields(Tally))
 
 
 def astuple(tally: Tally) -> tuple[int, int, int, int, int, int]:

@@ -17,7 +17,7 @@ from dlcompiler.ir import Buffer, For, Var
 from dlcompiler.simulate.gpu.counters import Given, KernelCounters, count_launch
 from dlcompiler.simulate.gpu.occupancy import Occupancy
 from dlcompiler.simulate.gpu.program import OneThread
-from dlcompiler.simulate.gpu.time_demand import Demand, Room, demand_of
+from dlcompiler.simulate.gpu.time_demand import Demand, demand_of
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Phase, Read, phases_of, read_phase
 from dlcompiler.simulate.gpu.transactions import SECTOR_BYTES
@@ -69,7 +69,7 @@ class KernelTime:
     terms: tuple[Term, ...]
     """Resources, the one that binds first. They overlap: they do not add up."""
     latency_s: float
-    """What waiting adds to the term that binds, since too few warps are there to hide it [s]."""
+    """Stalls that the work of other warps does not hide [s]."""
     tail_s: float
     """What the last blocks add, which do not fill all multiprocessors [s]."""
     launch_s: float
@@ -201,13 +201,11 @@ class _Machine:
         blocks = max(counted.blocks / counted.launches, 1)
         resident = min(self.resident, math.ceil(blocks / self.processors))
         at_once = min(resident * self.processors, blocks)
-        room = {"likely": self.l1_bytes / resident, "all": math.inf, "none": 0.0}[caches]
-        demands = []
-        dram = 0.0
-        for counters, read in counted.phases:
-            place = Room(room, self.l2_bytes, _wave(read.blocks, at_once), 1)
-            demand = demand_of(counters, read, self.rates, place, self.constant)
-            demands.append(demand)
+        l1_bytes = {"likely": self.l1_bytes / resident, "all": math.inf, "none": 0.0}[caches]
+        demands = [
+            demand_of(counters, read, self.rates, l1_bytes, self.constant)
+            for counters, read in counted.phases
+        ]
         l2_bytes = sum(demand.l2_bytes for demand in demands) * blocks
         kept = {"likely": self.l2_bytes, "all": math.inf, "none": 0.0}[caches]
         reads = [read for _, read in counted.phases]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dlcompiler.ir import Buffer, Var
+from dlcompiler.ir import Buffer
 from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import (
@@ -25,20 +25,6 @@ as many of TF32, or twice as many of int8."""
 DIVISION = 8
 """Operations on floats that a division is made of, besides one special one; [1]."""
 _REGISTERS = ("load local", "store local")
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What holds data for a block, and how much."""
-
-    l1_bytes: float
-    """First level cache for one block; 0: no load is a hit there [byte]."""
-    l2_bytes: float
-    """Second level cache [byte]."""
-    wave: Mapping[Var, int]
-    """Blocks that run at once along each axis, by the variables of the phase."""
-    waves: int
-    """How often that many blocks run [1]."""
 
 
 @dataclass(slots=True)
@@ -64,7 +50,7 @@ class Demand:
 
 
 def demand_of(
-    counters: KernelCounters, read: Read, rates: Mapping[str, float], room: Room,
+    counters: KernelCounters, read: Read, rates: Mapping[str, float], l1_bytes: float,
     constant: Iterable[Buffer] = (),
 ) -> Demand:  # fmt: skip
     """Return what a block demands in one phase.
@@ -77,8 +63,8 @@ def demand_of(
         What the phase touches.
     rates
         Numbers of the target, see `dlcompiler.target.gpu_rates`.
-    room
-        Caches.
+    l1_bytes
+        First level cache for one block; 0: no load is a hit there. [byte]
     constant
         Arrays in constant memory, whose elements are operands of instructions.
     """
@@ -93,7 +79,7 @@ def demand_of(
         clocks[unit] = lanes / blocks / rates[unit]
     passes = (_passes(access, rates) * _share(access, kept) for access in counters.accesses)
     clocks["shared and L1"] = sum(passes) / blocks
-    made.l2_bytes = _l2_bytes(counters, read, room, kept, made) / blocks
+    made.l2_bytes = _l2_bytes(counters, read, l1_bytes, kept, made) / blocks
     clocks["L2 port"] = made.l2_bytes / rates["l2_port"]
     made.rounds = _rounds(read, kept)
     made.chain = _chain(read, rates)
@@ -175,15 +161,16 @@ def _instances(read: Read) -> int:
 
 
 def _l2_bytes(
-    counters: KernelCounters, read: Read, room: Room, kept: Mapping[Buffer, float], made: Demand
-) -> float:
+    counters: KernelCounters, read: Read, l1_bytes: float, kept: Mapping[Buffer, float],
+    made: Demand,
+) -> float:  # fmt: skip
     """Return the bytes that all blocks move between L1 and L2; note the fraction of hits."""
     stored = sum(a.most.sectors for a in counters.accesses if a.site.is_write)
     asked: dict[Buffer, float] = defaultdict(float)
     for access in counters.accesses:
         if not access.site.is_write and access.space == "global":
             asked[access.site.buffer] += access.most.sectors * _share(access, kept)
-    missed = misses(read, room.l1_bytes, asked, counters.blocks)
+    missed = misses(read, l1_bytes, asked, counters.blocks)
     total, gone = sum(asked.values()), sum(missed.values())
     made.missed = gone / max(counters.blocks, 1)
     made.hit_fraction = 1 - gone / total if total else 0.0

@@ -40,7 +40,7 @@ from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.reading import Reader, Scope
 
 UNROLLED_BY_COMPILER = 4
-"""Iterations of a loop that the compilers of NVIDIA put together if nothing else is said; [1]."""
+"""Factor by which NVIDIA's compilers unroll a loop without a directive; [1]."""
 MOST_UNROLLED = 64
 """Longest loop, with its inner ones, that they replace by copies of its body, about; [1]."""
 MOST_COPIES = 1 << 16

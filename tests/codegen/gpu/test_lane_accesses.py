@@ -43,9 +43,7 @@ def test_its_time_is_that_of_the_tensor_cores():
     assert term.seconds == pytest.approx(32 * 16 * 64 / 1024 / blocks / 1.41e9)
     rates = {k: r for k, r in kernel.target.rates.items() if not k.startswith("tensor")}
     without = dlc.build(*simple(), target=dataclasses.replace(kernel.target, rates=rates))
-    with pytest.raises(
-        dlc.errors.MeasurementError, match="it uses tensor cores, of which a100"
-    ):
+    with pytest.raises(dlc.errors.MeasurementError, match="it uses tensor cores, of which a100"):
         dlc.measure(without)
 
 
