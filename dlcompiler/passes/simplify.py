@@ -1,5 +1,7 @@
 """Simplify index arithmetic, decide conditions, and remove loops that run once or never.
 
+A loop over blocks stays, also of one block: it says which loops a device runs, not its host.
+
 *Before*::
 
     for i in range(4):
@@ -147,17 +149,22 @@ class _Simplifier:
             return NOTHING
         if extent == 1:
             body = substitute(loop.body, {loop.var: index_const(0)})
+            if loop.kind.startswith("blockIdx"):  # says which loops the device runs
+                return self.with_body(loop, extent_expr, self.stmt(body))
             return self.stmt(push_origin(body, loop.origin))
         if extent is not None:
             self.declare(loop.var, Interval(0, extent - 1))
         else:
             self.declare(loop.var, NATURAL, extent_expr)
-        body = self.stmt(loop.body)
+        return self.with_body(loop, extent_expr, self.stmt(loop.body))
+
+    def with_body(self, loop: For, extent: Expr, body: Stmt) -> Stmt:
+        """Return a loop with another extent and body."""
         if is_nothing(body):
             return NOTHING
-        if body is loop.body and extent_expr is loop.extent:
+        if body is loop.body and extent is loop.extent:
             return loop
-        return replace(loop, extent=extent_expr, body=body)
+        return replace(loop, extent=extent, body=body)
 
     def declare(self, var: Var, interval: Interval, extent: Expr | None = None) -> None:
         """Set the range of a variable; if it had a different range, start a new analysis."""

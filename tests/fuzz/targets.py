@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dlcompiler.codegen.gpu import emit_opencl
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import PrimFunc
+from dlcompiler.ir import Const, PrimFunc
 from dlcompiler.ir.program import Program
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
 from dlcompiler.pipeline import Kernel, SimulatedKernel, build, emit_source
@@ -99,7 +99,15 @@ def kernel_in_opencl(seed: int, program: Program) -> Kernel | None:
 
 
 def code_of_threads(program: Program) -> PrimFunc | None:
-    """Return a program for a GPU as loops of a CPU; None if blocks would repeat a statement."""
+    """Return a program for a GPU as loops of a CPU; None if no GPU takes it.
+
+    That is if blocks would repeat a statement, or if a number of threads is not known: with 0 of
+    them, a statement outside any thread would be left out.
+    """
+    counts = (n for launch in program.launches for tag, n in launch.threads.items()
+              if tag.startswith("threadIdx"))  # fmt: skip
+    if not all(isinstance(n, Const) for n in counts):
+        return None
     try:
         return as_cpu_function(program)
     except TargetError as error:

@@ -193,10 +193,10 @@ def test_a_trace_is_replayed_on_another_shape():
     assert is_right(lower(s, other), other)
 
 
-def test_a_block_of_one_thread_runs_on_a_cpu():
+def test_a_block_of_one_thread():
     args = product(1, 1, 3)
     arrays = [np.full(t.shape, 2, t.dtype) for t in args]
-    build(tiled(args, threads=1, bind_loads=False), args)(*arrays)
+    build(tiled(args, threads=1, bind_loads=False), args, "gpu")(*arrays)
     assert arrays[2].item() == 12
 
 

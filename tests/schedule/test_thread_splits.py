@@ -32,9 +32,10 @@ def test_the_inner_half_keeps_its_factor():
     bound(s, C, (outer, inner), ("blockIdx.x", TX))
     assert str(lower(s, [A, C], target="gpu")) == (
         "def main(A: float32[16], C: float32[16]):\n"
-        "    for i.inner in threadIdx.x(32):\n"
-        "        if i.inner < 16:\n"
-        "            C[i.inner] = A[i.inner]*2.0\n"
+        "    for i.outer in blockIdx.x(1):\n"
+        "        for i.inner in threadIdx.x(32):\n"
+        "            if i.inner < 16:\n"
+        "                C[i.inner] = A[i.inner]*2.0\n"
     )
     assert agrees(s, [A, C])
 
@@ -52,8 +53,18 @@ def test_a_loop_beside_the_threads_is_clipped():
     s, A, C = doubled()
     outer, _ = s[C].split(C.op.axis[0], factor=32)
     s[C].bind(outer, te.thread_axis("blockIdx.x"))
-    assert loops(s, [A, C]) == [("serial", "16")]
+    assert loops(s, [A, C]) == [("blockIdx.x", "1"), ("serial", "16")]
     assert agrees(s, [A, C])
+
+
+def test_a_loop_below_one_block_is_run_by_the_device():
+    s, A, C = doubled()
+    outer, inner = s[C].split(C.op.axis[0], factor=16)
+    middle, inner = s[C].split(inner, factor=8)
+    bound(s, C, (outer, inner), ("blockIdx.x", TX))
+    (launch,) = build(s, [A, C], "a100").program.launches
+    assert launch.loops == ()
+    assert str(launch.threads["blockIdx.x"]) == "1"
 
 
 def test_without_threads_all_is_clipped_as_ever():
