@@ -60,7 +60,7 @@ def test_a_loop_beside_the_threads_is_clipped():
 def test_a_loop_below_one_block_is_run_by_the_device():
     s, A, C = doubled()
     outer, inner = s[C].split(C.op.axis[0], factor=16)
-    middle, inner = s[C].split(inner, factor=8)
+    _, inner = s[C].split(inner, factor=8)
     bound(s, C, (outer, inner), ("blockIdx.x", TX))
     (launch,) = build(s, [A, C], "a100").program.launches
     assert launch.loops == ()
