@@ -21,6 +21,7 @@ __all__ = [
     "MemoryScope",
     "Target",
     "cuda",
+    "is_known_scope",
     "known_scopes",
     "names",
     "opencl",
@@ -169,6 +170,11 @@ def known_scopes() -> frozenset[str]:
     So are entries that cannot be imported: they refuse their own use.
     """
     return frozenset(scope.name for target in _importable() for scope in target.scopes)
+
+
+def is_known_scope(name: str) -> bool:
+    """Tell whether `known_scopes` has a name; most are those of the first targets."""
+    return any(scope.name == name for target in _importable() for scope in target.scopes)
 
 
 def _importable() -> Iterator[Target]:

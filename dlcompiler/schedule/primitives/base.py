@@ -16,7 +16,7 @@ from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Refused, Verdict
-from dlcompiler.target import known_scopes
+from dlcompiler.target import is_known_scope, known_scopes
 from dlcompiler.target.presets import CPU_SCOPES
 
 ParameterKind: TypeAlias = Literal[
@@ -248,7 +248,7 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 
 def require_scope(scope: object) -> None:
     """Refuse a scope that no target has."""
-    if not isinstance(scope, str) or scope not in known_scopes():
+    if not isinstance(scope, str) or not is_known_scope(scope):
         raise Refused(
             Illegal(
                 "limit",
