@@ -12,6 +12,7 @@ from dlcompiler.passes import simplify
 from dlcompiler.pipeline.checks import default_args
 from dlcompiler.pipeline.lower import check_obligations
 from dlcompiler.schedule import Domain, Schedule, State
+from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.legality.obligations import extents_of, obligations
 from dlcompiler.schedule.moves.unchanged import why_unchanged
 from dlcompiler.schedule.state import AttachedAt, StageState
@@ -47,7 +48,8 @@ def why_without_effect(
     Notes
     -----
     The meaning of the primitive decides (`dlcompiler.schedule.moves.unchanged`). Only if a stage
-    has a loop that runs at most once, which lowering leaves out, programs are compared.
+    has a loop that runs at most once, which lowering leaves out, and stays in the same loops of
+    those that run more often, programs are compared.
     """
     state = schedule.state
     reason = why_unchanged(state, state.stage(stage), name, args, domains)
@@ -57,7 +59,9 @@ def why_without_effect(
     if not _concerns_idle_loops(state, stage, args):
         return reason
     attempt = schedule.attempt(name, stage, args)
-    if attempt.state is None or _pending(attempt.state) != _pending(state):
+    if attempt.state is None or _goes_elsewhere(state, attempt.state, stage):
+        return ""
+    if _pending(attempt.state) != _pending(state):
         return ""
     before, after = _program(schedule), _program(schedule.after(attempt))
     if before is None or after is None:
@@ -81,6 +85,35 @@ def _concerns_idle_loops(state: State, name: str, args: Mapping[str, Any]) -> bo
     if own and "parent" not in args:
         return any(_runs_once(state, stages[0], axis) for axis in own)
     return any(_runs_once(state, stage, leaf) for stage in stages for leaf in stage.leaves)
+
+
+def _goes_elsewhere(before: State, after: State, name: str) -> bool:
+    """Tell whether a stage is computed inside other loops, of those that run more than once."""
+    old, new = _around(placed(before), name, before), _around(placed(after), name, before)
+    return old is not None and new is not None and old != new
+
+
+def _around(state: State, name: str, before: State) -> list[Axis] | None:
+    """Return the loops around a stage, inside to outside; None if one has no iteration.
+
+    Their extents are those of the state before the step: where a stage is computed does not change
+    the loops of its readers.
+    """
+    found: list[Axis] = []
+    at = state.stage(name).attachment
+    while isinstance(at, AttachedAt):
+        parent = state.stage(at.stage)
+        if parent.is_inlined or not parent.has_leaf(at.axis):
+            return None  # the loop is gone
+        extents = extents_of(before, before.stage(at.stage))
+        for leaf in reversed(parent.leaves[: parent.position(at.axis) + 1]):
+            extent = extents.get(leaf, leaf.extent)
+            if extent == 0:
+                return None
+            if extent != 1:
+                found.append(leaf)
+        at = parent.attachment
+    return found
 
 
 def _runs_once(state: State, stage: StageState, axis: Axis) -> bool:
