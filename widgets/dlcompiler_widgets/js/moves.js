@@ -24,6 +24,7 @@ export class MovesPane {
   constructor(app) {
     this.app = app;
     this.moves = h("div", { class: "dlc-moves" });
+    this.moves.addEventListener("scroll", () => { this.isScrolled = this.moves.scrollTop > 0; });
     this.root = h("section", { class: "dlc-pane dlc-palette", "aria-label": "Moves" }, this.moves);
     this.popover = new Popover(this.root, "What the move would do");
     this.why = this.popover.root;
@@ -56,7 +57,7 @@ export class MovesPane {
       ...groups(palette.stage),
       this.legend(),
       palette.more ? h("p", { class: "dlc-soft", text: palette.more }) : "");
-    if (isOther) this.moves.scrollTop = 0;
+    if (isOther && this.isScrolled) this.moves.scrollTop = 0; // which computes the layout
     this.clear();
   }
 

@@ -212,14 +212,17 @@ class Workbench {
   draw() {
     const focus = this.focusPlace();
     const layout = this.model.get("layout_of_panes");
+    // A browser that removes what has the focus computes the layout, which is known as yet.
+    if (focus?.pane === this.panes.moves && this.isChanged("moves")) focus.active.blur();
     if (applyLayout(this.panes, this.grid, layout)) this.columns?.arrange();
-    // The tree first: other panes ask it what a key is.
-    for (const name of ["tree", ...Object.keys(this.panes)]) {
-      const pane = this.panes[name], value = this.received[name] ?? this.model.get(name);
-      if (!pane || !value || !layout.visible.includes(name)) continue;
-      if (this.drawn[name] === value) continue; // only what changed is sent
-      this.drawn[name] = value;
-      this.drawPane(pane, value);
+    // The tree first: other panes ask it what a key is. The picture last: to fit, it needs the
+    // layout, which is then done for all panes at once.
+    const others = Object.keys(this.panes).filter((name) => name !== "picture");
+    for (const name of ["tree", ...others, "picture"]) {
+      const pane = this.panes[name];
+      if (!pane || !layout.visible.includes(name) || !this.isChanged(name)) continue;
+      this.drawn[name] = this.contents(name);
+      this.drawPane(pane, this.drawn[name]);
       this.columns?.count(name, pane.count);
     }
     this.drawStatus();
@@ -227,6 +230,16 @@ class Workbench {
     const { id } = this.model.get("reply");
     for (const pane of Object.values(this.panes)) pane.preview?.(this.model.get("preview"), id);
     this.restoreFocus(focus);
+  }
+
+  contents(name) {
+    return this.received[name] ?? this.model.get(name);
+  }
+
+  /** Whether a pane has other contents than those on the page: only what changed is sent. */
+  isChanged(name) {
+    const value = this.contents(name);
+    return Boolean(value) && this.drawn[name] !== value;
   }
 
   receive({ pane, value }) {
