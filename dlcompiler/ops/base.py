@@ -64,6 +64,9 @@ class DeviceSchedule:
     estimate: Callable[[Workload, Target], float] | None = None
     """Returns about how long the default config takes on one core [cycle]. `ops.select` compares
     it where several operators compute the same; None counts as slower than any estimate."""
+    define: Callable[[Workload], tuple[Tensor, ...]] | None = None
+    """Returns the same parameters as `Operator.define`, computed through the stages that this
+    schedule needs. None: the operator's own definition."""
 
 
 def by_device(schedules: Mapping[str, DeviceSchedule | str]) -> Registry[DeviceSchedule]:
@@ -217,7 +220,7 @@ class Operator:
             raise _wrong(
                 self.name, "cfg", cfg, "a Config: operator.space(workload, target).config(…)"
             )
-        args = self.define(workload)
+        args = (chosen.define or self.define)(workload)
         outs = tuple(tensor for tensor in args if not isinstance(tensor.op, PlaceholderOp))
         s = make(outs)
         chosen.apply(s, outs, cfg, target)

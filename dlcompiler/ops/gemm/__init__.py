@@ -20,7 +20,12 @@ MATMUL, DENSE, BATCH_MATMUL = (
         workload,
         define,
         reference,
-        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+        by_device(
+            {
+                "cpu": DeviceSchedule(space, default_config, schedule),
+                "gpu": "dlcompiler.ops.gpu.products:GPU",
+            }
+        ),
         prepack,
     )
     for name, workload in (

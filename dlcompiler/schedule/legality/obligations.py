@@ -181,8 +181,10 @@ def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]
             f"compute it inside loops that are bound to threads: s[{stage.name}].compute_at(…)",
         )
     at = stage.attachment
-    if not isinstance(at, AttachedAt) or (is_scan(state.stage(at.stage)) and not around):
+    if not isinstance(at, AttachedAt):
         return
+    if not around and (stage.scope == "global" or is_scan(state.stage(at.stage))):
+        return  # launches of its own, in a loop of the host
     is_in_threads = threads_of_block(state, stage)
     for leaf in stage.leaves:
         tag = stage.kind(leaf)

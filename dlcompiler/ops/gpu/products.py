@@ -1,0 +1,128 @@
+"""The GPU schedule of matmul, dense and batch_matmul."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dlcompiler.ops.base import DeviceSchedule
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.gpu import definition
+from dlcompiler.ops.gpu.common_sums import multiply_together
+from dlcompiler.ops.gpu.space import Shape, space_of
+from dlcompiler.ops.gpu.threads import share_elements
+from dlcompiler.ops.gpu.tiles import Loops, Operand, multiply_in_tiles
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+
+_THREADS = 128
+
+
+def shape_of(workload: Workload) -> Shape:
+    """Return the sizes of a workload's product."""
+    product = Product.of(workload)
+    depth = definition.padded_depth(product.k, product.dtype)
+    stack = math.prod(product.batch)
+    return Shape(product.m, product.n, depth, stack, product.dtype, product.sums_dtype)
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule`: see `dlcompiler.ops.gpu.space`."""
+    return space_of(workload, shape_of(workload), target)
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    choices = space(workload, target)
+    return choices.at(next(iter(choices.allowed())))
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule a product on a GPU.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The result: the sums, or what an elementwise expression makes of them.
+    cfg : Config
+        A config of `space`.
+    target : Target
+        A GPU.
+    """
+    (result,) = outs
+    sums = anchor_of(s, result)
+    *stack, i, j = result.op.axis
+    multiply(s, result, Loops(tuple(stack), i, j, result.static_shape[-1]), sums, cfg)
+
+
+def anchor_of(s: Schedule, result: Tensor) -> Tensor:
+    """Inline all stages between a result and the sums it is made of; return the sums."""
+    wanted = [result]
+    while True:
+        found = [t for tensor in wanted for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp)]
+        sums = next((t for t in found if t.op.reduce_axis), None)
+        for tensor in found:
+            if tensor is not sums:
+                s[tensor].compute_inline()
+        if sums is not None:
+            break
+        wanted = found
+    for factor in sums.op.input_tensors:
+        _inline_producers(s, factor)
+    return sums
+
+
+def _inline_producers(s: Schedule, tensor: Tensor) -> None:
+    for read in tensor.op.input_tensors:
+        if not isinstance(read.op, PlaceholderOp):
+            _inline_producers(s, read)
+            s[read].compute_inline()
+
+
+def multiply(s: Schedule, result: Tensor, loops: Loops, sums: Tensor, cfg: Config) -> None:
+    """Compute a product inside the loops of its result, in the form that a config says."""
+    factors = sums.op.input_tensors
+    if 0 in (*result.static_shape, *factors[0].static_shape):
+        _compute_empty(s, result, sums)
+        return
+    operands = [Operand.of(factor) for factor in factors]
+    if cfg["form"] == "threads":
+        multiply_together(s, result, loops, sums, operands, cfg)
+    elif cfg["split"] == 1:
+        multiply_in_tiles(s, result, loops, sums, operands, cfg)
+    else:
+        _multiply_parts(s, result, sums, operands, cfg)
+
+
+def _multiply_parts(
+    s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand], cfg: Config
+) -> None:
+    """Compute parts of the sums in blocks of their own, and add them in a second kernel."""
+    part, _ = s[sums].split(s[sums].op.reduce_axis[0], nparts=cfg["split"])
+    parts = s.rfactor(sums, part, factor_axis=0)
+    # Attached in a loop of one iteration, only what C needs of them is computed.
+    s[parts].compute_at(s[result], s[result].fuse())
+    own = s.cache_write(parts, "local")
+    *stack, i, j = s[parts].op.axis
+    multiply_in_tiles(
+        s, parts, Loops(tuple(stack), i, j, result.static_shape[-1]), own, operands, cfg
+    )
+    _, thread = share_elements(s[result], result.op.axis, _THREADS)
+    s[sums].set_scope("local")
+    s[sums].compute_at(s[result], thread)
+
+
+def _compute_empty(s: Schedule, result: Tensor, sums: Tensor) -> None:
+    """Compute a product of no terms or of no elements."""
+    for factor in sums.op.input_tensors:
+        s[factor].compute_inline()
+    _, thread = share_elements(s[result], result.op.axis, _THREADS)
+    s[sums].set_scope("local")
+    s[sums].compute_at(s[result], thread)
+
+
+GPU = DeviceSchedule(space, default_config, schedule, define=definition.define)

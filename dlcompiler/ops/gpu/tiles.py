@@ -1,0 +1,192 @@
+"""Schedule a product in tiles: of a block in shared memory, of a thread in registers.
+
+A stage ``sums[…, i, j] = sum over k of left[…, k, i] * right[…, k, j]`` is computed for tiles of
+a result. A block copies a few steps of k of both operands to shared memory, and each thread
+multiplies a tile of its own. *After* `multiply_in_tiles` with one step of k at a time::
+
+    for block in blockIdx.x(…):
+        for parts in vthread(…):
+            for warp in threadIdx.y(warps_m*warps_n):
+                for lane in threadIdx.x(32):
+                    for k.outer in range(…):
+                        left.shared[…] = …                      all threads together, in vectors
+                        right.shared[…] = …
+                        for k.inner in unrolled(depth):
+                            left.local[…] = left.shared[…]      vectors of a thread's own rows
+                            right.local[…] = right.shared[…]
+                            for i, j in unrolled(…):
+                                sums[i, j] += left.local[i]*right.local[j]
+                    for i, j: C[…] = sums[…]
+
+A warp computes a tile of ``lanes_m × lanes_n`` threads. The rows of a thread are ``parts`` groups
+of neighbours, as many as a vector has; the groups of a warp's threads alternate, so that the
+vectors that its lanes load lie side by side in shared memory: no bank conflicts. Groups are virtual
+threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler import dtypes, te
+from dlcompiler.ir import Axis, Binary, Expr, TensorLoad, Var, free_vars, walk
+from dlcompiler.ops.gpu.threads import bind, copy_together
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+
+LANES = 32
+"""Threads of a warp [1]."""
+LOAD_BYTES = 16
+"""Most bytes that a thread loads at once [byte]."""
+_BANKS = 32
+_VECTOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A stage ``[…, k, x]`` whose tiles a block copies to shared memory."""
+
+    stage: Tensor
+    runs_along_k: bool
+    """Whether its source is contiguous along k, not along x."""
+    lanes: int
+    """Most neighbouring elements that a thread may load at once [1]."""
+
+    @staticmethod
+    def of(stage: Tensor) -> Operand:
+        """Read from the definition of a stage how its source lies in memory."""
+        op = stage.op
+        assert isinstance(op, ComputeOp)
+        *_, k, x = op.axis
+        load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
+        last = load.indices[-1] if load.indices else None
+        if last is None or isinstance(last, int):
+            return Operand(stage, runs_along_k=False, lanes=1)
+        used = free_vars(last)
+        along_k = k.var in used and x.var not in used
+        room = LOAD_BYTES // dtypes.bytes_of(stage.dtype)
+        row = int(load.tensor.shape[-1])
+        is_plain = isinstance(load.tensor, Tensor) and isinstance(load.tensor.op, PlaceholderOp)
+        alone = _is_contiguous(last, k.var if along_k else x.var, row)
+        return Operand(stage, along_k, math.gcd(row, room) if is_plain and alone else 1)
+
+
+def _is_contiguous(index: Expr, var: Var, row: int) -> bool:
+    """Tell whether an index is a variable, or its remainder by the length of a row."""
+    match index:
+        case Binary("floormod", a, b):
+            return a is var and str(b) == str(row)
+    return index is var
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """The loops of a result that a product is computed in."""
+
+    stack: tuple[Axis, ...]
+    """Loops around the product: batches, or parts of a reduction."""
+    rows: Axis
+    columns: Axis
+    lanes: int
+    """Most neighbouring columns that a thread may store at once [1]."""
+
+
+def multiply_in_tiles(
+    s: Schedule, result: Tensor, loops: Loops, sums: Tensor, operands: Sequence[Operand], cfg: Config
+) -> None:
+    """Compute a product in tiles of threads, inside the loops of its result.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    result : Tensor
+        What reads the sums; what stands between is inlined already.
+    loops : Loops
+        Its loops.
+    sums : Tensor
+        The product. It has to reach far enough for whole tiles.
+    operands : sequence of Operand
+        Left and right.
+    cfg : Config
+        A config with the knobs of `dlcompiler.ops.gpu.space`.
+    """
+    warps = cfg["warps"]
+    innermost = _tiles_of_threads(s, result, loops, cfg)
+    s[sums].set_scope("local")
+    s[sums].compute_at(s[result], innermost)
+    (k,) = s[sums].op.reduce_axis
+    steps, step = s[sums].split(k, cfg["depth"])
+    s[sums].reorder(*s[sums].op.axis[:-2], steps, step, *s[sums].op.axis[-2:])
+    copies = [s.cache_read(each.stage, "local", [sums]) for each in operands]
+    for operand, own in zip(operands, copies, strict=True):
+        share(s, operand, (sums, steps), warps[0] * warps[1], cfg)
+        s[own].compute_at(s[sums], step)
+        s[own].vectorize(s[own].op.axis[-1])
+    s[sums].pragma(steps, "async_copy")
+    s[sums].pragma(step, "unroll_explicit", 0)
+    for axis in (step, *s[sums].op.axis[-2:]):
+        s[sums].unroll(axis)
+
+
+def _tiles_of_threads(s: Schedule, result: Tensor, loops: Loops, cfg: Config) -> Axis:
+    """Split a result into blocks, warps and the tiles of threads; return the innermost loop."""
+    stage, lanes_m = s[result], cfg["lanes_m"]
+    tiles = []
+    for axis, warps, lanes, (parts, vector) in (
+        (loops.rows, cfg["warps"][0], lanes_m, cfg["rows"]),
+        (loops.columns, cfg["warps"][1], LANES // lanes_m, cfg["columns"]),
+    ):
+        block, axis = stage.split(axis, warps * lanes * parts * vector)
+        warp, axis = stage.split(axis, lanes * parts * vector)
+        part, axis = stage.split(axis, lanes * vector)
+        lane, axis = stage.split(axis, vector)
+        tiles.append((block, part, warp, lane, axis))
+    block_i, *rest = tiles[0]
+    (part_i, warp_i, lane_i, i), (block_j, part_j, warp_j, lane_j, j) = rest, tiles[1]
+    group, block_i = stage.split(block_i, cfg["raster"])
+    blocks = (*loops.stack, group, block_j, block_i)
+    stage.reorder(*blocks, part_i, part_j, warp_i, warp_j, lane_i, lane_j, i, j)
+    block, warp = stage.fuse(*blocks), stage.fuse(warp_i, warp_j)
+    lane = stage.fuse(lane_i, lane_j)
+    bind(stage, {"blockIdx.x": block, "threadIdx.y": warp, "threadIdx.x": lane})
+    for part in (part_i, part_j):
+        stage.bind(part, te.thread_axis("vthread"))
+    store(s, result, i, j, loops.lanes)
+    return lane
+
+
+def store(s: Schedule, result: Tensor, i: Axis, j: Axis, lanes: int) -> None:
+    """Store the tile of a thread in vectors, if these begin at multiples of their length."""
+    s[result].unroll(i)
+    if lanes % _VECTOR == 0:
+        s[result].vectorize(j)
+    else:
+        s[result].unroll(j)
+
+
+def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], warps: Any, cfg: Config) -> None:
+    """Let the threads of a block copy the tiles of an operand to shared memory.
+
+    Neighbouring threads copy neighbouring elements. If these lie along k, they are stored in
+    columns of the tile; rows then are a vector longer, so that the columns lie in different banks.
+    """
+    stage = s[operand.stage]
+    stage.set_scope("shared")
+    stage.compute_at(s[at[0]], at[1])
+    *_, k, x = stage.op.axis
+    order = (k, x)
+    if operand.runs_along_k:
+        item = dtypes.bytes_of(operand.stage.dtype)
+        stage.storage_align(k, _BANKS * 4 // item, LOAD_BYTES // item)
+        stage.reorder(x, k)
+        order = (x, k)
+    threads = {"threadIdx.y": warps, "threadIdx.x": LANES}
+    rest = copy_together(stage, threads, vector=operand.lanes, axes=order)
+    stage.unroll(rest)
+    if cfg["buffers"] > 1:
+        stage.double_buffer()
