@@ -2,6 +2,7 @@
 
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.batch_assertions import batch_assertions
+from dlcompiler.passes.branch_on_padding import branch_on_padding
 from dlcompiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
@@ -22,6 +23,7 @@ from dlcompiler.passes.vectorize_loops import vectorize_loops
 __all__ = [
     "Pass",
     "batch_assertions",
+    "branch_on_padding",
     "eliminate_common_subexpressions",
     "flatten_storage",
     "inject_double_buffer",

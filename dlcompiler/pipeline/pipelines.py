@@ -13,6 +13,7 @@ from dlcompiler.ir.program import Program
 from dlcompiler.passes import (
     Pass,
     batch_assertions,
+    branch_on_padding,
     eliminate_common_subexpressions,
     inject_double_buffer,
     inject_prefetch,
@@ -102,12 +103,15 @@ CPU_PASSES = (
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
 # Virtual threads add dimensions to buffers. They are injected before the passes that share or
-# copy buffers.
-_ROLLED = 1 + [item.name for item in CPU_PASSES].index("rolling buffer")
+# copy buffers. Padding is stored in branches, which vectorizing then need not mask.
+_NAMES = [item.name for item in CPU_PASSES]
+_ROLLED, _VECTORS = 1 + _NAMES.index("rolling buffer"), _NAMES.index("vectorize")
 GPU_PASSES = (
     *CPU_PASSES[:_ROLLED],
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[_ROLLED:],
+    *CPU_PASSES[_ROLLED:_VECTORS],
+    Pass("padding", branch_on_padding, requires=frozenset({"affine indices"})),
+    *CPU_PASSES[_VECTORS:],
 )
 
 

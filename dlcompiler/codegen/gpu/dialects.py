@@ -16,6 +16,9 @@ VECTOR_LANES = (2, 4)
 """Lanes of the vector types that all languages here have."""
 VECTOR_BYTES = 16
 """Most bytes that a thread loads or stores at once."""
+WORDS = {4: "", 8: "uint2", 16: "uint4"}
+"""Size of elements that are copied as they are [byte] -> the vector type for it, if it is more than
+one word."""
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
@@ -56,7 +59,7 @@ class DeviceDialect(Dialect):
     """Expression that stores ``{code}`` in the first half of ``status[0]`` if that is 0; its value
     is the old one. All GPUs are little-endian, and some have no atomic operations on 64 bits."""
     vectors: Mapping[str, str] = field(default_factory=dict)
-    """Dtype -> its vector type without the number of lanes."""
+    """Dtype -> its vector type without the number of lanes; of what is stored, see `stored`."""
     vector: str = ""
     """A vector of a ``{type}`` made of ``{lanes}``."""
     number: str = "{type} {name}"
@@ -212,7 +215,7 @@ _OPENCL_STORED = MappingProxyType({"float16": "ushort", "bfloat16": "ushort", "b
 
 _CUDA_NAMES = """
 holds threadIdx blockIdx blockDim gridDim warpSize __syncthreads atomicCAS min max int8_t uint8_t
-int2 int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 half dim3
+int2 int4 float2 float4 double2 uint2 uint4 char2 char4 short2 short4 ushort2 ushort4 half dim3
 """
 _OPENCL_NAMES = """
 holds kernel global local constant private read_only write_only read_write uniform pipe half uchar
@@ -265,7 +268,7 @@ CUDA = DeviceDialect(
         {
             "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
             "uint32": "uint", "int64": "longlong", "uint64": "ulonglong", "float32": "float",
-            "float64": "double",
+            "float64": "double", "float16": "ushort", "bfloat16": "ushort",
         }
     ),
     vector="make_{type}({lanes})",
@@ -313,7 +316,7 @@ OPENCL = DeviceDialect(
         {
             "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
             "uint32": "uint", "int64": "long", "uint64": "ulong", "float32": "float",
-            "float64": "double",
+            "float64": "double", "float16": "ushort", "bfloat16": "ushort",
         }
     ),
     vector="({type})({lanes})",

@@ -9,7 +9,7 @@ from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.text import Text
 from dlcompiler.codegen.c.writer import Writer
 from dlcompiler.codegen.gpu.shuffles import Exchange
-from dlcompiler.ir import Buffer, Load
+from dlcompiler.ir import Buffer, Expr, Load, Var
 
 
 class KernelExpressions(Expressions):
@@ -28,6 +28,14 @@ class KernelExpressions(Expressions):
     ) -> None:
         super().__init__(writer, arithmetic)
         self._exchanges = exchanges
+        self.in_memory: dict[Var, str] = {}
+        """Variables whose value stands in a vector as memory has it: 16-bit floats."""
+
+    def stored(self, value: Expr) -> Text:
+        """Return a value as it is stored in memory."""
+        if isinstance(value, Var) and value in self.in_memory:
+            return Text(self.in_memory[value])
+        return super().stored(value)
 
     def _loaded(self, load: Load) -> Text:
         exchange = self._exchanges.get(load.buffer)

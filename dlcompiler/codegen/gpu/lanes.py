@@ -7,6 +7,7 @@ from functools import partial
 
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.ir import (
+    Broadcast,
     Buffer,
     Const,
     Expr,
@@ -99,6 +100,17 @@ def aligned_start(buffer: Buffer, indices: tuple[Expr, ...], analyzer: Analyzer)
         if not distance.is_constant or distance.constant != number:
             return None
     return places[0] if _divides(count, start) else None
+
+
+def copies_words(store: Store) -> bool:
+    """Tell whether a store puts elements into memory as they are elsewhere, or zeros."""
+    match store.value:
+        case Load(buffer, indices, None):
+            is_same = buffer.dtype == store.buffer.dtype
+            return is_same and store.predicate is None and lanes_of(indices) == lanes_of(store.indices)
+        case Broadcast(Const(0)):
+            return store.predicate is None
+    return False
 
 
 def is_multiple(buffer: Buffer, indices: tuple[Expr, ...], count: int, analyzer: Analyzer) -> bool:

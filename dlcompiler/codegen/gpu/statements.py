@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.buffers import static_elements
-from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.interface import Codes
 from dlcompiler.codegen.c.names import comment
 from dlcompiler.codegen.c.statements import Statements
-from dlcompiler.codegen.c.text import SUM, UNARY
+from dlcompiler.codegen.c.text import SUM, UNARY, Text
 from dlcompiler.codegen.gpu import intrinsics
-from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, DeviceDialect
-from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, with_vectors
+from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES, VECTOR_LANES, WORDS, DeviceDialect
+from dlcompiler.codegen.gpu.expressions import KernelExpressions
+from dlcompiler.codegen.gpu.lanes import Lanes, aligned_start, copies_words, with_vectors
 from dlcompiler.codegen.gpu.shared_memory import refused_size
 from dlcompiler.ir import (
     Allocate,
@@ -104,7 +104,7 @@ class KernelStatements(Statements):
 
     def __init__(
         self,
-        expressions: Expressions,
+        expressions: KernelExpressions,
         lines: Mapping[int, int],
         codes: Codes,
         dialect: DeviceDialect,
@@ -114,6 +114,7 @@ class KernelStatements(Statements):
         lane: Var | None = None,
     ) -> None:
         super().__init__(expressions, lines, codes)
+        self.in_memory = expressions.in_memory
         self.dialect = dialect
         self.spaces = spaces
         self.waits = waits
@@ -270,6 +271,8 @@ class KernelStatements(Statements):
     # -- vectors ----------------------------------------------------------------------------------
 
     def _store_vector(self, stmt: Store) -> None:
+        if self._copy_words(stmt):
+            return
         count = lanes_of(stmt.indices)
         lanes = Lanes(self._vectors, self._loaded(stmt.value, count))
         values = lanes.all(stmt.value, count)
@@ -293,6 +296,34 @@ class KernelStatements(Statements):
             chosen = "".join(f"if ({self.expressions.value(each).text}) " for each in mask)
             place = self.expressions.element(stmt.buffer, indices).text
             self.writer.line(f"{chosen}{place} = {name};")
+
+    def _copy_words(self, stmt: Store) -> bool:
+        """Append a copy of elements as words; tell whether the store is such a copy.
+
+        Elements are copied so that are no numbers of the language, or more than its vectors have.
+        """
+        buffer, count, source = stmt.buffer, lanes_of(stmt.indices), stmt.value
+        size = count * dtypes.bytes_of(buffer.dtype)
+        is_vector = count in VECTOR_LANES and buffer.dtype not in self.dialect.stored
+        if not copies_words(stmt) or size not in WORDS or is_vector:
+            return False
+        ends = [(buffer, stmt.indices)]
+        ends += [(source.buffer, source.indices)] if isinstance(source, Load) else []
+        starts = [aligned_start(*end, self.expressions.analyzer) for end in ends]
+        if None in starts:
+            return False
+        self.expressions.written.add(buffer)
+        self.expressions.start(*(start for start in starts if start is not None))
+        type_ = WORDS[size] if size > REGISTER_BYTES else self.dialect.types["uint32"]
+        value = "0"
+        if isinstance(source, Load):
+            self.expressions.read.add(source.buffer)
+            value = self._place(source.buffer, starts[1], f"const {type_}")
+        elif size > REGISTER_BYTES:
+            zeros = ", ".join(["0"] * (size // REGISTER_BYTES))
+            value = self.dialect.vector.format(type=type_, lanes=zeros)
+        self.writer.line(f"{self._place(buffer, starts[0], type_)} = {value};")
+        return True
 
     def _let_vector(self, stmt: Let) -> None:
         count, dtype = dtypes.lanes(stmt.var.dtype), dtypes.element(stmt.var.dtype)
@@ -328,9 +359,19 @@ class KernelStatements(Statements):
             type_ = self._vector_type(node.buffer.dtype, count)
             place = self._place(node.buffer, start, f"const {type_}")
             self.writer.line(f"const {type_} {name} = {place};")
-            dtype = node.buffer.dtype
-            found[id(node)] = [self._bound(f"{name}.{lane}", dtype) for lane in "xyzw"[:count]]
+            found[id(node)] = [
+                self._element(f"{name}.{lane}", node.buffer.dtype) for lane in "xyzw"[:count]
+            ]
         return found
+
+    def _element(self, text: str, dtype: str) -> Var:
+        """Return a variable for an element of a vector, which is as memory has it."""
+        if dtype not in self.dialect.stored:
+            return self._bound(text, dtype)
+        helpers = self.expressions.arithmetic.helpers
+        var = self._bound(helpers.call("to_f32", dtype, Text(text)).text, dtype)
+        self.in_memory[var] = text
+        return var
 
     def _may_not_run(self, value: Expr) -> bool:
         """Tell whether some loads of a value are for one side of a choice only."""

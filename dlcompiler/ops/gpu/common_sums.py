@@ -128,6 +128,8 @@ class _Form:
 
     def _load(self, s: Schedule, operand: Operand, reader: Tensor, at: Axis) -> None:
         """Load what a thread needs of an operand in a step to registers, in vectors if possible."""
+        if operand.wide is not None:
+            s[operand.wide].compute_inline()
         stage = s[operand.stage]
         stage.set_scope("local")
         stage.compute_at(s[reader], at)

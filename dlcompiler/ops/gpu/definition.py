@@ -3,7 +3,8 @@
 ==========  ====================================================================================
 ``.left``   A as ``(k, m)``, in its own dtype; beyond the matrix it is 0
 ``.right``  B as ``(k, n)``, the same
-``.sums``   the product of both, in the dtype of the sums
+``.wide``   each of them in the dtype of the sums, if that is another one
+``.sums``   their product
 ``C``       the epilogue of the sums that are in the matrix
 ==========  ====================================================================================
 
@@ -76,15 +77,22 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 def sums_of(left: Tensor, right: Tensor, dtype: str, name: str) -> Tensor:
     """Define the sums over k of ``left[…, k, i] * right[…, k, j]``, in a dtype."""
+    left, right = (_widened(factor, dtype, axes) for factor, axes in ((left, "ki"), (right, "kj")))
     *stack, depth, rows = left.shape
     k = over(depth)
 
     def element(*indices: Any) -> Any:
         *lead, i, j = indices
-        factors = left[(*lead, k, i)], right[(*lead, k, j)]
-        return te.sum(converted(factors[0], dtype) * converted(factors[1], dtype), axis=k)
+        return te.sum(left[(*lead, k, i)] * right[(*lead, k, j)], axis=k)
 
     return tensor((*stack, rows, right.shape[-1]), with_names(element, len(stack), "ij"), name)
+
+
+def _widened(factor: Tensor, dtype: str, axes: str) -> Tensor:
+    if factor.dtype == dtype:
+        return factor
+    convert = with_names(lambda *i: factor[i].astype(dtype), factor.ndim - 2, axes)
+    return tensor(factor.shape, convert, f"{factor.name}.wide")
 
 
 def with_names(element: Any, stacked: int, names: str) -> Any:

@@ -12,7 +12,7 @@ from dlcompiler.ops.gpu import definition
 from dlcompiler.ops.gpu.common_sums import multiply_together
 from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.threads import share_elements
-from dlcompiler.ops.gpu.tiles import Loops, Operand, multiply_in_tiles
+from dlcompiler.ops.gpu.tiles import Loops, Operand, loaded_lanes, multiply_in_tiles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -25,8 +25,16 @@ def shape_of(workload: Workload) -> Shape:
     """Return the sizes of a workload's product."""
     product = Product.of(workload)
     depth = definition.padded_depth(product.k, product.dtype)
-    stack = math.prod(product.batch)
-    return Shape(product.m, product.n, depth, stack, product.dtype, product.sums_dtype)
+    along_k = product.layout[0] == "N", product.layout[1] == "T" and not product.packed
+    rows = product.shapes["A"][-1], product.shapes["B"][-1]
+    loads = (
+        loaded_lanes(row, product.dtype, along_k=along)
+        for row, along in zip(rows, along_k, strict=True)
+    )
+    return Shape(
+        product.m, product.n, depth, math.prod(product.batch), product.dtype, product.sums_dtype,
+        (next(loads), next(loads)),
+    )  # fmt: skip
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -72,7 +80,7 @@ def anchor_of(s: Schedule, result: Tensor) -> Tensor:
             break
         wanted = found
     for factor in sums.op.input_tensors:
-        _inline_producers(s, factor)
+        _inline_producers(s, Operand.of(factor).stage)
     return sums
 
 
@@ -85,12 +93,10 @@ def _inline_producers(s: Schedule, tensor: Tensor) -> None:
 
 def multiply(s: Schedule, result: Tensor, loops: Loops, sums: Tensor, cfg: Config) -> None:
     """Compute a product inside the loops of its result, in the form that a config says."""
-    factors = sums.op.input_tensors
-    if 0 in (*result.static_shape, *factors[0].static_shape):
-        _compute_empty(s, result, sums)
-        return
-    operands = [Operand.of(factor) for factor in factors]
-    if cfg["form"] == "threads":
+    operands = [Operand.of(factor) for factor in sums.op.input_tensors]
+    if 0 in (*result.static_shape, *operands[0].stage.static_shape):
+        _compute_empty(s, result, sums, operands)
+    elif cfg["form"] == "threads":
         multiply_together(s, result, loops, sums, operands, cfg)
     elif cfg["split"] == 1:
         multiply_in_tiles(s, result, loops, sums, operands, cfg)
@@ -116,10 +122,14 @@ def _multiply_parts(
     s[sums].compute_at(s[result], thread)
 
 
-def _compute_empty(s: Schedule, result: Tensor, sums: Tensor) -> None:
+def _compute_empty(
+    s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand]
+) -> None:
     """Compute a product of no terms or of no elements."""
-    for factor in sums.op.input_tensors:
-        s[factor].compute_inline()
+    for operand in operands:
+        for stage in (operand.stage, operand.wide):
+            if stage is not None:
+                s[stage].compute_inline()
     _, thread = share_elements(s[result], result.op.axis, _THREADS)
     s[sums].set_scope("local")
     s[sums].compute_at(s[result], thread)

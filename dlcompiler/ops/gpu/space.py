@@ -43,6 +43,8 @@ class Shape:
     """Dtype of the operands."""
     sums_dtype: str
     """Dtype of the sums."""
+    loads: tuple[int, int]
+    """Most elements of each operand that a thread can load at once: `tiles.loaded_lanes` [1]."""
 
     def form(self, target: Target) -> str:
         """Return the form of the schedule: ``"tiles"`` or ``"threads"``."""
@@ -63,6 +65,7 @@ def space_of(workload: Workload, shape: Shape, target: Target) -> Space:
     ``warps``        tiles: warps of a block below and beside each other
     ``lanes_m``      tiles: threads of a warp below each other; ``32 / lanes_m`` are beside each
                      other
+    ``loads``        tiles: elements of A and of B that a thread loads at once to shared memory
     ``buffers``      tiles: with 2, the next tile is copied while one is multiplied
     ``split``        tiles: parts of the reduction that different blocks compute
     ``raster``       tiles: blocks below each other before the next column of blocks
@@ -105,6 +108,7 @@ def _tiles(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
         Knob("rows", tuple(_sums_of_thread(shape))),
         Knob("columns", tuple(_sums_of_thread(shape))),
         Knob("depth", _depths(shape)),
+        Knob("loads", tuple(_loads(shape))),
         Knob("buffers", (1, 2)),
         Knob("split", tuple(p for p in _SPLITS if shape.depth % (p * _DEPTHS[0]) == 0) or (1,)),
         Knob("raster", tuple(r for r in _SIDES if r == 1 or r * _SMALL <= shape.m)),
@@ -118,6 +122,16 @@ def _sums_of_thread(shape: Shape) -> Iterator[tuple[int, int]]:
     most = min(4, LOAD_BYTES // item)
     yield from ((1, vector) for vector in (1, 2, 4) if vector <= most)
     yield from ((groups, most) for groups in _PARTS[1:])
+
+
+def _loads(shape: Shape) -> Iterator[tuple[int, int]]:
+    """Yield the longest loads, and shorter ones, with which small tiles are shared by all threads."""
+    left, right = shape.loads
+    while True:
+        yield left, right
+        if left == right == 1:
+            return
+        left, right = max(left // 2, 1), max(right // 2, 1)
 
 
 def _depths(shape: Shape) -> tuple[int, ...]:

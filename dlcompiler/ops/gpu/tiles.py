@@ -51,28 +51,51 @@ class Operand:
     """A stage ``[…, k, x]`` whose tiles a block copies to shared memory."""
 
     stage: Tensor
+    """What is copied, in the dtype of memory."""
+    wide: Tensor | None
+    """The stage that converts it to the dtype of the sums; None if it has that dtype."""
     runs_along_k: bool
     """Whether its source is contiguous along k, not along x."""
     lanes: int
-    """Most neighbouring elements that a thread may load at once [1]."""
+    """Most neighbouring elements that a thread can load at once [1]."""
 
     @staticmethod
-    def of(stage: Tensor) -> Operand:
-        """Read from the definition of a stage how its source lies in memory."""
+    def of(factor: Tensor) -> Operand:
+        """Read from the definition of a factor of a product how its source lies in memory."""
+        stage, wide = factor, None
+        for read in factor.op.input_tensors:
+            if isinstance(read.op, ComputeOp) and read.dtype != factor.dtype:
+                stage, wide = read, factor
         op = stage.op
         assert isinstance(op, ComputeOp)
         *_, k, x = op.axis
         load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
         last = load.indices[-1] if load.indices else None
         if last is None or isinstance(last, int):
-            return Operand(stage, runs_along_k=False, lanes=1)
+            return Operand(stage, wide, runs_along_k=False, lanes=1)
         used = free_vars(last)
         along_k = k.var in used and x.var not in used
-        room = LOAD_BYTES // dtypes.bytes_of(stage.dtype)
+        is_alone = isinstance(load.tensor, Tensor) and isinstance(load.tensor.op, PlaceholderOp)
         row = int(load.tensor.shape[-1])
-        is_plain = isinstance(load.tensor, Tensor) and isinstance(load.tensor.op, PlaceholderOp)
-        alone = _is_contiguous(last, k.var if along_k else x.var, row)
-        return Operand(stage, along_k, math.gcd(row, room) if is_plain and alone else 1)
+        if not is_alone or not _is_contiguous(last, k.var if along_k else x.var, row):
+            row = 1
+        return Operand(stage, wide, along_k, loaded_lanes(row, stage.dtype, along_k=along_k))
+
+
+def loaded_lanes(row: int, dtype: str, *, along_k: bool) -> int:
+    """Return how many elements of a row a thread can load at once.
+
+    Those along k are stored one by one, in other rows of the tile: a vector of the language.
+
+    Examples
+    --------
+    >>> [loaded_lanes(row, "float16", along_k=False) for row in (1, 6, 64)]
+    [1, 2, 8]
+    >>> loaded_lanes(64, "float16", along_k=True)
+    4
+    """
+    most = LOAD_BYTES // dtypes.bytes_of(dtype)
+    return math.gcd(row, min(most, _VECTOR) if along_k else most)
 
 
 def _is_contiguous(index: Expr, var: Var, row: int) -> bool:
@@ -115,16 +138,18 @@ def multiply_in_tiles(
     cfg : Config
         A config with the knobs of `dlcompiler.ops.gpu.space`.
     """
-    warps = cfg["warps"]
     innermost = _tiles_of_threads(s, result, loops, cfg)
     s[sums].set_scope("local")
     s[sums].compute_at(s[result], innermost)
     (k,) = s[sums].op.reduce_axis
     steps, step = s[sums].split(k, cfg["depth"])
     s[sums].reorder(*s[sums].op.axis[:-2], steps, step, *s[sums].op.axis[-2:])
-    copies = [s.cache_read(each.stage, "local", [sums]) for each in operands]
-    for operand, own in zip(operands, copies, strict=True):
-        share(s, operand, (sums, steps), warps[0] * warps[1], cfg)
+    for operand, lanes in zip(operands, cfg["loads"], strict=True):
+        own = operand.wide
+        if own is None:
+            own = s.cache_read(operand.stage, "local", [sums])
+        share(s, operand, (sums, steps), lanes, cfg)
+        s[own].set_scope("local")
         s[own].compute_at(s[sums], step)
         s[own].vectorize(s[own].op.axis[-1])
     s[sums].pragma(steps, "async_copy")
@@ -169,8 +194,8 @@ def store(s: Schedule, result: Tensor, i: Axis, j: Axis, lanes: int) -> None:
         s[result].unroll(j)
 
 
-def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], warps: Any, cfg: Config) -> None:
-    """Let the threads of a block copy the tiles of an operand to shared memory.
+def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cfg: Config) -> None:
+    """Let the threads of a block copy the tiles of an operand to shared memory, in vectors.
 
     Neighbouring threads copy neighbouring elements. If these lie along k, they are stored in
     columns of the tile; rows then are a vector longer, so that the columns lie in different banks.
@@ -185,8 +210,9 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], warps: Any, cf
         stage.storage_align(k, _BANKS * 4 // item, LOAD_BYTES // item)
         stage.reorder(x, k)
         order = (x, k)
-    threads = {"threadIdx.y": warps, "threadIdx.x": LANES}
-    rest = copy_together(stage, threads, vector=operand.lanes, axes=order)
+    warps_m, warps_n = cfg["warps"]
+    threads = {"threadIdx.y": warps_m * warps_n, "threadIdx.x": LANES}
+    rest = copy_together(stage, threads, vector=lanes, axes=order)
     stage.unroll(rest)
     if cfg["buffers"] > 1:
         stage.double_buffer()

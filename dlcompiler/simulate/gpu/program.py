@@ -53,8 +53,8 @@ from dlcompiler.simulate.gpu.reading import Reader, Scope, negated
 LONGEST_VECTOR_BYTES = 16
 """Most bytes that a thread accesses at once; [byte]."""
 _VECTOR_LANES = (2, 4)
-_NO_VECTORS = ("float16", "bfloat16", "bool")
-"""Dtypes of which the generated code has no vector types."""
+_WORDS_BYTES = (4, 8, 16)
+"""Sizes of what is copied at once whatever its dtype [byte]."""
 
 
 class OneThread(Protocol):
@@ -354,16 +354,30 @@ class _Walk:
     ) -> int:  # fmt: skip
         """Return how many lanes one instruction accesses, as in the generated code.
 
-        All of them if they are neighbours, and begin at a multiple of their number.
+        All of them if they are neighbours, begin at a multiple of their number, and fill a vector
+        of the language, or words that are copied as they are.
         """
-        size = lanes * dtypes.bytes_of(buffer.dtype)
-        if lanes not in _VECTOR_LANES or buffer.dtype in _NO_VECTORS or predicate is not None:
+        size, stored = lanes * dtypes.bytes_of(buffer.dtype), self._statement
+        if lanes == 1 or predicate is not None or not self._is_aligned(buffer, indices, lanes, scope):
+            return 1
+        if isinstance(stored, Store) and _copies_words(stored) and size in _WORDS_BYTES:
+            ends = [(stored.buffer, stored.indices)]
+            if isinstance(stored.value, Load):
+                ends.append((stored.value.buffer, stored.value.indices))
+            if all(self._is_aligned(*end, lanes, scope) for end in ends):
+                return lanes
+        if lanes not in _VECTOR_LANES or dtypes.is_bool(buffer.dtype):
             return 1
         if size > LONGEST_VECTOR_BYTES or (not is_write and any(map(_has_choice, self._values))):
             return 1
-        stored = self._statement
         if isinstance(stored, Store) and not is_write and lanes_of(stored.indices) != lanes:
             return 1
+        return lanes
+
+    def _is_aligned(
+        self, buffer: Buffer, indices: tuple[Expr, ...], lanes: int, scope: Scope
+    ) -> bool:
+        """Tell whether lanes are neighbours in memory, from a multiple of their number on."""
         places = []
         for lane in range(lanes):
             single = [at_lane(index, index_const(lane), {}) for index in indices]
@@ -372,9 +386,21 @@ class _Walk:
         for number, place in enumerate(places):
             distance = place.plus(start, -1)
             if distance.terms or distance.constant != number:
-                return 1
+                return False
         factors = start.constant, *start.terms.values()
-        return 1 if any(factor % lanes for factor in factors) else lanes
+        return not any(factor % lanes for factor in factors)
+
+
+def _copies_words(store: Store) -> bool:
+    """Tell whether a store copies elements as they are in memory, or stores zeros."""
+    match store.value:
+        case Load(buffer, indices, None):
+            is_same = buffer.dtype == store.buffer.dtype
+            is_same &= lanes_of(indices) == lanes_of(store.indices)
+            return is_same and store.predicate is None
+        case Broadcast(Const(0)):
+            return store.predicate is None
+    return False
 
 
 def under(place: Place, guard: Predicate) -> Place:
