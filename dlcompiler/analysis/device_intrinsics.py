@@ -20,6 +20,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import constant_extent
+from dlcompiler.passes.fragment_nests import fragment_nest
 from dlcompiler.passes.fragments import HINT, Tiles, check_fragments, fragments_in, is_of_warp
 from dlcompiler.target import Target
 from dlcompiler.target.gpus import INSTRUCTIONS
@@ -65,14 +66,13 @@ def check_intrinsics(func: PrimFunc, target: Target) -> None:
         for call in filter(is_of_warp, calls):
             check_fragments(where, call, known)
         _check_use(where, func.body, known)
-        _check_places(where, func.body)
+        _check_places(where, func.body, known)
 
 
 def _check_use(where: str, stmt: Stmt, known: Mapping[Buffer, Tiles]) -> None:
-    """Refuse accesses to single elements of a fragment."""
-    match stmt:
-        case IntrinsicCall() if is_of_warp(stmt):
-            return
+    """Refuse accesses to single elements of a fragment, but those of loops over a whole tile."""
+    if is_of_warp(stmt) or fragment_nest(stmt, known) is not None:
+        return
     for part in children(stmt):
         if isinstance(part, Stmt):
             _check_use(where, part, known)
@@ -93,10 +93,18 @@ def _check_use(where: str, stmt: Stmt, known: Mapping[Buffer, Tiles]) -> None:
             )  # fmt: skip
 
 
-def _check_places(where: str, stmt: Stmt, x: For | None = None) -> None:
+def _check_places(
+    where: str, stmt: Stmt, known: Mapping[Buffer, Tiles], x: For | None = None
+) -> None:
     """Refuse calls of a warp's intrinsic where a part of the warp would not come."""
     if isinstance(stmt, For) and stmt.kind == "threadIdx.x":
         x = stmt
+    if x is not None and fragment_nest(stmt, known) is not None:
+        raise TargetError(
+            where, f"loops over a tile of a fragment are inside the threads of {x.var.name}",
+            because="each thread of the warp has a part of the tile's elements",
+            hint="leave the loops of their stage off threadIdx.x",
+        )  # fmt: skip
     if isinstance(stmt, For) and is_thread(stmt.kind) and any(map(is_of_warp, walk(stmt))):
         _check_nest(where, stmt)
     if is_of_warp(stmt) and x is not None:
@@ -108,7 +116,7 @@ def _check_places(where: str, stmt: Stmt, x: For | None = None) -> None:
         )  # fmt: skip
     for part in children(stmt):
         if isinstance(part, Stmt):
-            _check_places(where, part, x)
+            _check_places(where, part, known, x)
 
 
 def _check_nest(where: str, nest: For) -> None:

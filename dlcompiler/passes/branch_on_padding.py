@@ -71,17 +71,17 @@ def branch_on_padding(func: PrimFunc) -> PrimFunc:
     func
         A function before vectorization.
     """
-    return func.with_body(_changed(func.body))
+    return func.with_body(branches(func.body))
 
 
-def _changed(stmt: Stmt) -> Stmt:
-    """Change the copies to shared memory, and the statements in vectorized loops."""
+def branches(stmt: Stmt) -> Stmt:
+    """Return a statement whose choices are branches; see `branch_on_padding`."""
     if isinstance(stmt, For) and stmt.kind == "vectorized":
         lanes = constant_extent(stmt)
         return stmt if lanes is None else replace(stmt, body=_in_lanes(stmt.body, stmt.var, lanes))
     if isinstance(stmt, Store):
         return _branches(stmt) if stmt.buffer.scope in SHARED_SCOPES else stmt
-    return map_children(stmt, lambda node: _changed(node) if isinstance(node, Stmt) else node)
+    return map_children(stmt, lambda node: branches(node) if isinstance(node, Stmt) else node)
 
 
 def _in_lanes(body: Stmt, var: Var, lanes: int) -> Stmt:

@@ -316,9 +316,15 @@ def of_warp(stmt: Stmt, lane: Var | None) -> IntrinsicCall | None:
     In what one thread does, the call stands under a condition: the first thread along x computes
     what it declares.
     """
+    call = of_first_thread(stmt, lane)
+    return call if isinstance(call, IntrinsicCall) and is_of_warp(call) else None
+
+
+def of_first_thread(stmt: Stmt, lane: Var | None) -> Stmt | None:
+    """Return what only the first thread along x does, if a statement is of this kind."""
     match stmt:
-        case If(Compare("eq", var, Const(0)), IntrinsicCall() as call, None) if is_of_warp(call):
-            return call if var is lane else None
+        case If(Compare("eq", var, Const(0)), inner, None) if var is lane:
+            return inner
     return None
 
 

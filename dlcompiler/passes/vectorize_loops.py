@@ -98,7 +98,7 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
         if isinstance(node, For) and node.kind == "vectorized":
             if any(isinstance(inside, ExternCall) for inside in statements(node.body)):
                 return replace(node, kind="serial")  # it has no lanes
-            return _vectorized(node, max_lanes)
+            return vectorized(node, max_lanes)
         return node
 
     return func.with_body(rewrite(func.body, rule))
@@ -107,7 +107,8 @@ def vectorize_loops(func: PrimFunc, *, max_lanes: int = MAX_LANES) -> PrimFunc:
 # -- rounds ---------------------------------------------------------------------------------------
 
 
-def _vectorized(loop: For, max_lanes: int) -> Stmt:
+def vectorized(loop: For, max_lanes: int) -> Stmt:
+    """Return the vector operations of one loop; see `vectorize_loops`."""
     extent, widest = constant_extent(loop), _widest(loop.body)
     limit = min(max_lanes, max(VECTOR_BYTES // widest, 2))
     if extent is None:

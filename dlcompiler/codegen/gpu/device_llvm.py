@@ -15,6 +15,7 @@ from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.gpu import nvvm
 from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
+from dlcompiler.codegen.gpu.elements import with_elements
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.lanes import with_vectors
 from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables
@@ -130,6 +131,7 @@ class Kernel:
         """How threads read the registers of others of their warp, if that is an instruction."""
         if nvvm.SHUFFLES in emits:
             thread, self.exchanges = with_shuffles(launch, thread)
+        thread, self.registers = with_elements(thread, emits)
         self.launch = launch
         self.thread = thread
         self.shared = shared_memory(launch, thread, most_shared_bytes)
@@ -344,8 +346,15 @@ class KernelStatements(Statements):
                 super().write(stmt)
 
     def loop(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
-        """Append the iterations of a loop; pragmas for the caches of CPUs have no effect."""
-        self._iterations(stmt, begin, end, runs_once=runs_once)
+        """Append the iterations of a loop; pragmas for the caches of CPUs have no effect.
+
+        Unrolled loops that are left are LLVM's to unroll, as `codegen.gpu.statements` asks of other
+        compilers.
+        """
+        hint = ""
+        if stmt.kind == "unrolled":
+            hint = f", !llvm.loop !{self.w.module.debug.loop('llvm.loop.unroll.full')}"
+        self._iterations(stmt, begin, end, runs_once=runs_once, hint=hint)
 
     def _barrier(self, stmt: Barrier) -> None:
         if not self.kernel.waits:
@@ -393,6 +402,9 @@ class KernelStatements(Statements):
         if buffer in self.fragments:
             array = f"[{self.fragments[buffer].registers(buffer)} x {register_type(buffer)}]"
         pointers[buffer] = self.w.stack(buffer.name, array, VECTOR_BYTES)
+        for registers, of in self.kernel.registers.items():
+            if of is buffer:
+                pointers[registers] = pointers[buffer]
 
     def _allocate_here(self, stmt: Allocate) -> None:
         known_elements(stmt.buffer)  # refuses it

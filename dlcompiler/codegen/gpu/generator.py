@@ -18,6 +18,7 @@ from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import CUDA, HIP, METAL, OPENCL, DeviceDialect
 from dlcompiler.codegen.gpu.expressions import KernelExpressions
+from dlcompiler.codegen.gpu.elements import with_elements
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables, launches_of
 from dlcompiler.codegen.gpu.shared_memory import shared_memory
@@ -102,9 +103,10 @@ def _emit(program: Program, dialect: DeviceDialect) -> Source:
         if dialect.shuffles:
             thread, exchanges = with_shuffles(launch, thread)
         thread = without_needless(launch, thread, inserted(launch, thread))
+        thread, registers = with_elements(thread, dialect.emits)
         used = Helpers(_with_index_type(launch, thread, dialect))
         symbol = names.new(launch.kernel.name)
-        kernel = _Kernel(launch, thread, exchanges, used, codes)
+        kernel = _Kernel(launch, thread, exchanges, used, codes, registers)
         kernels += (("", 0), *kernel.function(symbol, line_of))
         shared = kernel.shared
         calls[place] = GeneratedKernel(
@@ -151,6 +153,8 @@ class _Kernel:
         The helper functions that it uses, with its dialect.
     codes
         The messages of the program's checks.
+    registers
+        The fragment of each array of registers that the thread reads.
     """
 
     def __init__(
@@ -160,8 +164,10 @@ class _Kernel:
         exchanges: Mapping[Buffer, Exchange],
         helpers: Helpers,
         codes: Codes,
+        registers: Mapping[Buffer, Buffer],
     ) -> None:
         assert isinstance(helpers.dialect, DeviceDialect)
+        self.registers = registers
         self.dialect: DeviceDialect = helpers.dialect
         self.launch = launch
         self.thread = thread
@@ -197,8 +203,9 @@ class _Kernel:
             copies = async_copies(self.launch, self.thread)
         lane = self.thread.axes.get("threadIdx.x")
         KernelStatements(
-            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits, lane=lane
-        ).whole(body, copies)
+            self.expressions, lines, self.codes, self.dialect, spaces, waits=waits, lane=lane,
+            registers=self.registers,
+        ).whole(body, copies)  # fmt: skip
         head = self.dialect.kernel.format(threads=threads, **counts)
         return [
             (f"/* launch: {comment(self.launch.size)} */", 0),

@@ -25,8 +25,10 @@ from dataclasses import dataclass, field, replace
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.gpu import tiles
+from dlcompiler.codegen.gpu.elements import with_elements
 from dlcompiler.codegen.gpu.nvvm import is_short
 from dlcompiler.ir import (
+    Allocate,
     Buffer,
     Call,
     Cast,
@@ -75,10 +77,13 @@ def as_lanes(thread: ThreadProgram, emits: Collection[str]) -> ThreadProgram:
         call = of_warp(node, lane) if isinstance(node, Stmt) else None
         return lanes.instructions(call) if call is not None and call.part in emits else node
 
-    body = rewrite(thread.body, rule)
+    own, registers = with_elements(thread, emits)
+    body = rewrite(own.body, rule)
     if body is thread.body:
         return thread
-    return replace(thread, body=body, shared=(*thread.shared, *lanes.shared_words))
+    for array in registers:
+        body = Allocate(array, body)
+    return replace(own, body=body, shared=(*thread.shared, *lanes.shared_words))
 
 
 @dataclass

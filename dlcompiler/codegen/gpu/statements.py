@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.buffers import static_elements
@@ -100,6 +101,8 @@ class KernelStatements(Statements):
         Whether threads wait for each other at barriers. If not, one may end before others.
     lane
         The number of a thread along x.
+    registers
+        The fragment of each array of registers that the thread reads.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class KernelStatements(Statements):
         *,
         waits: bool,
         lane: Var | None = None,
+        registers: Mapping[Buffer, Buffer] = MappingProxyType({}),
     ) -> None:
         super().__init__(expressions, lines, codes)
         self.in_memory = expressions.in_memory
@@ -119,6 +123,7 @@ class KernelStatements(Statements):
         self.spaces = spaces
         self.waits = waits
         self.lane = lane
+        self.registers = registers
         self._copies: frozenset[int] = frozenset()
         """The stores, by `id`, that are asynchronous copies."""
         self._vectors: dict[Var, Sequence[Var]] = {}
@@ -201,7 +206,12 @@ class KernelStatements(Statements):
         name = self.expressions.buffers[buffer] = self.writer.names.new(buffer.name)
         about = comment(f"this thread's part of {format_buffer(buffer)}")
         registers = tiles.registers(buffer)
-        self.writer.line(f"{self.register_type(buffer)} {name}[{registers}];  /* {about} */")
+        type_ = self.register_type(buffer)
+        for array, of in self.registers.items():
+            if of is buffer:
+                self.expressions.buffers[array] = name
+                type_ = array_type(array, stmt.body, self.dialect)
+        self.writer.line(f"{type_} {name}[{registers}];  /* {about} */")
         self.write(stmt.body)
         del self.expressions.buffers[buffer]
 

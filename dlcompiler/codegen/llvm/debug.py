@@ -49,6 +49,11 @@ class DebugInfo:
             self._notes[node] = self._add(node)
         return self._notes[node]
 
+    def loop(self, hint: str) -> int:
+        """Return the number of a new node for a loop, with a hint such as ``llvm.loop.…``."""
+        of_hint = self.note(f'!{{!"{hint}"}}')
+        return self._add(f"distinct !{{!{len(self._nodes)}, !{of_hint}}}")
+
     def _add(self, node: str) -> int:
         self._nodes.append(node)
         return len(self._nodes) - 1

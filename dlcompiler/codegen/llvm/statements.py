@@ -172,7 +172,10 @@ class Statements:
         w.jump(done)
         w.open(done)
 
-    def _iterations(self, stmt: For, begin: str, end: str, *, runs_once: bool) -> None:
+    def _iterations(
+        self, stmt: For, begin: str, end: str, *, runs_once: bool, hint: str = ""
+    ) -> None:
+        """Append the iterations of a loop; `hint` is metadata of its jump, with a comma before."""
         w, name = self.w, stmt.var.name
         type_ = value_type(stmt.var.dtype)
         variable = f"%{w.name(name)}"
@@ -189,7 +192,7 @@ class Statements:
         self._start(stmt)
         following = w.value(f"add nuw nsw {type_} {variable}, 1")
         w.fill(phi, f"{variable} = phi {type_} [ {begin}, %{before} ], [ {following}, %{w.block} ]")
-        w.branch(w.pure(f"icmp slt {type_} {following}, {end}"), head, done)
+        w.branch(w.pure(f"icmp slt {type_} {following}, {end}"), head, done, hint)
         w.open(done)
 
     def _launch(self, stmt: For, extent: str) -> None:

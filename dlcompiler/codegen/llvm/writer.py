@@ -150,9 +150,9 @@ class Function:
         """End the block with a jump."""
         self.effect(f"br label %{label}")
 
-    def branch(self, condition: str, then: str, otherwise: str) -> None:
-        """End the block with a conditional jump."""
-        self.effect(f"br i1 {condition}, label %{then}, label %{otherwise}")
+    def branch(self, condition: str, then: str, otherwise: str, hint: str = "") -> None:
+        """End the block with a conditional jump; `hint` is metadata, with a comma before it."""
+        self.effect(f"br i1 {condition}, label %{then}, label %{otherwise}{hint}")
 
     def leave(self) -> None:
         """End the block with a jump to the end of the function."""

@@ -11,14 +11,16 @@ from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.gpu import definition
 from dlcompiler.ops.gpu.common_sums import multiply_together
 from dlcompiler.ops.gpu.space import Shape, space_of
+from dlcompiler.ops.gpu.tensor_cores import multiply_by_warps
 from dlcompiler.ops.gpu.threads import share_elements
-from dlcompiler.ops.gpu.tiles import Loops, Operand, loaded_lanes, multiply_in_tiles
+from dlcompiler.ops.gpu.tiles import Loops, Operand, multiply_in_tiles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 
 _THREADS = 128
+_FORMS = {"tiles": multiply_in_tiles, "warps": multiply_by_warps}
 
 
 def shape_of(workload: Workload) -> Shape:
@@ -27,13 +29,9 @@ def shape_of(workload: Workload) -> Shape:
     depth = definition.padded_depth(product.k, product.dtype)
     along_k = product.layout[0] == "N", product.layout[1] == "T" and not product.packed
     rows = product.shapes["A"][-1], product.shapes["B"][-1]
-    loads = (
-        loaded_lanes(row, product.dtype, along_k=along)
-        for row, along in zip(rows, along_k, strict=True)
-    )
     return Shape(
         product.m, product.n, depth, math.prod(product.batch), product.dtype, product.sums_dtype,
-        (next(loads), next(loads)),
+        rows, along_k,
     )  # fmt: skip
 
 
@@ -99,7 +97,7 @@ def multiply(s: Schedule, result: Tensor, loops: Loops, sums: Tensor, cfg: Confi
     elif cfg["form"] == "threads":
         multiply_together(s, result, loops, sums, operands, cfg)
     elif cfg["split"] == 1:
-        multiply_in_tiles(s, result, loops, sums, operands, cfg)
+        _FORMS[cfg["form"]](s, result, loops, sums, operands, cfg)
     else:
         _multiply_parts(s, result, sums, operands, cfg)
 
@@ -114,9 +112,8 @@ def _multiply_parts(
     s[parts].compute_at(s[result], s[result].fuse())
     own = s.cache_write(parts, "local")
     *stack, i, j = s[parts].op.axis
-    multiply_in_tiles(
-        s, parts, Loops(tuple(stack), i, j, result.static_shape[-1]), own, operands, cfg
-    )
+    inner = Loops(tuple(stack), i, j, result.static_shape[-1])
+    _FORMS[cfg["form"]](s, parts, inner, own, operands, cfg)
     _, thread = share_elements(s[result], result.op.axis, _THREADS)
     s[sums].set_scope("local")
     s[sums].compute_at(s[result], thread)

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 from dlcompiler import dtypes
 from dlcompiler.ops.gpu.definition import EXTRA
+from dlcompiler.ops.gpu.tensor_cores import COLUMNS, ROWS, has_tensor_cores, step_of
 from dlcompiler.ops.gpu.threads import Chip
-from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES
+from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES, loaded_lanes
 from dlcompiler.space import Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 
@@ -43,32 +44,38 @@ class Shape:
     """Dtype of the operands."""
     sums_dtype: str
     """Dtype of the sums."""
-    loads: tuple[int, int]
-    """Most elements of each operand that a thread can load at once: `tiles.loaded_lanes` [1]."""
+    rows: tuple[int, int]
+    """Elements beside each other in the memory of each operand [1]."""
+    along_k: tuple[bool, bool]
+    """Whether these lie along k."""
 
     def form(self, target: Target) -> str:
-        """Return the form of the schedule: ``"tiles"`` or ``"threads"``."""
-        del target
-        return "threads" if min(self.m, self.n) <= FEW else "tiles"
+        """Return the form of the schedule: ``"tiles"``, ``"threads"`` or ``"warps"``."""
+        if min(self.m, self.n) <= FEW:
+            return "threads"
+        is_large = self.m >= ROWS and self.n >= COLUMNS and self.depth > 0
+        return "warps" if is_large and has_tensor_cores(target, self.dtype) else "tiles"
 
 
 def space_of(workload: Workload, shape: Shape, target: Target) -> Space:
     """Return the configs of a product.
 
     ===============  ===========================================================================
-    ``form``         ``tiles``: of shared memory and registers (`dlcompiler.ops.gpu.tiles`);
-                     ``threads``, for few rows or columns: threads compute each sum together
-    ``rows``         rows of a thread: groups, and neighbours in each
-    ``columns``      columns of a thread, the same
+    ``form``         ``tiles``, in shared memory and registers (`dlcompiler.ops.gpu.tiles`);
+                     ``warps``, on tensor cores (`dlcompiler.ops.gpu.tensor_cores`); ``threads``,
+                     which compute each sum together (`dlcompiler.ops.gpu.common_sums`)
+    ``warps``        of a block: below and beside each other
     ``depth``        steps of the reduction whose tiles are in shared memory at once; of
                      ``threads``, those that a thread unrolls
-    ``warps``        tiles: warps of a block below and beside each other
+    ``loads``        elements of A and of B that a thread loads at once to shared memory
+    ``buffers``      with 2, the next tiles are copied while others are multiplied
+    ``split``        parts of the reduction that different blocks compute
+    ``raster``       blocks below each other before the next column of blocks
     ``lanes_m``      tiles: threads of a warp below each other; ``32 / lanes_m`` are beside each
                      other
-    ``loads``        tiles: elements of A and of B that a thread loads at once to shared memory
-    ``buffers``      tiles: with 2, the next tile is copied while one is multiplied
-    ``split``        tiles: parts of the reduction that different blocks compute
-    ``raster``       tiles: blocks below each other before the next column of blocks
+    ``rows``         rows of a thread: groups, and neighbours in each
+    ``columns``      columns of a thread, the same
+    ``fragments``    warps: tiles of sums below and beside each other
     ``lanes_k``      threads: those that compute a sum together
     ``groups``       threads: sums beside each other that a block computes at once
     ===============  ===========================================================================
@@ -108,12 +115,18 @@ def _tiles(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
         Knob("rows", tuple(_sums_of_thread(shape))),
         Knob("columns", tuple(_sums_of_thread(shape))),
         Knob("depth", _depths(shape)),
-        Knob("loads", tuple(_loads(shape))),
-        Knob("buffers", (1, 2)),
-        Knob("split", tuple(p for p in _SPLITS if shape.depth % (p * _DEPTHS[0]) == 0) or (1,)),
-        Knob("raster", tuple(r for r in _SIDES if r == 1 or r * _SMALL <= shape.m)),
+        *_common_knobs(shape, _DEPTHS[0], shape.along_k),
     ]
     return knobs, list(_limits(shape, target, chip))
+
+
+def _common_knobs(shape: Shape, least: int, scattered: tuple[bool, bool]) -> list[Knob]:
+    return [
+        Knob("loads", tuple(_loads(shape, scattered))),
+        Knob("buffers", (1, 2)),
+        Knob("split", tuple(p for p in _SPLITS if shape.depth % (p * least) == 0) or (1,)),
+        Knob("raster", tuple(r for r in _SIDES if r == 1 or r * _SMALL <= shape.m)),
+    ]
 
 
 def _sums_of_thread(shape: Shape) -> Iterator[tuple[int, int]]:
@@ -124,9 +137,15 @@ def _sums_of_thread(shape: Shape) -> Iterator[tuple[int, int]]:
     yield from ((groups, most) for groups in _PARTS[1:])
 
 
-def _loads(shape: Shape) -> Iterator[tuple[int, int]]:
-    """Yield the longest loads, and shorter ones, with which small tiles are shared by all threads."""
-    left, right = shape.loads
+def _loads(shape: Shape, scattered: tuple[bool, bool]) -> Iterator[tuple[int, int]]:
+    """Yield the longest loads, and shorter ones, with which small tiles are shared by all threads.
+
+    `scattered` tells for each operand whether rows of its tile are not those of its source.
+    """
+    left, right = (
+        loaded_lanes(row, shape.dtype, is_scattered=is_scattered)
+        for row, is_scattered in zip(shape.rows, scattered, strict=True)
+    )
     while True:
         yield left, right
         if left == right == 1:
@@ -159,13 +178,21 @@ def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
     yield Filter(
         f"at most {virtual} virtual threads", lambda v: v["rows"][0] * v["columns"][0] <= virtual
     )
+    yield from _common_limits(shape, chip, block_of, registers, shared)
+
+
+def _common_limits(
+    shape: Shape, chip: Chip, tile: Callable[[Values], tuple[int, int]],
+    registers: Callable[[Values], int], shared: Callable[[Values], int],
+) -> Iterator[Filter]:  # fmt: skip
+    """Yield the rules on the tile of a block: its size, and what it needs of a multiprocessor."""
     yield Filter(
         f"a block has at most {_MOST_TILE} rows, fewer than twice those of C",
-        lambda v: _fits(block_of(v)[0], shape.m),
+        lambda v: _fits(tile(v)[0], shape.m),
     )
     yield Filter(
         f"a block has at most {_MOST_TILE} columns, fewer than twice those of C",
-        lambda v: _fits(block_of(v)[1], shape.n),
+        lambda v: _fits(tile(v)[1], shape.n),
     )
     yield Filter(
         f"{chip.registers} registers hold a block",
@@ -176,6 +203,10 @@ def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
         lambda v: shared(v) <= chip.shared_bytes,
     )
     yield Filter(
+        "blocks below each other come in whole groups",
+        lambda v: -(-shape.m // tile(v)[0]) % v["raster"] == 0,
+    )
+    yield Filter(
         "the parts of the reduction are whole tiles",
         lambda v: v["split"] == 1 or shape.depth % (v["split"] * v["depth"]) == 0,
     )
@@ -183,6 +214,42 @@ def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
 
 def _fits(tile: int, extent: int) -> bool:
     return tile <= _MOST_TILE and tile < 2 * max(extent, _SMALL)
+
+
+# -- warps on tensor cores -----------------------------------------------------------------------
+
+
+def _warps(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
+    chip = Chip.of(target)
+    step, item = step_of(shape.dtype), dtypes.bytes_of(shape.dtype)
+    left_along, right_along = shape.along_k
+    is_narrow = item == 1
+    pairs = [(a, b) for a in _SIDES for b in _SIDES]
+    depths = tuple(d for d in (step, 2 * step, 4 * step) if shape.depth % d == 0)
+    knobs = [
+        Knob("warps", tuple(pair for pair in pairs if pair[0] * pair[1] <= _MOST_WARPS)),
+        Knob("fragments", tuple(pair for pair in pairs if pair[0] <= pair[1])),
+        Knob("depth", depths),
+        *_common_knobs(shape, step, (not left_along, is_narrow and not right_along)),
+    ]
+
+    def tile(v: Values) -> tuple[int, int]:
+        return v["warps"][0] * v["fragments"][0] * ROWS, v["warps"][1] * v["fragments"][1] * COLUMNS
+
+    def registers(v: Values) -> int:
+        rows, columns = v["fragments"]
+        return int(4 * rows * columns + 4 * rows + 2 * columns) + _OTHER_REGISTERS
+
+    def shared(v: Values) -> int:
+        longer = LOAD_BYTES // item
+        tiles = sum(tile(v)) * (v["depth"] + longer) + longer * v["depth"]
+        return int(tiles * v["buffers"] * item)
+
+    return knobs, [
+        Filter(f"at most {_MOST_SUMS} sums of a thread",
+               lambda v: 4 * v["fragments"][0] * v["fragments"][1] <= _MOST_SUMS),
+        *_common_limits(shape, chip, tile, registers, shared),
+    ]  # fmt: skip
 
 
 # -- threads that compute sums together ---------------------------------------------------------
@@ -213,4 +280,4 @@ def _threads(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
 
 
 _Form: TypeAlias = Callable[[Shape, Target], tuple[list[Knob], list[Filter]]]
-_FORMS: Mapping[str, _Form] = {"tiles": _tiles, "threads": _threads}
+_FORMS: Mapping[str, _Form] = {"tiles": _tiles, "warps": _warps, "threads": _threads}

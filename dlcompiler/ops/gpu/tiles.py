@@ -79,23 +79,23 @@ class Operand:
         row = int(load.tensor.shape[-1])
         if not is_alone or not _is_contiguous(last, k.var if along_k else x.var, row):
             row = 1
-        return Operand(stage, wide, along_k, loaded_lanes(row, stage.dtype, along_k=along_k))
+        return Operand(stage, wide, along_k, loaded_lanes(row, stage.dtype, is_scattered=True))
 
 
-def loaded_lanes(row: int, dtype: str, *, along_k: bool) -> int:
+def loaded_lanes(row: int, dtype: str, *, is_scattered: bool) -> int:
     """Return how many elements of a row a thread can load at once.
 
-    Those along k are stored one by one, in other rows of the tile: a vector of the language.
+    If they are scattered, they are stored one by one: then at most a vector of the languages.
 
     Examples
     --------
-    >>> [loaded_lanes(row, "float16", along_k=False) for row in (1, 6, 64)]
+    >>> [loaded_lanes(row, "float16", is_scattered=False) for row in (1, 6, 64)]
     [1, 2, 8]
-    >>> loaded_lanes(64, "float16", along_k=True)
+    >>> loaded_lanes(64, "float16", is_scattered=True)
     4
     """
     most = LOAD_BYTES // dtypes.bytes_of(dtype)
-    return math.gcd(row, min(most, _VECTOR) if along_k else most)
+    return math.gcd(row, min(most, _VECTOR) if is_scattered else most)
 
 
 def _is_contiguous(index: Expr, var: Var, row: int) -> bool:
@@ -187,6 +187,7 @@ def _tiles_of_threads(s: Schedule, result: Tensor, loops: Loops, cfg: Config) ->
 
 def store(s: Schedule, result: Tensor, i: Axis, j: Axis, lanes: int) -> None:
     """Store the tile of a thread in vectors, if these begin at multiples of their length."""
+    s[result].pragma(i, "unroll_explicit", 0)
     s[result].unroll(i)
     if lanes % _VECTOR == 0:
         s[result].vectorize(j)
@@ -213,6 +214,7 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     warps_m, warps_n = cfg["warps"]
     threads = {"threadIdx.y": warps_m * warps_n, "threadIdx.x": LANES}
     rest = copy_together(stage, threads, vector=lanes, axes=order)
+    stage.pragma(rest, "unroll_explicit", 0)
     stage.unroll(rest)
     if cfg["buffers"] > 1:
         stage.double_buffer()
