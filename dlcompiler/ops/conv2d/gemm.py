@@ -146,4 +146,7 @@ def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor,
 
 
 CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
-CONV2D_GEMM = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)
+CONV2D_GEMM = Operator(
+    NAME, workload, define, reference,
+    by_device({"cpu": CPU, "gpu": "dlcompiler.ops.gpu.conv2d:GPU"}), prepack,
+)  # fmt: skip

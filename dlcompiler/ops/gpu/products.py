@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.gpu import definition
 from dlcompiler.ops.gpu.common_sums import multiply_together
-from dlcompiler.ops.gpu.space import Shape, space_of
+from dlcompiler.ops.gpu.space import Shape, default_of, space_of
 from dlcompiler.ops.gpu.tensor_cores import multiply_by_warps
 from dlcompiler.ops.gpu.threads import share_elements
 from dlcompiler.ops.gpu.tiles import Loops, Operand, multiply_in_tiles
@@ -41,8 +41,8 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    choices = space(workload, target)
-    return choices.at(next(iter(choices.allowed())))
+    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.space`."""
+    return default_of(workload, shape_of(workload), target)
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -62,7 +62,8 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     (result,) = outs
     sums = anchor_of(s, result)
     *stack, i, j = result.op.axis
-    multiply(s, result, Loops(tuple(stack), i, j, result.static_shape[-1]), sums, cfg)
+    loops = Loops(tuple(stack), i, j, result.static_shape[-1])
+    multiply(s, result, lambda: loops, sums, cfg)
 
 
 def anchor_of(s: Schedule, result: Tensor) -> Tensor:
@@ -89,15 +90,31 @@ def _inline_producers(s: Schedule, tensor: Tensor) -> None:
             s[read].compute_inline()
 
 
-def multiply(s: Schedule, result: Tensor, loops: Loops, sums: Tensor, cfg: Config) -> None:
-    """Compute a product inside the loops of its result, in the form that a config says."""
+def multiply(
+    s: Schedule, result: Tensor, loops: Callable[[], Loops], sums: Tensor, cfg: Config
+) -> None:
+    """Compute a product inside the loops of its result, in the form that a config says.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    result : Tensor
+        What reads the sums.
+    loops : callable
+        Makes its loops, where the product is computed in them.
+    sums : Tensor
+        The product.
+    cfg : Config
+        A config of `space`.
+    """
     operands = [Operand.of(factor) for factor in sums.op.input_tensors]
     if 0 in (*result.static_shape, *operands[0].stage.static_shape):
         _compute_empty(s, result, sums, operands)
     elif cfg["form"] == "threads":
-        multiply_together(s, result, loops, sums, operands, cfg)
+        multiply_together(s, result, loops(), sums, operands, cfg)
     elif cfg["split"] == 1:
-        _FORMS[cfg["form"]](s, result, loops, sums, operands, cfg)
+        _FORMS[cfg["form"]](s, result, loops(), sums, operands, cfg)
     else:
         _multiply_parts(s, result, sums, operands, cfg)
 
@@ -112,7 +129,7 @@ def _multiply_parts(
     s[parts].compute_at(s[result], s[result].fuse())
     own = s.cache_write(parts, "local")
     *stack, i, j = s[parts].op.axis
-    inner = Loops(tuple(stack), i, j, result.static_shape[-1])
+    inner = Loops(tuple(stack), i, j, int(sums.shape[-1]) - definition.EXTRA)
     _FORMS[cfg["form"]](s, parts, inner, own, operands, cfg)
     _, thread = share_elements(s[result], result.op.axis, _THREADS)
     s[sums].set_scope("local")

@@ -11,7 +11,7 @@ from dlcompiler.ops.gpu.definition import EXTRA
 from dlcompiler.ops.gpu.tensor_cores import COLUMNS, ROWS, has_tensor_cores, step_of
 from dlcompiler.ops.gpu.threads import Chip
 from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES, loaded_lanes
-from dlcompiler.space import Filter, Knob, Space, Workload
+from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 
 Values: TypeAlias = Mapping[str, Any]
@@ -82,6 +82,12 @@ def space_of(workload: Workload, shape: Shape, target: Target) -> Space:
     """
     knobs, filters = _FORMS[shape.form(target)](shape, target)
     return Space(workload, [Knob("form", (shape.form(target),)), *knobs], filters)
+
+
+def default_of(workload: Workload, shape: Shape, target: Target) -> Config:
+    """Return the config that a model of the GPU prefers."""
+    choices = space_of(workload, shape, target)
+    return choices.at(next(iter(choices.allowed())))
 
 
 def rows_of(v: Values) -> int:

@@ -43,6 +43,7 @@ LANES = 32
 LOAD_BYTES = 16
 """Most bytes that a thread loads at once [byte]."""
 _BANKS = 32
+_SECTOR_BYTES = 32
 _VECTOR = 4
 
 
@@ -56,8 +57,8 @@ class Operand:
     """The stage that converts it to the dtype of the sums; None if it has that dtype."""
     runs_along_k: bool
     """Whether its source is contiguous along k, not along x."""
-    lanes: int
-    """Most neighbouring elements that a thread can load at once [1]."""
+    row: int
+    """Elements that are known to be beside each other in its source [1]."""
 
     @staticmethod
     def of(factor: Tensor) -> Operand:
@@ -70,16 +71,26 @@ class Operand:
         assert isinstance(op, ComputeOp)
         *_, k, x = op.axis
         load = next(node for node in walk(op.bodies[0]) if isinstance(node, TensorLoad))
-        last = load.indices[-1] if load.indices else None
-        if last is None or isinstance(last, int):
-            return Operand(stage, wide, runs_along_k=False, lanes=1)
+        places = [
+            (index, extent)
+            for index, extent in zip(load.indices, load.tensor.shape, strict=True)
+            if isinstance(index, Expr) and free_vars(index)
+        ]
+        if not places:
+            return Operand(stage, wide, runs_along_k=False, row=1)
+        last, extent = places[-1]
         used = free_vars(last)
         along_k = k.var in used and x.var not in used
         is_alone = isinstance(load.tensor, Tensor) and isinstance(load.tensor.op, PlaceholderOp)
-        row = int(load.tensor.shape[-1])
+        row = int(extent)
         if not is_alone or not _is_contiguous(last, k.var if along_k else x.var, row):
             row = 1
-        return Operand(stage, wide, along_k, loaded_lanes(row, stage.dtype, is_scattered=True))
+        return Operand(stage, wide, along_k, row)
+
+    @property
+    def lanes(self) -> int:
+        """Elements that a thread loads at once, as a vector of all languages [1]."""
+        return loaded_lanes(self.row, self.stage.dtype, is_scattered=True)
 
 
 def loaded_lanes(row: int, dtype: str, *, is_scattered: bool) -> int:
@@ -205,12 +216,16 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     stage.set_scope("shared")
     stage.compute_at(s[at[0]], at[1])
     *_, k, x = stage.op.axis
-    order = (k, x)
+    item = dtypes.bytes_of(operand.stage.dtype)
+    order: tuple[Axis, ...] = (k, x)
     if operand.runs_along_k:
-        item = dtypes.bytes_of(operand.stage.dtype)
         stage.storage_align(k, _BANKS * 4 // item, LOAD_BYTES // item)
         stage.reorder(x, k)
         order = (x, k)
+    elif operand.row * item < _SECTOR_BYTES:  # rows of packed weights: the next step is beside them
+        row, x = stage.split(x, lanes)
+        stage.reorder(row, k, x)
+        order = (row, k, x)
     warps_m, warps_n = cfg["warps"]
     threads = {"threadIdx.y": warps_m * warps_n, "threadIdx.x": LANES}
     rest = copy_together(stage, threads, vector=lanes, axes=order)
