@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import cast
 
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import (
@@ -71,6 +71,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.program import Launch
 from dlcompiler.passes.base import in_copies, statements
 from dlcompiler.passes.fragments import fragments_in, is_of_warp
+from dlcompiler.passes.thread_conflicts import Conflicts
 
 FALSE = Const(False, "bool")
 
@@ -228,6 +229,8 @@ class _Merging:
             self.loops.setdefault(tag, For(Var("lane"), extent, cast(ThreadTag, tag), seq(())))
         self.fragments = frozenset(fragments_in(self.nest))
         """Memory that all threads of a warp hold together."""
+        axes = (loop.var for tag, loop in self.loops.items() if not _is_block(tag))
+        self.conflicts = Conflicts(self.fragments, frozenset(axes))
         self.order = sorted(self.threads, key=lambda tag: (not _is_block(tag), -ord(tag[-1])))
         """The axes, outermost first."""
 
@@ -244,10 +247,10 @@ class _Merging:
                 return self._thread_loop(stmt, bound)
             case For():
                 body = self.statement(stmt.body, bound)
-                again = [Barrier()] if _conflict([body], [body], self.fragments) else []
-                return replace(stmt, body=seq((body, *again)))
+                is_ordered = _begins_with_barrier(body) or not self.conflicts.in_loop(body)
+                return replace(stmt, body=body if is_ordered else seq((body, Barrier())))
             case Seq(items):
-                return _in_order([self.statement(item, bound) for item in items], self.fragments)
+                return _in_order([self.statement(item, bound) for item in items], self.conflicts)
             case If(condition, then, otherwise):
                 rest = None if otherwise is None else self.statement(otherwise, bound)
                 return _only_if(condition, self.statement(then, bound), self.origins, rest)
@@ -275,7 +278,7 @@ class _Merging:
             raise TargetError(
                 f"generate code for {self.name}",
                 f"a statement is outside the loop of {blocks[0]}",
-                got="it writes " + ", ".join(sorted(buffer.name for buffer in _written([stmt]))),
+                got="it writes " + ", ".join(sorted(buffer.name for buffer in _written(stmt))),
                 because="each block would repeat it",
                 hint=f"attach its stage inside {self.loops[blocks[0]].var.name}",
             )
@@ -347,12 +350,18 @@ def has_barrier(stmt: Stmt) -> bool:
     return any(isinstance(node, Barrier) for node in walk(stmt))
 
 
-def _in_order(parts: Sequence[Stmt], private: frozenset[Buffer] = frozenset()) -> Stmt:
+def _begins_with_barrier(stmt: Stmt) -> bool:
+    if isinstance(stmt, Seq):
+        return bool(stmt.statements) and _begins_with_barrier(stmt.statements[0])
+    return isinstance(stmt, Barrier)
+
+
+def _in_order(parts: Sequence[Stmt], conflicts: Conflicts) -> Stmt:
     """Return statements in order, with barriers where one needs what threads did before it."""
     ordered: list[Stmt] = []
     since: list[Stmt] = []
     for part in parts:
-        if _conflict(since, [part], private):
+        if conflicts.in_order(since, part):
             ordered.append(Barrier())
             since = []
         ordered.append(part)
@@ -368,7 +377,7 @@ def _only_if(condition: Expr, then: Stmt, origins: _Origins, otherwise: Stmt | N
         sides = [_selected(condition, then, origins)]
         if otherwise is not None:
             sides.append(_selected(Not(condition), otherwise, origins))
-        return _in_order(sides)
+        return _in_order(sides, Conflicts(frozenset(), frozenset()))
     known = Var("is_chosen", "bool")
     body = _after_reading(condition, _only_if(known, then, origins, otherwise))
     return Let(known, condition, body)
@@ -399,32 +408,13 @@ def _selected(condition: Expr, stmt: Stmt, origins: _Origins) -> Stmt:
 def _after_reading(value: Expr, body: Stmt) -> Stmt:
     """Return a body before which all threads have read a value, if the body changes its memory."""
     read = {node.buffer for node in walk(value) if isinstance(node, Load)}
-    return seq((Barrier(), body)) if read & _written([body]) else body
+    return seq((Barrier(), body)) if read & _written(body) else body
 
 
-def _conflict(first: Sequence[Stmt], second: Sequence[Stmt], private: frozenset[Buffer]) -> bool:
-    """Tell whether one of two groups of statements writes memory that the other uses."""
-    both = _written(first) & (_read(second) | _written(second)) | _read(first) & _written(second)
-    return bool(both - private)
-
-
-def _written(parts: Sequence[Stmt]) -> set[Buffer]:
-    return _used(parts, Store, "w")
-
-
-def _read(parts: Sequence[Stmt]) -> set[Buffer]:
-    return _used(parts, Load, "r")
-
-
-def _used(
-    parts: Sequence[Stmt], kind: type[Load] | type[Store], mode: Literal["r", "w"]
-) -> set[Buffer]:
-    """Return the buffers that loads or stores use, without those that are private to a thread."""
-    nodes = [node for part in parts for node in walk(part)]
-    private = {node.buffer for node in nodes if isinstance(node, Allocate)}
-    accessed = {
-        node.buffer
-        for node in nodes
-        if isinstance(node, kind) or (isinstance(node, Region) and mode in (node.mode or mode))
-    }
-    return accessed - private
+def _written(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers that a statement writes, without those that it allocates."""
+    nodes = list(walk(stmt))
+    own = {node.buffer for node in nodes if isinstance(node, Allocate)}
+    stores = {node.buffer for node in nodes if isinstance(node, Store)}
+    regions = {n.buffer for n in nodes if isinstance(n, Region) and "w" in (n.mode or "w")}
+    return (stores | regions) - own

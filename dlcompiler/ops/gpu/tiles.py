@@ -210,7 +210,7 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     """Let the threads of a block copy the tiles of an operand to shared memory, in vectors.
 
     Neighbouring threads copy neighbouring elements. If these lie along k, they are stored in
-    columns of the tile; rows then are a vector longer, so that the columns lie in different banks.
+    columns of the tile; rows then are a vector longer, so that columns lie in different banks.
     """
     stage = s[operand.stage]
     stage.set_scope("shared")
@@ -218,14 +218,15 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     *_, k, x = stage.op.axis
     item = dtypes.bytes_of(operand.stage.dtype)
     order: tuple[Axis, ...] = (k, x)
-    if operand.runs_along_k:
+    is_packed = not operand.runs_along_k and 1 < operand.row < _SECTOR_BYTES // item
+    if operand.runs_along_k or is_packed:
         stage.storage_align(k, _BANKS * 4 // item, LOAD_BYTES // item)
-        stage.reorder(x, k)
+    if operand.runs_along_k:
         order = (x, k)
-    elif operand.row * item < _SECTOR_BYTES:  # rows of packed weights: the next step is beside them
+    elif is_packed:  # the weights of the next step are beside those of this one
         row, x = stage.split(x, lanes)
-        stage.reorder(row, k, x)
         order = (row, k, x)
+    stage.reorder(*order)
     warps_m, warps_n = cfg["warps"]
     threads = {"threadIdx.y": warps_m * warps_n, "threadIdx.x": LANES}
     rest = copy_together(stage, threads, vector=lanes, axes=order)
