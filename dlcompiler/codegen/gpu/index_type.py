@@ -6,21 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
-from dlcompiler.ir import (
-    Allocate,
-    Buffer,
-    Const,
-    Expr,
-    For,
-    Let,
-    Load,
-    Stmt,
-    Store,
-    Var,
-    index_const,
-    walk,
-)
-from dlcompiler.ir.lanes import at_lane
+from dlcompiler.ir import Allocate, Buffer, Const, Expr, For, Let, Load, Stmt, Store, Var, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.flatten_storage import elements_spanned, flat_index
 
@@ -76,10 +62,5 @@ def _is_index(expr: Expr) -> bool:
 
 
 def _fits(index: Expr, analyzer: Analyzer) -> bool:
-    lanes = dtypes.lanes(index.dtype)
-    if lanes > 1:
-        if any(isinstance(part, Var) and dtypes.lanes(part.dtype) > 1 for part in walk(index)):
-            return False
-        return all(_fits(at_lane(index, index_const(n), {}), analyzer) for n in range(lanes))
     bounds = analyzer.interval(index)
     return bounds.low >= LEAST and bounds.high <= MOST
