@@ -103,7 +103,8 @@ CPU_PASSES = (
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
 # Virtual threads add dimensions to buffers. They are injected before the passes that share or
-# copy buffers. Padding is stored in branches, which vectorizing then need not mask.
+# copy buffers. Padding is stored in branches, which vectorizing then need not mask. Code for a GPU
+# writes vectors of indices as scalars, and narrows these itself.
 _NAMES = [item.name for item in CPU_PASSES]
 _ROLLED, _VECTORS = 1 + _NAMES.index("rolling buffer"), _NAMES.index("vectorize")
 GPU_PASSES = (
@@ -111,7 +112,7 @@ GPU_PASSES = (
     Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
     *CPU_PASSES[_ROLLED:_VECTORS],
     Pass("padding", branch_on_padding, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[_VECTORS:],
+    *(item for item in CPU_PASSES[_VECTORS:] if item.name != "narrow"),
 )
 
 

@@ -8,8 +8,10 @@ from dlcompiler.codegen.c.arithmetic import Arithmetic
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.text import Text
 from dlcompiler.codegen.c.writer import Writer
+from dlcompiler.codegen.gpu.lanes import simple_position
 from dlcompiler.codegen.gpu.shuffles import Exchange
 from dlcompiler.ir import Buffer, Expr, Load, Var
+from dlcompiler.passes.flatten_storage import flat_index
 
 
 class KernelExpressions(Expressions):
@@ -36,6 +38,11 @@ class KernelExpressions(Expressions):
         if isinstance(value, Var) and value in self.in_memory:
             return Text(self.in_memory[value])
         return super().stored(value)
+
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Text:
+        """Return the lvalue of an element in memory."""
+        position = simple_position(flat_index(buffer, indices), self.analyzer)
+        return Text(f"{self.buffers[buffer]}[{self.value(position).text}]")
 
     def _loaded(self, load: Load) -> Text:
         exchange = self._exchanges.get(load.buffer)

@@ -6,7 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dlcompiler import dtypes
 from dlcompiler.arith import Analyzer, Interval
-from dlcompiler.ir import Allocate, Buffer, Const, Expr, For, Let, Load, Stmt, Store, Var, walk
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    index_const,
+    walk,
+)
+from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.flatten_storage import elements_spanned, flat_index
 
@@ -52,9 +66,21 @@ def _indices(node: Node) -> Iterator[Expr]:
     """Yield the indices that a node computes: its own value, and positions in memory."""
     if isinstance(node, Load | Store):
         parts = walk(flat_index(node.buffer, node.indices))
-        yield from (part for part in parts if isinstance(part, Expr) and _is_index(part))
+        found = (part for part in parts if isinstance(part, Expr) and _is_index(part))
+        yield from (lane for part in found for lane in _lanes(part))
     if isinstance(node, Expr) and _is_index(node):
-        yield node
+        yield from _lanes(node)
+
+
+def _lanes(index: Expr) -> Iterator[Expr]:
+    """Yield an index, or that of each lane of a vector."""
+    count = dtypes.lanes(index.dtype)
+    if count == 1:
+        yield index
+        return
+    for number in range(count):
+        lane = at_lane(index, index_const(number), {})
+        yield from (part for part in walk(lane) if isinstance(part, Expr) and _is_index(part))
 
 
 def _is_index(expr: Expr) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.ir import (
+    Binary,
     Broadcast,
     Buffer,
     Const,
@@ -99,7 +100,18 @@ def aligned_start(buffer: Buffer, indices: tuple[Expr, ...], analyzer: Analyzer)
         distance = analyzer.affine(place).plus(start, -1)
         if not distance.is_constant or distance.constant != number:
             return None
-    return places[0] if _divides(count, start) else None
+    return simple_position(places[0], analyzer) if _divides(count, start) else None
+
+
+def simple_position(position: Expr, analyzer: Analyzer) -> Expr:
+    """Return a position in memory without the divisions that cancel: ``f//31*31 + f%31`` is ``f``.
+
+    A loop that several dimensions were fused into has such positions where they are contiguous.
+    """
+    divisions = ("floordiv", "floormod")
+    if any(isinstance(node, Binary) and node.op in divisions for node in walk(position)):
+        return analyzer.simplify(position)
+    return position
 
 
 def copies_words(store: Store) -> bool:

@@ -72,6 +72,26 @@ def two_axes(rows=2, columns=64):
     return s, [A, S]
 
 
+def centred(rows=3, columns=160):
+    """Return rows minus their sum; two warps share a row, and each thread has the sum."""
+    A = te.placeholder((rows, columns), name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    S = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    B = te.compute((rows, columns), lambda i, j: A[i, j] - S[i], name="B")
+    s = create_schedule(B.op)
+    for stage, along in ((B, B.op.axis[1]), (S, k)):
+        _, inner = s[stage].split(along, 64)
+        y, x = s[stage].split(inner, 32)
+        s[stage].reorder(*(stage.op.axis[:1]), y, x, s[stage].leaf_iter_vars[1])
+        if stage is S:
+            s[S].compute_at(s[B], s[B].leaf_iter_vars[2])
+        else:
+            s[B].bind(B.op.axis[0], BX)
+        s[stage].bind(y, TY)
+        s[stage].bind(x, TX)
+    return s, [A, B]
+
+
 SHUFFLED = {
     "softmax": softmax,
     "a warp for each row": lambda: row_sums(together=2),
@@ -88,8 +108,8 @@ IN_MEMORY = {
     "more than a warp": lambda: row_sums(threads=64),
     "no power of two": lambda: row_sums(threads=24),
     "a part of a warp is missing": lambda: row_sums(6, 48, 16, 3),
-    "threads along two axes": two_axes,
 }
+BOTH = {"threads along two axes": two_axes, "a result in each thread": centred}
 
 
 def arrays_of(args):
@@ -137,6 +157,16 @@ def test_memory_of_the_block_where_a_warp_is_not_enough(program, tmp_path, folde
     text = kernel.source("cuda")
     assert "shfl" not in text + kernel.source("ptx")
     assert "__shared__" in text
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("program", BOTH)
+def test_registers_within_a_warp_and_memory_among_warps(program, tmp_path, folder, nvrtc):
+    text = same_everywhere(BOTH[program], tmp_path, folder).source("cuda")
+    assert "S_parts[1];" in text  # registers
+    assert "__shared__ float S_rows[" in text
+    assert text.count("__syncthreads") == 1
+    assert "shfl.sync" in nvrtc(text, "compute_70")[1]
 
 
 def source_of(*lines, memory=32, scope="warp"):

@@ -152,6 +152,36 @@ def test_a_vector_is_loaded_at_once_where_it_is_aligned():
     assert "*(float4 *)(B + " in source(2)
 
 
+def shared_out(shape, target="gpu"):
+    """Return the kernel of a sum whose dimensions are fused, and computed by vectors."""
+    A, B = (te.placeholder(shape, name=name) for name in "AB")
+    C = te.compute(shape, lambda *i: A[i] + B[i], name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(s[C].fuse(*C.op.axis), 4)
+    block, thread = s[C].split(outer, 32)
+    s[C].vectorize(inner)
+    s[C].bind(block, te.thread_axis("blockIdx.x"))
+    s[C].bind(thread, te.thread_axis("threadIdx.x"))
+    return dlc.build(s, [A, B, C], target=target)
+
+
+def test_indices_of_vectors_have_32_bits_too():
+    kernel = shared_out((64, 1000), "a100")
+    assert "long long" not in kernel.source("cuda")
+    assert "mul.hi.u64" not in kernel.source("ptx")  # of a division by 250
+
+
+def test_a_fused_loop_over_all_dimensions_has_plain_positions():
+    kernel = shared_out((33, 31))
+    text = kernel.source("cuda")
+    assert "/31" not in text
+    assert "*(const float4 *)(A + i0_i1_fused_outer_outer*128 + i0_i1_fused_outer_inner*4)" in text
+    a, b = (np.arange(1023, dtype="float32").reshape(33, 31) * n for n in (1, 3))
+    c = np.zeros_like(a)
+    kernel(a, b, c)
+    np.testing.assert_array_equal(c, a + b)
+
+
 def test_memory_of_an_unknown_size_inside_a_kernel_is_refused():
     n = te.var("n")
     A = te.placeholder((n,), name="A")
