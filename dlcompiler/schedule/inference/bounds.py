@@ -31,6 +31,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.names import unique_name
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
+from dlcompiler.schedule.inference.needed_guards import needed_guards
 from dlcompiler.schedule.inference.placement import placed
 from dlcompiler.schedule.inference.recurrences import hosts, is_update, region_of_time, time_of
 from dlcompiler.schedule.inference.relations import outward
@@ -308,7 +309,7 @@ class BoundInference:
         unique: dict[str, Expr] = {}
         for condition in conditions:
             unique.setdefault(str(condition), condition)
-        return tuple(unique.values())
+        return needed_guards(list(unique.values()), self.analyzer)
 
     def checked_axes(self, stage: StageState) -> tuple[Axis, ...]:
         """Return the axes whose values may be outside the tensor, so that they need a guard.

@@ -31,6 +31,9 @@ def outward(
                 divisor = extent_expr(_at_least_one(count))
                 result[outer] = binary("floordiv", result[fused], divisor)
                 result[inner] = binary("floormod", result[fused], divisor)
+                if extents is not None and _is_one(extents[outer]):
+                    # Iterations beyond the end, whose quotient is 1 or more, are guarded.
+                    result[outer], result[inner] = index_const(0), result[fused]
     return result
 
 
@@ -102,6 +105,10 @@ def ranged(extents: Mapping[Var, Extent], others: Mapping[Var, Interval] | None 
 
 def _product(relation: Split) -> Extent:
     return extent_binary("mul", relation.outer.extent, relation.inner.extent)
+
+
+def _is_one(extent: Extent) -> bool:
+    return isinstance(extent, int) and extent == 1
 
 
 def _at_least_one(extent: Extent) -> Extent:
