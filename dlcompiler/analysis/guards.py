@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from dlcompiler.arith import Affine, Analyzer, Interval
-from dlcompiler.ir import Compare, Expr
+from dlcompiler.ir import Binary, Compare, Const, Expr
 
 
 class Guards:
@@ -40,7 +40,24 @@ class Guards:
             )
             low, high = min(ends) + other.low, max(ends) + other.high
             best = Interval(max(best.low, low), min(best.high, high))
-        return best
+        by_terms = self._sum_of_terms(part) if self.conditions else plain
+        return Interval(max(best.low, by_terms.low), min(best.high, by_terms.high))
+
+    def _sum_of_terms(self, part: Affine) -> Interval:
+        """Return the range of a sum from those of its terms: ``f < 112`` bounds ``f // 7``."""
+        total = Interval(part.constant, part.constant)
+        for key, term in part.terms.items():
+            own = self.analyzer.bounds(Affine({key: term}))
+            match term.parts:
+                case (Binary("floordiv", x, Const(divisor, _)),) if int(divisor) > 0:
+                    form = self.analyzer.affine(x)
+                    inside = self.narrow(form, self.analyzer.bounds(form))
+                    if inside.is_bounded and inside.low <= inside.high:
+                        ends = [int(end) // int(divisor) * term.factor for end in
+                                (inside.low, inside.high)]  # fmt: skip
+                        own = Interval(max(own.low, min(ends)), min(own.high, max(ends)))
+            total = Interval(total.low + own.low, total.high + own.high)
+        return total
 
 
 def _bounds(conditions: Iterable[Expr], analyzer: Analyzer) -> Iterator[tuple[Affine, Interval]]:

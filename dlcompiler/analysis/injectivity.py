@@ -177,9 +177,12 @@ class _Reader:
         self.guards = Guards(access.conditions, search.analyzer)
 
     def read(self) -> set[Inverse]:
-        """Return the inverses that the indices of the access provide."""
+        """Return the inverses that the indices of the access provide.
+
+        An index without the loop's variable may hold a digit of a number that contains it.
+        """
         for number, index in enumerate(self.access.indices):
-            if self.search.loop.var in self.analyzer.vars_of(index):
+            if not self.search.varying.isdisjoint(self.analyzer.vars_of(index)):
                 self.number(self.analyzer.affine(index), ("index", number))
         return self.found
 
