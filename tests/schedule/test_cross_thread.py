@@ -237,6 +237,106 @@ def test_virtual_threads_share_no_reduction():
     )
 
 
+# -- results that each thread has ----------------------------------------------------------------
+
+
+def centred(n, m):
+    """Return rows without their mean: each thread of a row needs the sum of all."""
+    A, B = rows(n, m)
+    return A, B, te.compute((n, m), lambda i, j: A[i, j] * float(m) - B[i], name="C")
+
+
+@pytest.mark.parametrize(("n", "m", "threads"), [(3, 12, 4), (2, 13, 4), (1, 3, 5), (4, 70, 32)])
+@pytest.mark.parametrize("together", [1, 3])
+def test_each_thread_gets_the_result(n, m, threads, together):
+    A, B, C = centred(n, m)
+    s = create_schedule(C.op)
+    i, j = C.op.axis
+    rows_of_block, row = s[C].split(i, together)
+    step, x = s[C].split(j, threads)
+    s[C].reorder(rows_of_block, row, x, step)
+    bound(s, C, (rows_of_block, row, x), ("blockIdx.x", "threadIdx.y", "threadIdx.x"))
+    s[B].compute_at(s[C], x)
+    _, k = s[B].split(B.op.reduce_axis[0], threads)
+    s[B].bind(k, TX)
+    assert agrees(s, [A, C])
+
+
+def test_each_thread_of_several_warps_gets_the_result(golden):
+    A, B, C = centred(3, 50)
+    s = create_schedule(C.op)
+    i, j = C.op.axis
+    step, inner = s[C].split(j, 12)
+    y, x = s[C].split(inner, 4)
+    s[C].reorder(i, y, x, step)
+    bound(s, C, (i, y, x), ("blockIdx.x", "threadIdx.y", "threadIdx.x"))
+    s[B].compute_at(s[C], x)
+    _, inner = s[B].split(B.op.reduce_axis[0], 12)
+    own_y, own_x = s[B].split(inner, 4)
+    bound(s, B, (own_y, own_x), ("threadIdx.y", "threadIdx.x"))
+    assert agrees(s, [A, C])
+    golden("each_thread", str(lower(s, [A, C], simple_mode=True)))
+
+
+def test_rows_one_after_another_in_the_same_threads():
+    A, B, C = centred(6, 8)
+    s = create_schedule(C.op)
+    i, j = C.op.axis
+    outer, row = s[C].split(i, 3)
+    step, x = s[C].split(j, 4)
+    s[C].reorder(outer, x, row, step)
+    bound(s, C, (outer, x), ("blockIdx.x", "threadIdx.x"))
+    s[B].compute_at(s[C], row)
+    _, k = s[B].split(B.op.reduce_axis[0], 4)
+    s[B].bind(k, TX)
+    assert agrees(s, [A, C])
+
+
+def test_elements_stay_in_registers_between_two_reductions():
+    """Each thread loads its part of a row once, though two reductions and the result read it."""
+    m, threads = 24, 4
+    A, B, C = centred(5, m)
+    s = create_schedule(C.op)
+    AL = s.cache_read(A, "local", [B, C])
+    s[AL].transform_layout(lambda i, j: [i, j // (2 * threads), j // 2 % threads, j % 2])
+    i, j = C.op.axis
+    step, inner = s[C].split(j, 2 * threads)
+    x, two = s[C].split(inner, 2)
+    s[C].reorder(i, x, step, two)
+    bound(s, C, (i, x), ("blockIdx.x", "threadIdx.x"))
+    for stage in (AL, B):
+        s[stage].compute_at(s[C], x)
+    _, inner = s[B].split(B.op.reduce_axis[0], 2 * threads)
+    k, _ = s[B].split(inner, 2)
+    s[B].bind(k, TX)
+    assert agrees(s, [A, C])
+    text = str(lower(s, [A, C]))
+    assert "allocate A.local: float32[1, 3, 1, 2] in local" in text
+
+
+def test_many_threads_along_the_other_axis():
+    """They combine their parts by a tree: one after the other would take too long."""
+    A, B = rows(2, 200)
+    s = create_schedule(B.op)
+    _, inner = s[B].split(B.op.reduce_axis[0], 80)
+    y, x = s[B].split(inner, 2)
+    bound(s, B, (B.op.axis[0], y, x), ("blockIdx.x", "threadIdx.y", "threadIdx.x"))
+    assert agrees(s, [A, B])
+
+
+def test_no_thread_is_chosen_where_each_stores_the_result():
+    A, B, C = centred(4, 8)
+    s = create_schedule(C.op)
+    bound(s, C, C.op.axis, ("blockIdx.x", "threadIdx.x"))
+    s[B].compute_at(s[C], C.op.axis[1])
+    s[B].bind(B.op.reduce_axis[0], TX)
+    assert refusal(s[B].set_store_predicate, TX.var == 0) == (
+        "set_store_predicate B: other threads would read what they have not stored of B\n"
+        "  because   B is in local memory: each thread stores the result for itself\n"
+        "  hint      undo set_store_predicate"
+    )
+
+
 def test_the_number_of_threads_is_known():
     m = te.var("m")
     _, B = rows(4, m)

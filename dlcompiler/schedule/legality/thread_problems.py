@@ -127,7 +127,10 @@ def _cooperation_problems(
             )
     if scope_of(state, stage) == WARP:
         yield from _warp_problems(state, stage, bound)
+    around = threads_around(state, stage)
     for leaf in bound if not is_shared(state, stage) else ():
+        if leaf.kind == "reduce" and stage.kind(leaf) in around:
+            continue  # each of the threads gets the result
         yield Illegal(
             "semantic",
             f"the threads of {stage.label(leaf)} would compute {stage.name} together",
@@ -181,9 +184,21 @@ def _other_thread_problems(
 ) -> Iterator[Illegal]:
     """Yield thread loops that are illegal on or around a reduction that threads share."""
     around = threads_around(state, stage)
+    is_private = scope_of(state, stage) == "local"
     for leaf in shared:
-        if stage.kind(leaf) in around:
-            host, other = around[stage.kind(leaf)]
+        if stage.kind(leaf) not in around:
+            continue
+        host, other = around[stage.kind(leaf)]
+        if is_private and stage.storing:
+            yield Illegal(
+                "semantic",
+                f"other threads would read what they have not stored of {stage.name}",
+                because=f"{stage.name} is in local memory: each thread stores the result for "
+                "itself",
+                hint="undo set_store_predicate",
+                conflicts=(stage.key(leaf), stage.body_key),
+            )
+        elif not is_private:
             yield Illegal(
                 "structural",
                 f"the threads of {host.label(other)} already run other work",
