@@ -22,7 +22,8 @@ from dlcompiler.ops.conv2d.shapes import shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of, with_names
 from dlcompiler.ops.gpu.products import anchor_of, multiply
-from dlcompiler.ops.gpu.space import Shape, default_of, space_of
+from dlcompiler.ops.gpu.default import default_of
+from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.tiles import Loops
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.widening import converted
@@ -124,7 +125,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.space`."""
+    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.default`."""
     return default_of(workload, product_of(workload), target)
 
 

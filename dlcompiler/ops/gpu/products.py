@@ -10,7 +10,8 @@ from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.gpu import definition
 from dlcompiler.ops.gpu.common_sums import multiply_together
-from dlcompiler.ops.gpu.space import Shape, default_of, space_of
+from dlcompiler.ops.gpu.default import default_of
+from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.tensor_cores import multiply_by_warps
 from dlcompiler.ops.gpu.threads import share_elements
 from dlcompiler.ops.gpu.tiles import Loops, Operand, multiply_in_tiles
@@ -41,7 +42,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.space`."""
+    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.default`."""
     return default_of(workload, shape_of(workload), target)
 
 

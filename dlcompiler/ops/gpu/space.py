@@ -11,7 +11,7 @@ from dlcompiler.ops.gpu.definition import EXTRA
 from dlcompiler.ops.gpu.tensor_cores import COLUMNS, ROWS, has_tensor_cores, step_of
 from dlcompiler.ops.gpu.threads import Chip
 from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES, loaded_lanes
-from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.space import Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 
 Values: TypeAlias = Mapping[str, Any]
@@ -84,12 +84,6 @@ def space_of(workload: Workload, shape: Shape, target: Target) -> Space:
     return Space(workload, [Knob("form", (shape.form(target),)), *knobs], filters)
 
 
-def default_of(workload: Workload, shape: Shape, target: Target) -> Config:
-    """Return the config that a model of the GPU prefers."""
-    choices = space_of(workload, shape, target)
-    return choices.at(next(iter(choices.allowed())))
-
-
 def rows_of(v: Values) -> int:
     """Return the rows of a thread."""
     groups, neighbours = v["rows"]
@@ -117,7 +111,7 @@ def _tiles(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
     pairs = ((a, b) for a in _SIDES for b in _SIDES)
     knobs = [
         Knob("warps", tuple(pair for pair in pairs if pair[0] * pair[1] <= most_warps)),
-        Knob("lanes_m", (1, 2, 4, 8, 16, 32)),
+        Knob("lanes_m", (2, 4, 8, 16)),
         Knob("rows", tuple(_sums_of_thread(shape))),
         Knob("columns", tuple(_sums_of_thread(shape))),
         Knob("depth", _depths(shape)),

@@ -33,7 +33,8 @@ from dlcompiler.ops.conv2d.winograd_weights import PANEL, packed_shape
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of
 from dlcompiler.ops.gpu.products import multiply
-from dlcompiler.ops.gpu.space import Shape, default_of, space_of
+from dlcompiler.ops.gpu.default import default_of
+from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.threads import bind, fused
 from dlcompiler.ops.gpu.tiles import Loops
 from dlcompiler.ops.helpers import tensor
@@ -161,7 +162,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 
 def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.space`."""
+    """Return the config that a model of the GPU prefers: see `dlcompiler.ops.gpu.default`."""
     return default_of(workload, product_of(workload), target)
 
 
