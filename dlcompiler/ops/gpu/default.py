@@ -10,12 +10,23 @@ from typing import Any, TypeAlias
 
 from dlcompiler import dtypes
 from dlcompiler.ops.gpu.model import LANES, Machine, Work, copied, registers_of
-from dlcompiler.ops.gpu.space import Shape, Values, block_of, columns_of, rows_of, space_of
-from dlcompiler.ops.gpu.tensor_cores import COLUMNS, ROWS, step_of
+from dlcompiler.ops.gpu.space import (
+    Shape,
+    Values,
+    block_of,
+    columns_of,
+    rows_of,
+    shared_bytes,
+    space_of,
+    tile_of,
+)
+from dlcompiler.ops.gpu.tensor_cores import step_of
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
 _KEPT = 256
+_AS_GOOD = 1.05
+"""Configs whose times differ by less count as equal [1]."""
 _ADDING_THREADS = 128
 _VECTOR_PASSES = {16: 2, 8: 1}
 """Bytes of a vector -> passes of a load from shared memory by a warp, in pairs of threads."""
@@ -50,17 +61,29 @@ def _best(shape: Shape, target: Target) -> tuple[Mapping[str, Any], float]:
     choices = space_of(Workload.of("product"), shape, target)
     candidates, seconds = _FORMS[shape.form(target)]
     machine = Machine(target)
-    best: tuple[Mapping[str, Any], float] | None = None
-    for values in candidates(shape, choices):
-        if any(not rule.allows(values) for rule in choices.filters):
-            continue
-        found = seconds(shape, values, machine)
-        if best is None or found < best[1]:
-            best = values, found
-    if best is None or math.isinf(best[1]):
+    found = [
+        (seconds(shape, values, machine), values)
+        for values in candidates(shape, choices)
+        if all(rule.allows(values) for rule in choices.filters)
+    ]
+    least = min((time for time, _ in found), default=math.inf)
+    if math.isinf(least):
         first = choices.at(next(choices.allowed()))
         return dict(first.values), math.inf
-    return {**best[0], **_order(shape, best[0], machine)}, best[1]
+    good = [values for time, values in found if time <= _AS_GOOD * least]
+    values = max(good, key=_reuse)
+    return {**values, **_order(shape, values, machine)}, least
+
+
+def _reuse(v: Values) -> float:
+    """Return how often a block uses each element that it loads: of equal configs, the most is best.
+
+    The model knows neither of the caches nor of blocks that drift apart.
+    """
+    if v["form"] == "threads":
+        return 0.0
+    rows, columns = tile_of(v) if v["form"] == "warps" else block_of(v)
+    return rows * columns / (rows + columns)
 
 
 def _values(choices: Space, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -151,7 +174,7 @@ def _tile_seconds(shape: Shape, v: Values, machine: Machine) -> float:
         passes=warps * depth * passes + sum(stores for stores, _ in copies),
         loads=sum(loads for _, loads in copies),
         registers=registers_of(rows * columns, rows + columns, shape.sums_dtype),
-        shared=(bm + bn + 8) * depth * item * v["buffers"],
+        shared=shared_bytes(shape, v),
     )  # fmt: skip
 
 
@@ -209,17 +232,12 @@ def _warp_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
     for values in _values(choices, wanted):
         for split in _splits(shape, values, 0, choices):
             made = {**values, "split": split, "raster": 1}
-            made["loads"] = _loads(choices, made, _warp_tile(made))
+            made["loads"] = _loads(choices, made, tile_of(made))
             yield made
 
 
-def _warp_tile(v: Values) -> tuple[int, int]:
-    (warps_m, warps_n), (rows, columns) = v["warps"], v["fragments"]
-    return warps_m * rows * ROWS, warps_n * columns * COLUMNS
-
-
 def _warp_seconds(shape: Shape, v: Values, machine: Machine) -> float:
-    item, (bm, bn), depth = dtypes.bytes_of(shape.dtype), _warp_tile(v), int(v["depth"])
+    item, (bm, bn), depth = dtypes.bytes_of(shape.dtype), tile_of(v), int(v["depth"])
     warps, (rows, columns) = v["warps"][0] * v["warps"][1], v["fragments"]
     inner = depth // step_of(shape.dtype)
     left_along, right_along = shape.along_k
@@ -238,7 +256,7 @@ def _warp_seconds(shape: Shape, v: Values, machine: Machine) -> float:
         passes=warps * inner * (4 * rows + 2 * columns) + sum(stores for stores, _ in copies),
         loads=sum(loads for _, loads in copies),
         registers=registers_of(4 * rows * columns, 4 * rows + 2 * columns, "float32"),
-        shared=(bm + bn) * (depth + 16 // item) * item * v["buffers"],
+        shared=shared_bytes(shape, v),
     )  # fmt: skip
 
 
@@ -304,7 +322,7 @@ def _order(shape: Shape, v: Values, machine: Machine) -> dict[str, int]:
     """Return the blocks below each other with which those that run at once read least."""
     if "raster" not in v:
         return {}
-    bm, bn = block_of(v) if v["form"] == "tiles" else _warp_tile(v)
+    bm, bn = block_of(v) if v["form"] == "tiles" else tile_of(v)
     below = -(-shape.m // bm)
     ideal = math.sqrt(2 * machine.target.cores * bn / bm)
     fitting = [r for r in (1, 2, 4, 8) if below % r == 0 and r <= ideal and (r == 1 or r * 16 <= shape.m)]

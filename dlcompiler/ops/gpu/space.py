@@ -10,7 +10,7 @@ from dlcompiler import dtypes
 from dlcompiler.ops.gpu.definition import EXTRA
 from dlcompiler.ops.gpu.tensor_cores import COLUMNS, ROWS, has_tensor_cores, step_of
 from dlcompiler.ops.gpu.threads import Chip
-from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES, loaded_lanes
+from dlcompiler.ops.gpu.tiles import LANES, LOAD_BYTES, is_in_panels, loaded_lanes, pitch
 from dlcompiler.space import Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 
@@ -102,6 +102,29 @@ def block_of(v: Values) -> tuple[int, int]:
     return warps_m * lanes_m * rows_of(v), warps_n * (LANES // lanes_m) * columns_of(v)
 
 
+def tile_of(v: Values) -> tuple[int, int]:
+    """Return the rows and the columns of a block's tile, in the form of warps."""
+    (warps_m, warps_n), (rows, columns) = v["warps"], v["fragments"]
+    return warps_m * rows * ROWS, warps_n * columns * COLUMNS
+
+
+def shared_bytes(shape: Shape, v: Values) -> int:
+    """Return the shared memory of a block, in the forms of tiles and of warps [byte]."""
+    item, depth = dtypes.bytes_of(shape.dtype), int(v["depth"])
+    if v["form"] == "warps":
+        rows, columns = tile_of(v)
+        is_across = shape.along_k[1] or item == 1
+        longer = LOAD_BYTES // item
+        elements = rows * (depth + longer)
+        elements += columns * (depth + longer) if is_across else depth * (columns + longer)
+    else:
+        elements = depth * sum(
+            pitch(extent, item, is_scattered=along or is_in_panels(row, item, along_k=along))
+            for extent, row, along in zip(block_of(v), shape.rows, shape.along_k, strict=True)
+        )
+    return elements * item * int(v["buffers"])
+
+
 # -- tiles --------------------------------------------------------------------------------------
 
 
@@ -158,18 +181,12 @@ def _depths(shape: Shape) -> tuple[int, ...]:
 
 
 def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
-    item = dtypes.bytes_of(shape.dtype)
     wide = max(dtypes.bytes_of(shape.sums_dtype) // 4, 1)
     virtual = target.limit("max_vthreads")
 
     def registers(v: Values) -> int:
         rows, columns = rows_of(v), columns_of(v)
         return wide * (rows * columns + rows + columns) + _OTHER_REGISTERS
-
-    def shared(v: Values) -> int:
-        rows, columns = block_of(v)
-        longer = 2 * LOAD_BYTES // item
-        return int((rows + columns + longer) * v["depth"] * v["buffers"] * item)
 
     yield Filter(
         f"at most {_MOST_SUMS} sums of a thread",
@@ -178,7 +195,9 @@ def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
     yield Filter(
         f"at most {virtual} virtual threads", lambda v: v["rows"][0] * v["columns"][0] <= virtual
     )
-    yield from _common_limits(shape, chip, block_of, registers, shared)
+    yield from _common_limits(
+        shape, chip, block_of, registers, lambda v: shared_bytes(shape, v)
+    )
 
 
 def _common_limits(
@@ -233,22 +252,14 @@ def _warps(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
         *_common_knobs(shape, step, (not left_along, is_narrow and not right_along)),
     ]
 
-    def tile(v: Values) -> tuple[int, int]:
-        return v["warps"][0] * v["fragments"][0] * ROWS, v["warps"][1] * v["fragments"][1] * COLUMNS
-
     def registers(v: Values) -> int:
         rows, columns = v["fragments"]
         return int(4 * rows * columns + 4 * rows + 2 * columns) + _OTHER_REGISTERS
 
-    def shared(v: Values) -> int:
-        longer = LOAD_BYTES // item
-        tiles = sum(tile(v)) * (v["depth"] + longer) + longer * v["depth"]
-        return int(tiles * v["buffers"] * item)
-
     return knobs, [
         Filter(f"at most {_MOST_SUMS} sums of a thread",
                lambda v: 4 * v["fragments"][0] * v["fragments"][1] <= _MOST_SUMS),
-        *_common_limits(shape, chip, tile, registers, shared),
+        *_common_limits(shape, chip, tile_of, registers, lambda v: shared_bytes(shape, v)),
     ]  # fmt: skip
 
 

@@ -46,7 +46,8 @@ LANES = 32
 """Threads of a warp [1]."""
 LOAD_BYTES = 16
 """Most bytes that a thread loads at once [byte]."""
-_BANKS = 32
+_ALL_BANKS = 128
+"""Bytes that all banks of shared memory hold [byte]."""
 _SECTOR_BYTES = 32
 _VECTOR = 4
 
@@ -223,9 +224,9 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     *_, k, x = stage.op.axis
     item = dtypes.bytes_of(operand.stage.dtype)
     order: tuple[Axis, ...] = (k, x)
-    is_packed = not operand.runs_along_k and 1 < operand.row < _SECTOR_BYTES // item
+    is_packed = is_in_panels(operand.row, item, along_k=operand.runs_along_k)
     if operand.runs_along_k or is_packed:
-        stage.storage_align(k, _BANKS * 4 // item, LOAD_BYTES // item)
+        stage.storage_align(k, _ALL_BANKS // item, LOAD_BYTES // item)
     if operand.runs_along_k:
         order = (x, k)
     elif is_packed:  # the weights of the next step are beside those of this one
@@ -239,3 +240,22 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     stage.unroll(rest)
     if cfg["buffers"] > 1:
         stage.double_buffer()
+
+
+def is_in_panels(row: int, item: int, *, along_k: bool) -> bool:
+    """Tell whether an operand has short rows, as packed weights, with the next step beside them."""
+    return not along_k and 1 < row < _SECTOR_BYTES // item
+
+
+def pitch(rows: int, item: int, *, is_scattered: bool) -> int:
+    """Return the length of a row of a tile in shared memory, as `share` aligns it [element].
+
+    Examples
+    --------
+    >>> pitch(128, 4, is_scattered=False), pitch(128, 4, is_scattered=True)
+    (128, 132)
+    """
+    if not is_scattered:
+        return rows
+    unit, offset = _ALL_BANKS // item, LOAD_BYTES // item
+    return max(-(-(rows - offset) // unit), 0) * unit + offset
