@@ -23,6 +23,7 @@ from dlcompiler import dtypes, ops
 from dlcompiler.measurement.equality import differences
 from dlcompiler.pipeline import build
 from dlcompiler.target import resolve
+from dlcompiler.te import PlaceholderOp
 from tests.guard_pages import guarded_array
 
 
@@ -87,17 +88,21 @@ def check(operator, workload, cfg=None, *, target="cpu", seed=1, inputs=None):
     reference = operator.reference(workload, seed)
     given = {**reference.inputs, **(inputs or {})}
     for at_end in (True, False):
-        arrays = [_placed(param, given, at_end) for param in kernel.params]
+        arrays = [_placed(arg, given, at_end) for arg in args]
         kernel(*arrays)
-        outputs = {p.name: a for p, a in zip(kernel.params, arrays, strict=True) if p.is_output}
+        outputs = {arg.name: a for arg, a in zip(args, arrays, strict=True) if _is_output(arg)}
         if inputs is None:
             _compare(outputs, reference, f"{workload} {cfg}")
     return outputs
 
 
-def _placed(param, given, at_end):
-    array = guarded_array(param.static_shape, dtypes.to_numpy(param.dtype), at_end=at_end)
-    array[...] = _poison(array.dtype) if param.is_output else given[param.name]
+def _is_output(tensor):
+    return not isinstance(tensor.op, PlaceholderOp)
+
+
+def _placed(tensor, given, at_end):
+    array = guarded_array(tensor.static_shape, dtypes.to_numpy(tensor.dtype), at_end=at_end)
+    array[...] = _poison(array.dtype) if _is_output(tensor) else given[tensor.name]
     return array
 
 

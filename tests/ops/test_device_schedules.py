@@ -13,6 +13,8 @@ from dlcompiler.ops.conv2d.choose import select_conv2d
 from dlcompiler.target import resolve
 
 CPU, GPU = resolve("x86-64-avx2"), resolve("v100")
+TOY = replace(GPU, name="toy", device="toy accelerator")
+"""A kind of device for which no operator has a schedule."""
 ADD = ops.operator("elementwise")
 WORK = ADD.workload(function="add", shapes=[(6, 40), (40,)])
 CONVOLUTION = {"c": 2, "h": 5, "w": 5, "o": 3, "kernel": 3}
@@ -113,37 +115,37 @@ def test_a_convolution_for_the_name_of_a_target():
 
 
 def test_no_operator_computes_convolutions_there():
-    with pytest.raises(TargetError, match=r"(?s)^schedule conv2d for v100: .* expected  'cpu'\n"):
-        ops.select("conv2d", CONVOLUTION, GPU)
+    with pytest.raises(TargetError, match=r"(?s)^schedule conv2d for toy: .* expected  'cpu', 'gpu'\n"):
+        ops.select("conv2d", CONVOLUTION, TOY)
 
 
 def test_only_operators_with_a_schedule_are_selected(monkeypatch):
     for name in ("conv2d_gemm", "conv2d_winograd"):
         operator = ops.operator(name)
         entry = declared_schedule(operator.define, lambda s, outs, cfg, target: None)
-        monkeypatch.setitem(operator.schedules, "gpu", entry)
+        monkeypatch.setitem(operator.schedules, TOY.device, entry)
     # Neither has an estimate: the first in the list of candidates is taken.
-    assert select_conv2d(CONVOLUTION, GPU).operator.name == "conv2d_gemm"
-    estimated = replace(ops.operator("conv2d_winograd").schedules["gpu"], estimate=lambda *_: 1.0)
-    monkeypatch.setitem(ops.operator("conv2d_winograd").schedules, "gpu", estimated)
-    assert select_conv2d(CONVOLUTION, GPU).operator.name == "conv2d_winograd"
+    assert select_conv2d(CONVOLUTION, TOY).operator.name == "conv2d_gemm"
+    estimated = replace(ops.operator("conv2d_winograd").schedules[TOY.device], estimate=lambda *_: 1.0)
+    monkeypatch.setitem(ops.operator("conv2d_winograd").schedules, TOY.device, estimated)
+    assert select_conv2d(CONVOLUTION, TOY).operator.name == "conv2d_winograd"
 
 
 def test_a_convolution_that_no_schedule_there_computes(monkeypatch):
     winograd = ops.operator("conv2d_winograd")
     entry = declared_schedule(winograd.define, lambda s, outs, cfg, target: None)
-    monkeypatch.setitem(winograd.schedules, "gpu", entry)
+    monkeypatch.setitem(winograd.schedules, TOY.device, entry)
     with pytest.raises(TargetError) as caught:
-        select_conv2d(CONVOLUTION, GPU, is_exact=True)
+        select_conv2d(CONVOLUTION, TOY, is_exact=True)
     assert str(caught.value) == (
-        "schedule conv2d for v100:"
+        "schedule conv2d for toy:"
         " no operator with a schedule for this kind of device computes this convolution\n"
         "  got       c=2, h=5, w=5, o=3, kernel=3\n"
         "  because   operators with a schedule for it: conv2d_winograd;"
         " is_exact allows sums of products only"
     )
     with pytest.raises(TargetError, match="computes this convolution"):
-        select_conv2d(CONVOLUTION | {"kernel": 5}, GPU)
+        select_conv2d(CONVOLUTION | {"kernel": 5}, TOY)
 
 
 # -- arguments that are none --------------------------------------------------------------------

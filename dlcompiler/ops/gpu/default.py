@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ops.gpu.model import LANES, Machine, Work, copied, registers_of
@@ -25,11 +24,14 @@ from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
 _KEPT = 256
+_USUAL_THREADS = 256
 _AS_GOOD = 1.05
 """Configs whose times differ by less count as equal [1]."""
 _ADDING_THREADS = 128
 _VECTOR_PASSES = {16: 2, 8: 1}
 """Bytes of a vector -> passes of a load from shared memory by a warp, in pairs of threads."""
+_ENOUGH_BLOCKS = 4
+"""Blocks for each multiprocessor that a reduction is split for, at most [1]."""
 _FEWEST_STEPS = 4
 """Steps of a block below which the reduction is not split further [1]."""
 
@@ -59,11 +61,11 @@ def seconds_of(shape: Shape, target: Target) -> float:
 @lru_cache(_KEPT)
 def _best(shape: Shape, target: Target) -> tuple[Mapping[str, Any], float]:
     choices = space_of(Workload.of("product"), shape, target)
-    candidates, seconds = _FORMS[shape.form(target)]
+    candidates, work = _CANDIDATES[shape.form(target)], _WORK[shape.form(target)]
     machine = Machine(target)
     found = [
-        (seconds(shape, values, machine), values)
-        for values in candidates(shape, choices)
+        (_seconds(shape, values, work(shape, values), machine), values)
+        for values in candidates(shape, choices, machine.processors)
         if all(rule.allows(values) for rule in choices.filters)
     ]
     least = min((time for time, _ in found), default=math.inf)
@@ -71,19 +73,21 @@ def _best(shape: Shape, target: Target) -> tuple[Mapping[str, Any], float]:
         first = choices.at(next(choices.allowed()))
         return dict(first.values), math.inf
     good = [values for time, values in found if time <= _AS_GOOD * least]
-    values = max(good, key=_reuse)
+    values = max(good, key=lambda v: _preference(shape, v, machine))
     return {**values, **_order(shape, values, machine)}, least
 
 
-def _reuse(v: Values) -> float:
-    """Return how often a block uses each element that it loads: of equal configs, the most is best.
+def _preference(shape: Shape, v: Values, machine: Machine) -> tuple[int, float]:
+    """Return what decides between configs that the model counts as equal; the greatest is best.
 
-    The model knows neither of the caches nor of blocks that drift apart.
+    Two blocks at once hide the barriers of each other, which the model does not know. A block
+    should then use each element that it loads as often as possible, since the model knows no
+    caches; without tiles it should have some warps.
     """
     if v["form"] == "threads":
-        return 0.0
+        return 1, min(v["lanes_k"] * v["groups"], _USUAL_THREADS)
     rows, columns = tile_of(v) if v["form"] == "warps" else block_of(v)
-    return rows * columns / (rows + columns)
+    return min(machine.resident(_WORK[v["form"]](shape, v)), 2), rows * columns / (rows + columns)
 
 
 def _values(choices: Space, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -106,19 +110,23 @@ def _values(choices: Space, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any
     yield from below(0)
 
 
-def _splits(shape: Shape, v: Values, blocks: int, choices: Space) -> Iterator[int]:
-    """Yield the parts of the reduction that may fill a GPU with few blocks."""
+def _splits(
+    shape: Shape, v: Values, tile: tuple[int, int], choices: Space, processors: int
+) -> Iterator[int]:
+    """Yield the parts of the reduction that give a GPU enough blocks, and not far too many."""
     (knob,) = (knob for knob in choices.knobs if knob.name == "split")
+    blocks = -(-shape.m // tile[0]) * -(-shape.n // tile[1]) * shape.stack
+    steps = shape.depth // v["depth"]
     for split in knob.values:
-        steps = shape.depth // v["depth"]
-        if split == 1 or (steps % split == 0 and steps // split >= _FEWEST_STEPS):
+        is_whole = steps % split == 0 and steps // split >= _FEWEST_STEPS
+        if split == 1 or (is_whole and blocks * split <= _ENOUGH_BLOCKS * processors):
             yield int(split)
 
 
 # -- tiles --------------------------------------------------------------------------------------
 
 
-def _tile_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
+def _tile_candidates(shape: Shape, choices: Space, processors: int) -> Iterator[dict[str, Any]]:
     wanted = {
         "warps": [(1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4)],
         "lanes_m": [4, 8],
@@ -130,9 +138,10 @@ def _tile_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
     for values in _values(choices, wanted):
         if not _is_even(values):
             continue
-        for split in _splits(shape, values, 0, choices):
+        tile = block_of(values)
+        for split in _splits(shape, values, tile, choices, processors):
             made = {**values, "split": split, "raster": 1}
-            made["loads"] = _loads(choices, made, block_of(made))
+            made["loads"] = _loads(choices, made, tile)
             yield made
 
 
@@ -154,10 +163,9 @@ def _loads(choices: Space, v: Values, block: tuple[int, int]) -> tuple[int, int]
     return tuple(knob.values[-1])
 
 
-def _tile_seconds(shape: Shape, v: Values, machine: Machine) -> float:
+def _tile_work(shape: Shape, v: Values) -> Work:
     item, (bm, bn), depth = dtypes.bytes_of(shape.dtype), block_of(v), int(v["depth"])
-    warps = v["warps"][0] * v["warps"][1]
-    rows, columns = rows_of(v), columns_of(v)
+    warps, rows, columns = v["warps"][0] * v["warps"][1], rows_of(v), columns_of(v)
     passes = sum(parts * _VECTOR_PASSES.get(size * item, 1) for parts, size in (v["rows"], v["columns"]))
     copies = [
         copied(extent, depth, item, lanes, is_scattered=along)
@@ -165,50 +173,49 @@ def _tile_seconds(shape: Shape, v: Values, machine: Machine) -> float:
     ]
     loaded = v["rows"][0] + v["columns"][0]
     converted = rows + columns if shape.dtype != shape.sums_dtype else 0
-    work = _Block((bm, bn), warps * LANES, int(v["split"]), depth, v["buffers"] > 1)
-    return _seconds(
-        shape, machine, work,
+    return _work(
+        shape, v, (bm, bn),
         unit=_UNITS.get(shape.sums_dtype, shape.sums_dtype),
         products=bm * bn * depth,
         instructions=depth * (rows * columns + loaded + converted) + 16,
         passes=warps * depth * passes + sum(stores for stores, _ in copies),
         loads=sum(loads for _, loads in copies),
         registers=registers_of(rows * columns, rows + columns, shape.sums_dtype),
-        shared=shared_bytes(shape, v),
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    tile: tuple[int, int]
-    threads: int
-    split: int
-    depth: int
-    is_ahead: bool
-
-
-def _seconds(shape: Shape, machine: Machine, block: _Block, **counts: Any) -> float:
-    """Return the time of a product, with that of adding the parts of its reduction."""
-    item, (bm, bn) = dtypes.bytes_of(shape.dtype), block.tile
-    wide = dtypes.bytes_of(shape.sums_dtype)
-    stored = wide if block.split > 1 else (item if shape.sums_dtype != "int32" else wide)
-    work = Work(
-        blocks=-(-shape.m // bm) * -(-shape.n // bn) * shape.stack * block.split,
-        threads=block.threads,
-        steps=shape.depth // (block.depth * block.split),
-        bytes=(bm + bn) * block.depth * item,
-        stored=bm * bn * stored,
+def _work(shape: Shape, v: Values, tile: tuple[int, int], **counts: Any) -> Work:
+    """Return the work of the form of tiles or of warps."""
+    item, wide = dtypes.bytes_of(shape.dtype), dtypes.bytes_of(shape.sums_dtype)
+    (bm, bn), split, depth = tile, int(v["split"]), int(v["depth"])
+    is_whole = split == 1 and shape.sums_dtype != "int32"
+    return Work(
+        blocks=-(-shape.m // bm) * -(-shape.n // bn) * shape.stack * split,
+        threads=v["warps"][0] * v["warps"][1] * LANES,
+        steps=shape.depth // (depth * split),
+        bytes=(bm + bn) * depth * item,
+        stored=bm * bn * (item if is_whole else wide),
         least_bytes=shape.stack * (shape.m + shape.n) * shape.depth * item,
-        is_ahead=block.is_ahead,
+        shared=shared_bytes(shape, v),
+        is_ahead=v["buffers"] > 1,
         **counts,
     )
+
+
+def _seconds(shape: Shape, v: Values, work: Work, machine: Machine) -> float:
+    """Return the time of a product, with that of adding the parts of sums [s]."""
+    if v["form"] == "threads":
+        own = rows_of(v) * columns_of(v)
+        together = own * (math.log2(v["lanes_k"]) + 1) * machine.rates["barrier"]
+        return machine.seconds(work) + together / machine.rates["clock"]
+    split = int(v.get("split", 1))
     found = machine.seconds(work)
-    return found if block.split == 1 else found + _adding(shape, block.split, wide, machine)
+    return found if split == 1 else found + _adding(shape, split, machine)
 
 
-def _adding(shape: Shape, split: int, wide: int, machine: Machine) -> float:
+def _adding(shape: Shape, split: int, machine: Machine) -> float:
     """Return the time of the kernel that adds the parts of a reduction [s]."""
-    elements = shape.stack * shape.m * shape.n
+    elements, wide = shape.stack * shape.m * shape.n, dtypes.bytes_of(shape.sums_dtype)
     work = Work(
         blocks=-(-elements // _ADDING_THREADS), threads=_ADDING_THREADS, steps=1,
         products=split * _ADDING_THREADS, unit="float32", instructions=3 * split, passes=0,
@@ -221,7 +228,7 @@ def _adding(shape: Shape, split: int, wide: int, machine: Machine) -> float:
 # -- warps on tensor cores ----------------------------------------------------------------------
 
 
-def _warp_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
+def _warp_candidates(shape: Shape, choices: Space, processors: int) -> Iterator[dict[str, Any]]:
     step = step_of(shape.dtype)
     wanted = {
         "warps": [(1, 1), (1, 2), (2, 1), (2, 2), (2, 4), (4, 2)],
@@ -230,13 +237,14 @@ def _warp_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
         "buffers": [2],
     }
     for values in _values(choices, wanted):
-        for split in _splits(shape, values, 0, choices):
+        tile = tile_of(values)
+        for split in _splits(shape, values, tile, choices, processors):
             made = {**values, "split": split, "raster": 1}
-            made["loads"] = _loads(choices, made, tile_of(made))
+            made["loads"] = _loads(choices, made, tile)
             yield made
 
 
-def _warp_seconds(shape: Shape, v: Values, machine: Machine) -> float:
+def _warp_work(shape: Shape, v: Values) -> Work:
     item, (bm, bn), depth = dtypes.bytes_of(shape.dtype), tile_of(v), int(v["depth"])
     warps, (rows, columns) = v["warps"][0] * v["warps"][1], v["fragments"]
     inner = depth // step_of(shape.dtype)
@@ -247,23 +255,22 @@ def _warp_seconds(shape: Shape, v: Values, machine: Machine) -> float:
         for extent, lanes, each in zip((bm, bn), v["loads"], scattered, strict=True)
     ]
     is_narrow = item == 1
-    work = _Block((bm, bn), warps * LANES, int(v["split"]), depth, v["buffers"] > 1)
-    return _seconds(
-        shape, machine, work,
+    return _work(
+        shape, v, (bm, bn),
         unit="tensor cores, int8" if is_narrow else "tensor cores",
         products=bm * bn * depth / (2 if is_narrow else 1),
         instructions=inner * (rows * columns + rows + columns) + 16,
         passes=warps * inner * (4 * rows + 2 * columns) + sum(stores for stores, _ in copies),
         loads=sum(loads for _, loads in copies),
         registers=registers_of(4 * rows * columns, 4 * rows + 2 * columns, "float32"),
-        shared=shared_bytes(shape, v),
     )  # fmt: skip
 
 
 # -- threads that compute sums together ---------------------------------------------------------
 
 
-def _thread_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]:
+def _thread_candidates(shape: Shape, choices: Space, processors: int) -> Iterator[dict[str, Any]]:
+    del processors
     is_wide = shape.n >= shape.m
     near = min(shape.m, shape.n)
     own = (1, 1 if near <= 1 else 2 if near <= 2 else 4)
@@ -277,7 +284,7 @@ def _thread_candidates(shape: Shape, choices: Space) -> Iterator[dict[str, Any]]
     yield from _values(choices, wanted)
 
 
-def _thread_seconds(shape: Shape, v: Values, machine: Machine) -> float:
+def _thread_work(shape: Shape, v: Values) -> Work:
     item, is_wide = dtypes.bytes_of(shape.dtype), shape.n >= shape.m
     along_k, row = shape.along_k[is_wide], shape.rows[is_wide]
     most = min(16 // item, 4)
@@ -295,7 +302,7 @@ def _thread_seconds(shape: Shape, v: Values, machine: Machine) -> float:
     wasted = max(32 / item / neighbours, 1.0)
     at_once = vector if along_k else math.gcd(own, most) if row % 4 == 0 else 1
     requests = elements / at_once / LANES + near_own * per_step * groups / LANES / vector
-    work = Work(
+    return Work(
         blocks=-(-far // (own * groups)) * -(-near // near_own) * shape.stack,
         threads=threads,
         steps=-(-shape.depth // per_step),
@@ -311,8 +318,6 @@ def _thread_seconds(shape: Shape, v: Values, machine: Machine) -> float:
         shared=threads * own * near_own * dtypes.bytes_of(shape.sums_dtype),
         is_ahead=False,
     )
-    end = own * near_own * (math.log2(lanes_k) + 1) * 30 / machine.rate("clock")
-    return machine.seconds(work) + end
 
 
 # -- the order of blocks ------------------------------------------------------------------------
@@ -324,15 +329,14 @@ def _order(shape: Shape, v: Values, machine: Machine) -> dict[str, int]:
         return {}
     bm, bn = block_of(v) if v["form"] == "tiles" else tile_of(v)
     below = -(-shape.m // bm)
-    ideal = math.sqrt(2 * machine.target.cores * bn / bm)
+    ideal = math.sqrt(2 * machine.processors * bn / bm)
     fitting = [r for r in (1, 2, 4, 8) if below % r == 0 and r <= ideal and (r == 1 or r * 16 <= shape.m)]
     return {"raster": max(fitting)}
 
 
-_Candidates: TypeAlias = Callable[[Shape, Space], Iterator[dict[str, Any]]]
-_Seconds: TypeAlias = Callable[[Shape, Values, Machine], float]
-_FORMS: Mapping[str, tuple[_Candidates, _Seconds]] = {
-    "tiles": (_tile_candidates, _tile_seconds),
-    "warps": (_warp_candidates, _warp_seconds),
-    "threads": (_thread_candidates, _thread_seconds),
-}
+_CANDIDATES: Mapping[str, Callable[[Shape, Space, int], Iterator[dict[str, Any]]]] = {
+    "tiles": _tile_candidates, "warps": _warp_candidates, "threads": _thread_candidates,
+}  # fmt: skip
+_WORK: Mapping[str, Callable[[Shape, Values], Work]] = {
+    "tiles": _tile_work, "warps": _warp_work, "threads": _thread_work,
+}  # fmt: skip

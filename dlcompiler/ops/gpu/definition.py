@@ -30,8 +30,8 @@ EXTRA = 255
 _UNITS = {"int8": 32, "float16": 16, "bfloat16": 16}
 """Depth of a product on tensor cores."""
 _LEAST, _MOST = 4, 64
-_WASTE = 16
-"""The depth grows by at most 1/16, if it is not a multiple of the least unit."""
+_WASTE = 8
+"""The depth grows by at most 1/8, if it is not a multiple of the least unit."""
 
 
 def padded_depth(k: int, dtype: str) -> int:

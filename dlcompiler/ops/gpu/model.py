@@ -23,6 +23,14 @@ _RESERVED_REGISTERS = 8
 _UNIT_REGISTERS = 8
 """Registers of a thread come in units of 256 for each warp [1]."""
 _MOST_REGISTERS = 255
+_MOST_RESIDENT = 64
+"""Blocks at once, where a target does not limit them [1]."""
+_HIDDEN = 0.5
+"""Share of the first wait that remains if the next step is loaded ahead [1]."""
+_LIMITS = (
+    *("registers_per_processor", "shared_bytes_per_processor", "max_threads_per_processor"),
+    *("max_blocks_per_processor", "max_shared_bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,64 +67,62 @@ class Work:
     """Whether the next step is loaded while one is multiplied."""
 
 
-@dataclass(frozen=True, slots=True)
 class Machine:
-    """The rates of a GPU; a target without rates counts as an A100 with its own limits."""
+    """The rates and limits of a GPU. One without rates counts as an A100 with its own limits."""
 
-    target: Target
-
-    def rate(self, name: str) -> float:
-        """Return a rate or a latency: see `dlcompiler.target.gpu_rates`."""
-        rates = self.target.rates or A100.rates
-        return rates[name].value if name in rates else A100.rates[name].value
+    def __init__(self, target: Target) -> None:
+        self.processors = target.cores
+        given = {**A100.rates, **target.rates} if target.rates else A100.rates
+        self.rates = {name: rate.value for name, rate in given.items()}
+        """By name: see `dlcompiler.target.gpu_rates`."""
+        if target.rates and "tensor cores" not in target.rates:
+            self.rates["tensor cores"] = self.rates["tensor cores, int8"] = 1.0
+        self._limits = {name: target.limit(name) for name in _LIMITS}
+        self._reserved = target.limits.get("reserved_shared_bytes", 0)
+        self._port = min(self.rates["l2_port"], self.rates["l2"] / self.processors)
+        self._wait = sum(self.rates[f"{name}_latency"] for name in ("l1", "l2", "shared"))
 
     def resident(self, work: Work) -> int:
         """Return how many blocks a multiprocessor runs at once; 0 if not one fits."""
-        limit = self.target.limit
-        warps = -(-work.threads // LANES)
+        limits, warps = self._limits, -(-work.threads // LANES)
+        if work.shared > limits["max_shared_bytes"]:
+            return 0
         registers = _up(min(work.registers, _MOST_REGISTERS), _UNIT_REGISTERS) * LANES * warps
-        shared = work.shared + self.target.limits.get("reserved_shared_bytes", 0)
-        files = limit("registers_per_processor"), limit("shared_bytes_per_processor")
         found = min(
-            files[0] / registers,
-            files[1] / max(shared, 1),
-            limit("max_threads_per_processor") / work.threads,
-            limit("max_blocks_per_processor"),
+            limits["registers_per_processor"] / registers,
+            limits["shared_bytes_per_processor"] / max(work.shared + self._reserved, 1),
+            limits["max_threads_per_processor"] / work.threads,
+            limits["max_blocks_per_processor"],
         )
-        return int(min(found, 64)) if work.shared <= limit("max_shared_bytes") else 0
+        return int(min(found, _MOST_RESIDENT))
 
     def seconds(self, work: Work) -> float:
         """Return the time of a kernel [s]; infinite if no block fits."""
         resident = self.resident(work)
         if not resident:
             return math.inf
-        processors, clock = self.target.cores, self.rate("clock")
-        full, rest = divmod(work.blocks, resident * processors)
+        rates = self.rates
+        full, rest = divmod(work.blocks, resident * self.processors)
         clocks = full * self._clocks(work, resident)
         if rest:
-            clocks += self._clocks(work, -(-rest // processors))
+            clocks += self._clocks(work, -(-rest // self.processors))
         moved = work.least_bytes + work.blocks * work.stored
-        memory = moved / (self.rate("dram") * self.rate("dram_fraction"))
-        return max(clocks / clock, memory) + self.rate("launch") / clock
+        memory = moved / (rates["dram"] * rates["dram_fraction"])
+        return max(clocks / rates["clock"], memory) + rates["launch"] / rates["clock"]
 
     def _clocks(self, work: Work, resident: int) -> float:
         """Return the clocks of some blocks that a multiprocessor runs at once."""
-        warps = -(-work.threads // LANES)
-        shared_l1 = work.passes + work.loads
-        l2 = self.rate("l2") / self.target.cores
+        rates, wait = self.rates, self._wait
         own = max(
-            work.products / self.rate(work.unit),
-            work.instructions * warps / self.rate("schedulers"),
-            shared_l1,
-            work.bytes / min(self.rate("l2_port"), l2),
+            work.products / rates[work.unit],
+            work.instructions * -(-work.threads // LANES) / rates["schedulers"],
+            work.passes + work.loads,
+            work.bytes / self._port,
         )
-        latency = self.rate("l1_latency") + self.rate("l2_latency")
-        wait = latency + self.rate("shared_latency")
-        busy, alone = own * resident, work.instructions + wait
-        step = max(busy, alone) + min(busy, wait) * (0.5 if work.is_ahead else 1.0)
-        end = work.stored * resident / min(self.rate("l2_port"), l2)
-        start = wait + self.rate("dram_latency")
-        return work.steps * (step + self.rate("barrier")) + start + end
+        busy = own * resident
+        first = min(busy, wait) * (_HIDDEN if work.is_ahead else 1.0)
+        step = max(busy, work.instructions + wait) + first + rates["barrier"]
+        return work.steps * step + wait + rates["dram_latency"] + work.stored * resident / self._port
 
 
 def copied(rows: int, depth: int, item: int, lanes: int, *, is_scattered: bool) -> tuple[float, float]:
