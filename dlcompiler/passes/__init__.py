@@ -10,6 +10,7 @@ from dlcompiler.passes.inject_prefetch import inject_prefetch
 from dlcompiler.passes.inject_rolling_buffer import inject_rolling_buffer
 from dlcompiler.passes.inject_virtual_threads import inject_virtual_threads
 from dlcompiler.passes.instrument_bounds import instrument_bounds
+from dlcompiler.passes.load_ahead import load_ahead
 from dlcompiler.passes.lower_intrinsics import lower_intrinsics
 from dlcompiler.passes.narrow_indices import narrow_indices
 from dlcompiler.passes.partition_loops import partition_loops
@@ -31,6 +32,7 @@ __all__ = [
     "inject_rolling_buffer",
     "inject_virtual_threads",
     "instrument_bounds",
+    "load_ahead",
     "lower_intrinsics",
     "narrow_indices",
     "partition_loops",

@@ -116,12 +116,18 @@ def _is_conflict(a: _Use, b: _Use, *, in_one_iteration: bool) -> bool:
     is_same_thread = bool(a.first_of) and a.first_of == b.first_of
     if is_same_thread and not (a.is_read or b.is_read):
         return False
-    is_apart = a.half is not None and b.half is not None and _are_halves(a.half, b.half)
+    is_apart = a.half is not None and b.half is not None and are_halves(a.half, b.half)
     return not (in_one_iteration and is_apart)
 
 
-def _are_halves(a: Expr, b: Expr) -> bool:
-    """Tell whether two indices are 0 and 1, in any order."""
+def are_halves(a: Expr, b: Expr) -> bool:
+    """Tell whether two indices of a dimension of extent 2 are proved to differ.
+
+    Parameters
+    ----------
+    a, b
+        Indices, such as ``k % 2`` and ``(k + 1) % 2``.
+    """
     match a, b:
         case Binary("floormod", x, Const(2)), Binary("floormod", y, Const(2)):
             a, b = x, y

@@ -20,6 +20,7 @@ from dlcompiler.passes import (
     inject_rolling_buffer,
     inject_virtual_threads,
     instrument_bounds,
+    load_ahead,
     lower_intrinsics,
     narrow_indices,
     partition_loops,
@@ -103,16 +104,21 @@ CPU_PASSES = (
     Pass("simplify unrolled", simplify, requires=frozenset({"no unrolled loops"})),
 )
 # Virtual threads add dimensions to buffers. They are injected before the passes that share or
-# copy buffers. Padding is stored in branches, which vectorizing then need not mask. Code for a GPU
-# writes vectors of indices as scalars, and narrows these itself.
-_NAMES = [item.name for item in CPU_PASSES]
-_ROLLED, _VECTORS = 1 + _NAMES.index("rolling buffer"), _NAMES.index("vectorize")
-GPU_PASSES = (
-    *CPU_PASSES[:_ROLLED],
-    Pass("virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})),
-    *CPU_PASSES[_ROLLED:_VECTORS],
-    Pass("padding", branch_on_padding, requires=frozenset({"affine indices"})),
-    *(item for item in CPU_PASSES[_VECTORS:] if item.name != "narrow"),
+# copy buffers. Loads go ahead as soon as double buffers have halves. Padding is stored in branches,
+# which vectorizing then need not mask. Code for a GPU writes vectors of indices as scalars, and
+# narrows these itself.
+_BEFORE = {
+    "prefetch": Pass(
+        "virtual threads", inject_virtual_threads, requires=frozenset({"affine indices"})
+    ),
+    "storage rewrite": Pass("load ahead", load_ahead, reads_target=True),
+    "vectorize": Pass("padding", branch_on_padding, requires=frozenset({"affine indices"})),
+}
+GPU_PASSES = tuple(
+    each
+    for item in CPU_PASSES
+    if item.name != "narrow"
+    for each in ((_BEFORE[item.name], item) if item.name in _BEFORE else (item,))
 )
 
 

@@ -43,7 +43,7 @@ def padded_depth(k: int, dtype: str) -> int:
     Examples
     --------
     >>> [padded_depth(k, "float32") for k in (0, 1, 65, 147, 1021, 4096)]
-    [0, 4, 68, 152, 1024, 4096]
+    [0, 4, 72, 160, 1024, 4096]
     >>> padded_depth(65, "float16"), padded_depth(65, "int8")
     (80, 96)
     """
