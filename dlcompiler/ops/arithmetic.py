@@ -203,5 +203,10 @@ ELEMENTWISE = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, schedule),
+            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+        }
+    ),
 )

@@ -87,5 +87,10 @@ BATCH_NORM = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, schedule),
+            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+        }
+    ),
 )

@@ -200,7 +200,12 @@ def _operator(
         workload,
         define,
         reference,
-        by_device({"cpu": DeviceSchedule(space, default_config, _schedule)}),
+        by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, _schedule),
+            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+        }
+    ),
     )
 
 

@@ -66,13 +66,13 @@ def schedule_injective(
     assert isinstance(op, ComputeOp)
     if not op.axis:
         return
-    loads = _loads(s, out)
-    across = _across(op.axis, loads)
+    loads = loads_in(s, out)
+    across = axis_across(op.axis, loads)
     chosen = cfg or {**_default_values(s, out, target), "parallel": is_parallel}
     if across is not None:
         _schedule_blocks(s, out, across, chosen, target.lanes(out.dtype))
         return
-    joined = _side_by_side(op.axis, loads)
+    joined = side_by_side(op.axis, loads)
     inner = s[out].fuse(*joined)
     outer, vector = s[out].split(inner, chosen["width"])
     steps, step = s[out].split(outer, chosen["steps"])
@@ -92,22 +92,22 @@ def _is_beyond_caches(out: Tensor, target: Target) -> bool:
     return len(extents) == len(out.shape) and size > target.cache_bytes(-1)
 
 
-def _loads(s: Schedule, out: Tensor) -> list[TensorLoad]:
+def loads_in(s: Schedule, out: Tensor) -> list[TensorLoad]:
     exprs = bodies(s.state)[s[out].name]
     return [node for body in exprs for node in walk(body) if isinstance(node, TensorLoad)]
 
 
-def _side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axis]:
+def side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axis]:
     """Return the longest run of last axes that is contiguous in all operands."""
     joined = [axes[-1]]
     for axis in reversed(axes[:-1]):
-        if not all(_joins(axis, joined[0], load) for load in loads):
+        if not all(joins(axis, joined[0], load) for load in loads):
             break
         joined.insert(0, axis)
     return joined
 
 
-def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
+def joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
     """Tell whether two axes are contiguous in a load, or the load uses neither."""
     uses = [n for n, i in enumerate(load.indices) if free_vars(i) & {outer.var, inner.var}]
     if not uses:
@@ -119,7 +119,7 @@ def _joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
     return first is outer.var and second is inner.var and _same(extent, inner.extent)
 
 
-def _across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
+def axis_across(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> Axis | None:
     """Return the axis along which a transposed operand is contiguous; None if there is none."""
     for load in loads:
         *others, last = load.indices or (None,)
@@ -236,11 +236,11 @@ def _default_values(s: Schedule, out: Tensor, target: Target) -> dict[str, Any]:
 
 
 def _is_across(s: Schedule, out: Tensor) -> bool:
-    return _across(s[out].op.axis, _loads(s, out)) is not None
+    return axis_across(s[out].op.axis, loads_in(s, out)) is not None
 
 
 def _extent(s: Schedule, out: Tensor) -> int:
     """Return how many consecutive results are contiguous in all operands."""
     axes = s[out].op.axis
-    joined = _side_by_side(axes, _loads(s, out)) if axes else []
+    joined = side_by_side(axes, loads_in(s, out)) if axes else []
     return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))

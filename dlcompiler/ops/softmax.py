@@ -289,7 +289,12 @@ def _operator(name: str) -> Operator:
         named,
         define,
         reference,
-        by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+        by_device(
+            {
+                "cpu": DeviceSchedule(space, default_config, schedule),
+                "gpu": "dlcompiler.ops.gpu.rows:ROWS",
+            }
+        ),
     )
 
 

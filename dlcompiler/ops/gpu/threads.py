@@ -136,7 +136,6 @@ def share_elements(
     block, step = stage.split(element, steps)
     stage.reorder(block, thread, step, lane)
     bind(stage, {"blockIdx.x": block, "threadIdx.x": thread})
-    stage.unroll(step)
     stage.vectorize(lane)
     return block, thread
 

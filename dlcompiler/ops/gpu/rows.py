@@ -1,0 +1,409 @@
+"""Schedule softmax and normalisations on a GPU: rows that threads reduce, perhaps several times.
+
+The threads of a warp, or of a block, share a row. Each thread loads its part of it once, into
+registers, from which all reductions and the result read. A reduction leaves its result in each of
+the threads (`lowering.cross_thread`), by shuffles inside a warp.
+
+*Before*, then *after*, of a layer norm whose rows of 1024 elements belong to warps::
+
+    for i in range(64):                 for i in blockIdx.x(16):
+        for k in range(1024):               for row in threadIdx.y(4):
+            sum[i] += x[i, k]                   for lane in threadIdx.x(32):
+        for k in range(1024):                       x.local[0:8, 0:4] = x[…]     vectors
+            squares[i] += …                         sum = …        of x.local, across lanes
+        for j in range(1024):                       squares = …    of x.local, across lanes
+            out[i, j] = …                           out[…] = …     from x.local
+
+An element ``j`` of a row has the place ``(j // (lanes*4), j // 4 % lanes, j % 4)`` in this layout:
+the threads of a warp access neighbouring vectors. If rows go along another dimension than the last,
+each thread along x has a row of its own, and the threads along y share it.
+
+Rows that no registers can hold stay in shared memory, or are read again from the caches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.ir import Axis
+from dlcompiler.ops.base import DeviceSchedule
+from dlcompiler.ops.gpu.anchors import (
+    behind,
+    computed,
+    host_of,
+    is_at_own_place,
+    reads,
+    reductions_of,
+)
+from dlcompiler.ops.gpu.injective import schedule_rest
+from dlcompiler.ops.gpu.threads import Chip, bind, copy_together, fused
+from dlcompiler.ops.helpers import reduced
+from dlcompiler.ops.shapes import shape_of
+from dlcompiler.schedule import Schedule, Stage
+from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp, Tensor
+
+_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_COLUMNS = (8, 16, 32, 64, 128)
+_MOST_KEPT = 64
+"""Registers of a thread for its part of a row [1]."""
+_GOOD_KEPT = 32
+"""Those of the default config: more leave room for few threads [1]."""
+_BLOCK = 128
+"""Threads of a block of rows in the default config [1]."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The stages of an operator on rows."""
+
+    host: Tensor
+    """The result."""
+    axis: int
+    """The dimension that rows go along."""
+    reductions: tuple[Tensor, ...]
+    """Reductions of rows, producers first."""
+    kept: tuple[Tensor, ...]
+    """Tensors of the result's shape that reductions read."""
+    small: tuple[Tensor, ...]
+    """Tensors with an element for each row, made of reductions."""
+    inlined: tuple[Tensor, ...]
+    """What is read once only."""
+
+    @property
+    def is_last(self) -> bool:
+        """Tell whether the elements of a row are neighbours in memory."""
+        return self.axis == len(self.host.shape) - 1
+
+
+def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
+    """Find the stages of an operator on rows in a fresh schedule of a fused group."""
+    reductions = reductions_of(s)
+    operand, (axis,) = reduced(reductions[-1])
+    inputs = [tensor for each in reductions for tensor in each.op.input_tensors]
+    kept = dict.fromkeys(t for t in inputs if t.static_shape == operand.static_shape)
+
+    def is_host(tensor: Tensor) -> bool:
+        if tensor.static_shape != operand.static_shape or tensor in kept:
+            return False
+        own = [each.var for each in tensor.op.axis]
+        row = [var for n, var in enumerate(own) if n != axis]
+        loads = list(reads(tensor, kept))
+        if not any(load.tensor in reductions for load in loads):
+            return False
+        return all(
+            is_at_own_place(load, own if load.tensor in kept else row)
+            for load in loads
+            if load.tensor in kept or load.tensor in reductions
+        )
+
+    host = host_of(s, outs, is_host)
+    needed = _needed(host)
+    others = [
+        op.output(0)
+        for op in computed(s)
+        if not op.reduce_axis and op is not host.op and op.output(0) not in kept
+        and op.output(0) in needed
+    ]
+    small = [t for t in others if t in behind(s, reductions) and len(t.shape) < len(host.shape)]
+    inlined = [t for t in others if t not in small]
+    return Rows(host, axis, tuple(reductions), tuple(kept), tuple(small), tuple(inlined))
+
+
+def _needed(host: Tensor) -> set[Tensor]:
+    """Return all tensors that a tensor is computed from."""
+    found: set[Tensor] = set()
+    pending = [host]
+    while pending:
+        for tensor in pending.pop().op.input_tensors:
+            if tensor not in found:
+                found.add(tensor)
+                pending.append(tensor)
+    return found
+
+
+# -- the choices --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The sizes of a workload."""
+
+    extent: int
+    """Elements of a row [1]."""
+    inner: int
+    """Neighbouring rows, if the elements of a row are not neighbours; else 1 [1]."""
+    count: int
+    """Number of rows [1]."""
+    is_last: bool
+    dtype: str
+
+    @staticmethod
+    def of(workload: Workload) -> _Work:
+        shape = shape_of(workload["shape"])
+        axis = workload.as_dict().get("axis", len(shape) - 1)
+        extent = max(shape[axis], 1)
+        count = math.prod(shape[:axis]) * math.prod(shape[axis + 1 :])
+        inner = math.prod(shape[axis + 1 :])
+        return _Work(extent, inner, count, axis == len(shape) - 1, workload["dtype"])
+
+    @property
+    def words(self) -> int:
+        """Registers of an element [1]."""
+        return max(dtypes.bytes_of(self.dtype) // 4, 1)
+
+    def kept(self, threads: int, vector: int) -> int:
+        """Return the registers of a thread for its part of a row."""
+        return -(-self.extent // (threads * vector)) * vector * self.words
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the configs of `schedule`.
+
+    ==============  ============================================================================
+    ``threads``     that share a row: neighbours in a warp, or warps of a block; along y if rows
+                    do not go along the last dimension
+    ``rows``        of a block
+    ``vector``      neighbouring elements that a thread loads and stores at once
+    ``keep``        where a row stays between its reductions: ``registers``, ``shared`` memory, or
+                    ``memory``, which the caches may hold
+    ==============  ============================================================================
+    """
+    work, chip = _Work.of(workload), Chip.of(target)
+    most = min(chip.most_threads, 2 * work.extent)
+    lanes = chip.lanes(work.dtype) if work.is_last else 1
+    vectors = tuple(n for n in (1, 2, 4) if n <= lanes and work.extent % n == 0)
+    if work.is_last:
+        rows = tuple(n for n in _ROWS if n == 1 or n <= work.count)
+        threads = tuple(n for n in _THREADS if n == 1 or n <= most)
+    else:
+        rows = tuple(n for n in _COLUMNS if n == _COLUMNS[0] or n < 2 * work.inner)
+        threads = tuple(n for n in _THREADS if n <= min(most, 64))
+    knobs = [
+        Knob("threads", threads),
+        Knob("rows", rows),
+        Knob("vector", vectors),
+        Knob("keep", ("registers", "shared", "memory") if work.is_last else ("registers", "memory")),
+    ]
+    size = dtypes.bytes_of(work.dtype)
+    return Space(workload, knobs, [
+        Filter(
+            "a block has no more threads than the device allows, and a warp's if it can",
+            lambda v: (
+                v["threads"] * v["rows"] <= chip.most_threads
+                and (v["threads"] <= chip.warp or v["rows"] == 1 or not work.is_last)
+            ),
+        ),
+        Filter(
+            f"at most {_MOST_KEPT} registers hold a part of a row",
+            lambda v: (
+                v["keep"] != "registers" or work.kept(v["threads"], v["vector"]) <= _MOST_KEPT
+            ),
+        ),
+        Filter(
+            "vectors are loaded into registers, or copied to shared memory",
+            lambda v: v["keep"] != "memory" or v["vector"] == 1,
+        ),
+        Filter(
+            "the rows of a block fit in shared memory",
+            lambda v: (
+                v["keep"] != "shared" or v["rows"] * work.extent * size <= chip.shared_bytes - 2048
+            ),
+        ),
+    ])  # fmt: skip
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config that a formula chooses.
+
+    Notes
+    -----
+    As few threads share a row as can keep it in 32 registers each; more, if there are too few rows
+    to give each multiprocessor a quarter of its threads. A block has 128 threads or more.
+    """
+    work, chip = _Work.of(workload), Chip.of(target)
+    choices = space(workload, target)
+    values = {knob.name: knob.values for knob in choices.knobs}
+    vector = max(values["vector"])
+    if not work.is_last:
+        return choices.config(**_columns(work, chip, values))
+    threads = next(
+        (n for n in values["threads"] if work.kept(n, vector) <= _GOOD_KEPT * work.words),
+        values["threads"][-1],
+    )
+    enough = chip.processors * chip.threads_at_once // 4
+    for more in values["threads"]:
+        if threads < more and 2 * more * vector <= max(work.extent, 64):
+            threads = more if work.count * threads < enough else threads
+    rows = 1
+    if threads <= chip.warp:
+        fitting = [n for n in values["rows"] if n * threads <= _BLOCK and n <= _share(work, chip)]
+        rows = max(fitting, default=1)
+    keep = "registers" if work.kept(threads, vector) <= _MOST_KEPT else "memory"
+    held = rows * work.extent * dtypes.bytes_of(work.dtype)
+    if keep == "memory" and held <= chip.shared_bytes - 2048:
+        keep = "shared"
+    vector = 1 if keep == "memory" else vector
+    return choices.config(threads=threads, rows=rows, vector=vector, keep=keep)
+
+
+def _share(work: _Work, chip: Chip) -> int:
+    """Return how many rows a block may have, so that there is one for each multiprocessor."""
+    return max(work.count // chip.processors, 1)
+
+
+def _columns(work: _Work, chip: Chip, values: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return the config of rows whose elements are not neighbours."""
+    rows = max(n for n in values["rows"] if n <= 32)
+    threads = next(
+        (n for n in values["threads"] if work.kept(n, 1) <= _GOOD_KEPT * work.words),
+        values["threads"][-1],
+    )
+    for more in values["threads"]:
+        blocks = max(work.count // rows, 1)
+        if more > threads and rows * more <= 512 and 2 * more <= work.extent:
+            threads = more if blocks * rows * threads < chip.processors * 512 else threads
+    threads = max(n for n in values["threads"] if n <= threads and n * rows <= chip.most_threads)
+    keep = "registers" if work.kept(threads, 1) <= _MOST_KEPT else "memory"
+    return {"threads": threads, "rows": rows, "vector": 1, "keep": keep}
+
+
+# -- the schedule -------------------------------------------------------------------------------
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Schedule an operator on rows on a GPU.
+
+    Parameters
+    ----------
+    s : Schedule
+        A fresh schedule of `outs`.
+    outs : sequence of Tensor
+        The results of a fused group.
+    cfg : Config
+        A config of `space`.
+    target : Target
+        A GPU.
+    """
+    rows = rows_of(s, outs)
+    for tensor in rows.inlined:
+        s[tensor].compute_inline()
+    _Rows(s, rows, cfg, Chip.of(target).warp).schedule()
+    schedule_rest(s, rows.host, target)
+
+
+@dataclass
+class _Rows:
+    """Schedules the stages of an operator on rows."""
+
+    s: Schedule
+    rows: Rows
+    cfg: Config
+    warp: int
+
+    def __post_init__(self) -> None:
+        threads, is_last = self.cfg["threads"], self.rows.is_last
+        self.is_block = is_last and threads > self.warp
+        """Whether several warps share a row."""
+        self.in_registers = self.cfg["keep"] == "registers"
+        self.vector = self.cfg["vector"] if self.in_registers else 1
+        lanes = self.warp if self.is_block else threads
+        self.shares: dict[str, Any] = {"threadIdx.y" if not is_last else "threadIdx.x": lanes}
+        """The axes of threads that share a row, x first."""
+        if self.is_block:
+            self.shares["threadIdx.y"] = threads // self.warp
+
+    def schedule(self) -> None:
+        """Bind the result, and compute all other stages in its threads."""
+        s, rows, host = self.s, self.rows, self.s[self.rows.host]
+        inputs = [t for t in rows.kept if isinstance(t.op, PlaceholderOp)]
+        made = [t for t in rows.kept if t not in inputs]
+        copies = []
+        if self.cfg["keep"] != "memory":
+            scope = "local" if self.in_registers else "shared"
+            copies = [s.cache_read(t, scope, _readers(s, t)) for t in inputs]
+        for tensor in made if not self.in_registers else ():
+            s[tensor].compute_inline()
+        held = [*copies, *made] if self.in_registers else []
+        for tensor in held:
+            s[tensor].transform_layout(self.layout)
+        block, leaf = self.bind_host(host)
+        for tensor in (*held, *rows.reductions, *rows.small):
+            s[tensor].compute_at(host, leaf)
+        for tensor in copies:
+            if self.in_registers:
+                s[tensor].vectorize(s[tensor].op.axis[-1])
+            else:
+                s[tensor].compute_at(host, block)
+                copy_together(s[tensor], self.threads, vector=self.cfg["vector"])
+        for tensor in rows.reductions:
+            (k,) = s[tensor].op.reduce_axis
+            _, shares, _ = self.split(s[tensor], k)
+            bind(s[tensor], shares)
+
+    @property
+    def threads(self) -> dict[str, Any]:
+        """The axes of a block's threads, x last."""
+        along = "threadIdx.x" if "threadIdx.y" in self.shares else "threadIdx.y"
+        found = dict(self.shares)
+        if not self.is_block:
+            found[along] = self.cfg["rows"]
+        return {tag: found[tag] for tag in sorted(found, reverse=True)}
+
+    def layout(self, *indices: Any) -> list[Any]:
+        """Return the place of an element: in which step, in which thread, in which lane."""
+        place: list[Any] = []
+        for n, index in enumerate(indices):
+            if n != self.rows.axis:
+                place.append(index)
+                continue
+            width = self.vector
+            lanes = [] if width == 1 else [index % width]
+            for count in self.shares.values():
+                lanes.insert(0, (index if width == 1 else index // width) % count)
+                width *= count
+            place += [index if width == 1 else index // width, *lanes]
+        if self.vector > 1 or not self.rows.is_last:
+            return place
+        return place
+
+    def split(self, stage: Stage, axis: Axis) -> tuple[Axis, dict[str, Axis], list[Axis]]:
+        """Split the loop along a row: the steps of a thread, the threads, the lanes of a vector."""
+        axis, lane = stage.split(axis, self.vector)
+        shares = {}
+        for tag, count in self.shares.items():
+            axis, shares[tag] = stage.split(axis, count)
+        return axis, shares, [lane]
+
+    def bind_host(self, host: Stage) -> tuple[Axis, Axis]:
+        """Bind the result; return the loop of a block, and the innermost loop of its threads."""
+        axes, n = list(host.op.axis), self.rows.axis
+        step, shares, lanes = self.split(host, axes[n])
+        before, after = axes[:n], axes[n + 1 :]
+        rows: dict[str, Axis] = {}
+        if not self.is_block and (before or after):
+            side = fused(host, after) if after else fused(host, before)
+            side, row = host.split(side, self.cfg["rows"])
+            rows["threadIdx.x" if after else "threadIdx.y"] = row
+            before = [*before, side] if after else [side]
+        bound = {**shares, **rows}
+        ordered = [bound[tag] for tag in sorted(bound, reverse=True)]
+        host.reorder(*before, *ordered, step, *lanes)
+        block = fused(host, before) if before else host.fuse()
+        bind(host, {"blockIdx.x": block, **bound})
+        host.vectorize(lanes[0])
+        return block, ordered[-1]
+
+
+def _readers(s: Schedule, tensor: Tensor) -> list[Tensor]:
+    """Return the stages that read a tensor."""
+    return [op.output(0) for op in computed(s) if tensor in op.input_tensors]
+
+
+ROWS = DeviceSchedule(space, default_config, schedule)
