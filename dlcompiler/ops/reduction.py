@@ -98,7 +98,7 @@ def workload(
         )
     text = shape_text(shape, where)
     ndim = len(shape_of(text))
-    chosen = _axes_of(axes, ndim)
+    chosen = axes_of(axes, ndim)
     if function.startswith("arg") and len(chosen) not in (1, ndim):
         raise TuningError(where, f"{function} reduces one dimension or all", got=str(axes))
     if keepdims not in (0, 1):
@@ -113,7 +113,8 @@ def workload(
     )
 
 
-def _axes_of(axes: Sequence[int] | str | int, ndim: int) -> tuple[int, ...]:
+def axes_of(axes: Sequence[int] | str | int, ndim: int) -> tuple[int, ...]:
+    """Return dimensions in ascending order: ``"all"``, ``"0,2"``, or numbers, also negative."""
     if axes == "all":
         return tuple(range(ndim))
     if isinstance(axes, str):
@@ -125,7 +126,7 @@ def _axes_of(axes: Sequence[int] | str | int, ndim: int) -> tuple[int, ...]:
 def _axis(workload: Workload) -> tuple[int, ...] | int | None:
     """Return the dimensions in the form that NumPy and this module's functions accept."""
     ndim = len(shape_of(workload["shape"]))
-    chosen = _axes_of(workload["axes"], ndim)
+    chosen = axes_of(workload["axes"], ndim)
     if workload["function"].startswith("arg"):
         return chosen[0] if len(chosen) == 1 else None
     return chosen
@@ -235,7 +236,7 @@ def space(workload: Workload, target: Target) -> Space:
 def _form(workload: Workload) -> str:
     """Return the form: ``"rows"``, ``"columns"``, or ``"nothing"`` if no dimension is reduced."""
     ndim = len(shape_of(workload["shape"]))
-    gone = _axes_of(workload["axes"], ndim)
+    gone = axes_of(workload["axes"], ndim)
     if not gone:
         return "nothing"
     return "rows" if ndim - 1 in gone else "columns"
@@ -247,7 +248,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     If there is only one result, the streams take turns of two cache lines, into four vectors.
     """
     shape = shape_of(workload["shape"])
-    gone = _axes_of(workload["axes"], len(shape))
+    gone = axes_of(workload["axes"], len(shape))
     is_one = math.prod(shape) == math.prod(shape[n] for n in gone)
     cycles = _POSITION_CYCLES if str(workload["function"]).startswith("arg") else _CYCLES
     values: dict[str, Any] = {
@@ -275,5 +276,10 @@ REDUCTION = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": DeviceSchedule(space, default_config, schedule)}),
+    by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, schedule),
+            "gpu": "dlcompiler.ops.gpu.reduction:REDUCTION",
+        }
+    ),
 )

@@ -324,8 +324,8 @@ def _value(var: Var, extent: Extent, found: dict[_Digit, Expr]) -> tuple[Expr, b
         key=lambda d: (0, d.divisor) if isinstance(d.divisor, int) else (1, 0),
     )
     if not digits:
-        if extent == 1 and isinstance(extent, int):
-            return index_const(0), True
+        if isinstance(extent, int) and extent <= 1:
+            return index_const(0), extent == 1  # of no elements, none is at 0
         raise _not_invertible(f"{var.name} is not kept")
     value: Expr = index_const(0)
     reach: Extent = 1

@@ -55,6 +55,8 @@ _MOST_KEPT = 64
 """Registers of a thread for its part of a row [1]."""
 _GOOD_KEPT = 32
 """Those of the default config: more leave room for few threads [1]."""
+_OTHER_REGISTERS = 40
+"""Registers of a thread for other purposes, about [1]."""
 _BLOCK = 128
 """Threads of a block of rows in the default config [1]."""
 
@@ -86,8 +88,8 @@ def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
     """Find the stages of an operator on rows in a fresh schedule of a fused group."""
     reductions = reductions_of(s)
     operand, (axis,) = reduced(reductions[-1])
-    inputs = [tensor for each in reductions for tensor in each.op.input_tensors]
-    kept = dict.fromkeys(t for t in inputs if t.static_shape == operand.static_shape)
+    inputs = dict.fromkeys(tensor for each in reductions for tensor in each.op.input_tensors)
+    kept = {t: None for t in inputs if t.static_shape == operand.static_shape and _is_kept(s, t)}
 
     def is_host(tensor: Tensor) -> bool:
         if tensor.static_shape != operand.static_shape or tensor in kept:
@@ -114,6 +116,11 @@ def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
     small = [t for t in others if t in behind(s, reductions) and len(t.shape) < len(host.shape)]
     inlined = [t for t in others if t not in small]
     return Rows(host, axis, tuple(reductions), tuple(kept), tuple(small), tuple(inlined))
+
+
+def _is_kept(s: Schedule, tensor: Tensor) -> bool:
+    """Tell whether a tensor is read, or computed, more than once."""
+    return isinstance(tensor.op, PlaceholderOp) or len(_readers(s, tensor)) > 1
 
 
 def _needed(host: Tensor) -> set[Tensor]:
@@ -143,6 +150,7 @@ class _Work:
     """Number of rows [1]."""
     is_last: bool
     dtype: str
+    name: str
 
     @staticmethod
     def of(workload: Workload) -> _Work:
@@ -151,16 +159,33 @@ class _Work:
         extent = max(shape[axis], 1)
         count = math.prod(shape[:axis]) * math.prod(shape[axis + 1 :])
         inner = math.prod(shape[axis + 1 :])
-        return _Work(extent, inner, count, axis == len(shape) - 1, workload["dtype"])
+        return _Work(extent, inner, count, axis == len(shape) - 1, workload["dtype"], workload.op)
 
     @property
     def words(self) -> int:
         """Registers of an element [1]."""
         return max(dtypes.bytes_of(self.dtype) // 4, 1)
 
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """What may stay between the reductions."""
+        powers = ("inputs",) if self.name == "softmax" else ()
+        return ("registers", *powers, *(("shared",) if self.is_last else ()), "memory")
+
     def kept(self, threads: int, vector: int) -> int:
         """Return the registers of a thread for its part of a row."""
         return -(-self.extent // (threads * vector)) * vector * self.words
+
+    def fits(self, keep: str, threads: int, rows: int, vector: int, chip: Chip) -> bool:
+        """Tell whether there is room for what a block of rows keeps."""
+        if keep == "shared":
+            parts = 2 * (threads * rows + chip.warp)  # of two reductions
+            size = (rows * self.extent + parts) * dtypes.bytes_of(self.dtype)
+            return size <= chip.shared_bytes
+        kept = self.kept(threads, vector)
+        copies = 2 if self.name == "softmax" and keep == "registers" else 1
+        needed = threads * rows * (copies * kept + _OTHER_REGISTERS)
+        return keep == "memory" or (kept <= _MOST_KEPT and needed <= chip.registers)
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -171,8 +196,9 @@ def space(workload: Workload, target: Target) -> Space:
                     do not go along the last dimension
     ``rows``        of a block
     ``vector``      neighbouring elements that a thread loads and stores at once
-    ``keep``        where a row stays between its reductions: ``registers``, ``shared`` memory, or
-                    ``memory``, which the caches may hold
+    ``keep``        what stays between the reductions of a row, and where: all that is read twice in
+                    ``registers``, only ``inputs`` there, inputs in ``shared`` memory, or nothing:
+                    then they are read again from ``memory`` or a cache
     ==============  ============================================================================
     """
     work, chip = _Work.of(workload), Chip.of(target)
@@ -189,9 +215,8 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("threads", threads),
         Knob("rows", rows),
         Knob("vector", vectors),
-        Knob("keep", ("registers", "shared", "memory") if work.is_last else ("registers", "memory")),
+        Knob("keep", work.keeps),
     ]
-    size = dtypes.bytes_of(work.dtype)
     return Space(workload, knobs, [
         Filter(
             "a block has no more threads than the device allows, and a warp's if it can",
@@ -201,20 +226,12 @@ def space(workload: Workload, target: Target) -> Space:
             ),
         ),
         Filter(
-            f"at most {_MOST_KEPT} registers hold a part of a row",
-            lambda v: (
-                v["keep"] != "registers" or work.kept(v["threads"], v["vector"]) <= _MOST_KEPT
-            ),
+            "there is room for what a block keeps",
+            lambda v: work.fits(v["keep"], v["threads"], v["rows"], v["vector"], chip),
         ),
         Filter(
             "vectors are loaded into registers, or copied to shared memory",
             lambda v: v["keep"] != "memory" or v["vector"] == 1,
-        ),
-        Filter(
-            "the rows of a block fit in shared memory",
-            lambda v: (
-                v["keep"] != "shared" or v["rows"] * work.extent * size <= chip.shared_bytes - 2048
-            ),
         ),
     ])  # fmt: skip
 
@@ -224,8 +241,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As few threads share a row as can keep it in 32 registers each; more, if there are too few rows
-    to give each multiprocessor a quarter of its threads. A block has 128 threads or more.
+    A warp shares a row, or as many of its threads as there are vectors; more threads, if each could
+    not keep its part in 32 registers, or if there are too few rows to give each multiprocessor a
+    warp. A block has 128 threads or more.
     """
     work, chip = _Work.of(workload), Chip.of(target)
     choices = space(workload, target)
@@ -233,22 +251,20 @@ def default_config(workload: Workload, target: Target) -> Config:
     vector = max(values["vector"])
     if not work.is_last:
         return choices.config(**_columns(work, chip, values))
+    least = min(chip.warp, -(-work.extent // vector))
     threads = next(
-        (n for n in values["threads"] if work.kept(n, vector) <= _GOOD_KEPT * work.words),
+        (n for n in values["threads"] if n >= least and work.kept(n, vector) <= _GOOD_KEPT),
         values["threads"][-1],
     )
-    enough = chip.processors * chip.threads_at_once // 4
     for more in values["threads"]:
-        if threads < more and 2 * more * vector <= max(work.extent, 64):
-            threads = more if work.count * threads < enough else threads
+        is_useful = threads < more and more * vector <= work.extent
+        if is_useful and work.count * threads < chip.processors * chip.warp:
+            threads = more
     rows = 1
     if threads <= chip.warp:
         fitting = [n for n in values["rows"] if n * threads <= _BLOCK and n <= _share(work, chip)]
         rows = max(fitting, default=1)
-    keep = "registers" if work.kept(threads, vector) <= _MOST_KEPT else "memory"
-    held = rows * work.extent * dtypes.bytes_of(work.dtype)
-    if keep == "memory" and held <= chip.shared_bytes - 2048:
-        keep = "shared"
+    keep = next(k for k in work.keeps if work.fits(k, threads, rows, vector, chip))
     vector = 1 if keep == "memory" else vector
     return choices.config(threads=threads, rows=rows, vector=vector, keep=keep)
 
@@ -262,7 +278,7 @@ def _columns(work: _Work, chip: Chip, values: Mapping[str, Sequence[Any]]) -> di
     """Return the config of rows whose elements are not neighbours."""
     rows = max(n for n in values["rows"] if n <= 32)
     threads = next(
-        (n for n in values["threads"] if work.kept(n, 1) <= _GOOD_KEPT * work.words),
+        (n for n in values["threads"] if work.kept(n, 1) <= _GOOD_KEPT),
         values["threads"][-1],
     )
     for more in values["threads"]:
@@ -270,7 +286,7 @@ def _columns(work: _Work, chip: Chip, values: Mapping[str, Sequence[Any]]) -> di
         if more > threads and rows * more <= 512 and 2 * more <= work.extent:
             threads = more if blocks * rows * threads < chip.processors * 512 else threads
     threads = max(n for n in values["threads"] if n <= threads and n * rows <= chip.most_threads)
-    keep = "registers" if work.kept(threads, 1) <= _MOST_KEPT else "memory"
+    keep = next(k for k in work.keeps if work.fits(k, threads, rows, 1, chip))
     return {"threads": threads, "rows": rows, "vector": 1, "keep": keep}
 
 
@@ -311,7 +327,7 @@ class _Rows:
         threads, is_last = self.cfg["threads"], self.rows.is_last
         self.is_block = is_last and threads > self.warp
         """Whether several warps share a row."""
-        self.in_registers = self.cfg["keep"] == "registers"
+        self.in_registers = self.cfg["keep"] in ("registers", "inputs")
         self.vector = self.cfg["vector"] if self.in_registers else 1
         lanes = self.warp if self.is_block else threads
         self.shares: dict[str, Any] = {"threadIdx.y" if not is_last else "threadIdx.x": lanes}
@@ -328,9 +344,10 @@ class _Rows:
         if self.cfg["keep"] != "memory":
             scope = "local" if self.in_registers else "shared"
             copies = [s.cache_read(t, scope, _readers(s, t)) for t in inputs]
-        for tensor in made if not self.in_registers else ():
+        for tensor in made if self.cfg["keep"] != "registers" else ():
             s[tensor].compute_inline()
-        held = [*copies, *made] if self.in_registers else []
+        held = copies if self.in_registers else []
+        held = [*held, *made] if self.cfg["keep"] == "registers" else held
         for tensor in held:
             s[tensor].transform_layout(self.layout)
         block, leaf = self.bind_host(host)
