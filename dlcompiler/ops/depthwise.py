@@ -176,7 +176,8 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 # -- the schedule -------------------------------------------------------------------------------
 
 
-def _sliding(workload: Workload) -> Sliding:
+def windows(workload: Workload) -> Sliding:
+    """Return the windows of a workload."""
     shape = shapes.shape_of(workload)
     return Sliding(shape.n, shape.o, shape.rows, shape.columns, shape.sums_dtype)
 
@@ -186,6 +187,6 @@ DEPTHWISE = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": window_schedule(_sliding)}),
+    by_device({"cpu": window_schedule(windows), "gpu": "dlcompiler.ops.gpu.windows:DEPTHWISE"}),
     prepack,
 )

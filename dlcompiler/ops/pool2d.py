@@ -323,7 +323,8 @@ def _hit(window: Window, tap: int) -> tuple[Array, Array]:
 # -- the schedule -------------------------------------------------------------------------------
 
 
-def _sliding(workload: Workload) -> Sliding:
+def windows(workload: Workload) -> Sliding:
+    """Return the windows of a workload."""
     of, _ = _pooling(workload)
     return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"])
 
@@ -333,5 +334,5 @@ POOL2D = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": window_schedule(_sliding)}),
+    by_device({"cpu": window_schedule(windows), "gpu": "dlcompiler.ops.gpu.windows:POOL2D"}),
 )

@@ -84,3 +84,15 @@ def behind(s: Schedule, tensors: Iterable[Tensor]) -> set[Tensor]:
         if found.intersection(op.input_tensors):
             found.update(op.outputs)
     return found
+
+
+def needed(host: Tensor) -> set[Tensor]:
+    """Return all tensors that a tensor is computed from."""
+    found: set[Tensor] = set()
+    pending = [host]
+    while pending:
+        for tensor in pending.pop().op.input_tensors:
+            if tensor not in found:
+                found.add(tensor)
+                pending.append(tensor)
+    return found

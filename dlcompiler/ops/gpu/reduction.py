@@ -31,12 +31,13 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.gpu.anchors import computed, host_of, is_at_own_place, reads, reductions_of
+from dlcompiler.ops.gpu.anchors import computed, host_of, is_at_own_place, needed, reads, reductions_of
 from dlcompiler.ops.gpu.injective import schedule_elements, schedule_rest
-from dlcompiler.ops.gpu.threads import Chip, bind, fused
+from dlcompiler.ops.gpu.threads import Chip, Sharing, bind, fused, in_order, unroll_in_registers
 from dlcompiler.ops.helpers import reduced
 from dlcompiler.ops.reduction import axes_of, define
 from dlcompiler.ops.shapes import shape_of
+from dlcompiler.ops.stages import Loop
 from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -286,25 +287,13 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         tensor = op.output(0)
         if tensor is chain.operand or op.reduce_axis or tensor is chain.host:
             continue
-        if not s[tensor].state.is_output and tensor in _before(chain):
+        if not s[tensor].state.is_output and tensor in needed(chain.host):
             s[tensor].compute_inline()
     if cfg["blocks"] == 1:
         _reduce(s, _with_host(s, chain), cfg.values, chip)
     else:
         _reduce_in_parts(s, chain, cfg.values, chip)
     schedule_rest(s, chain.host, target)
-
-
-def _before(chain: Chain) -> set[Tensor]:
-    """Return all tensors that the host is computed from."""
-    found: set[Tensor] = set()
-    pending = [chain.host]
-    while pending:
-        for tensor in pending.pop().op.input_tensors:
-            if tensor not in found:
-                found.add(tensor)
-                pending.append(tensor)
-    return found
 
 
 def _with_host(s: Schedule, chain: Chain) -> Chain:
@@ -345,7 +334,7 @@ def _reduce(s: Schedule, chain: Chain, cfg: Mapping[str, Any], chip: Chip) -> No
     if cfg["threads"] == 1 or chain.extent == 0:
         _reduce_alone(s, chain, cfg)
     else:
-        _Shared(s, chain, cfg, chip).schedule()
+        _Shared(s, chain, cfg, chip.warp).schedule()
 
 
 def _reduce_alone(s: Schedule, chain: Chain, cfg: Mapping[str, Any]) -> None:
@@ -367,84 +356,75 @@ class _Shared:
     s: Schedule
     chain: Chain
     cfg: Mapping[str, Any]
-    chip: Chip
+    warp: int
 
     def __post_init__(self) -> None:
         threads, is_rows = self.cfg["threads"], self.chain.is_rows
-        self.is_block = is_rows and threads > self.chip.warp
+        self.is_block = is_rows and threads > self.warp
         """Whether several warps share a result."""
-        lanes = self.chip.warp if self.is_block else threads
-        self.shares: dict[str, Any] = {"threadIdx.x" if is_rows else "threadIdx.y": lanes}
-        """The axes of threads that share a result, x first."""
-        if self.is_block:
-            self.shares["threadIdx.y"] = threads // self.chip.warp
-        self.vector = self.cfg["vector"]
+        tag = "threadIdx.x" if is_rows else "threadIdx.y"
+        self.row_tag = "threadIdx.y" if is_rows else "threadIdx.x"
+        """The axis of threads along which a block has several results."""
+        shares = {tag: self.warp, self.row_tag: threads // self.warp}
+        self.sharing = Sharing(shares if self.is_block else {tag: threads}, self.cfg["vector"])
+        """How threads share the elements of a result."""
+        kept = -(-self.chain.extent // (threads * self.cfg["vector"])) * self.cfg["vector"]
+        self.is_kept = len(self.chain.reductions) > 1 and kept <= _MOST_KEPT
+        """Whether a thread keeps its elements between the reductions."""
 
     def schedule(self) -> None:
         """Schedule the kernel."""
         s, chain = self.s, self.chain
         *before, last = chain.reductions
-        step = self.vector * math.prod(self.shares.values())
-        kept = -(-chain.extent // step) * self.vector
-        is_kept = bool(before) and kept <= _MOST_KEPT
-        copies = self.copies(is_kept)
+        copies = self.copies()
         for tensor in chain.reductions:
             if len(tensor.shape) > 1:
                 s[tensor].transform_layout(self.flat)
         block = self.bind_host(s[chain.host])
         s[last].set_scope("shared")
         s[last].compute_at(s[chain.host], block)
-        thread, load = self.bind_reduction(s[last], is_last=True)
-        loads = {last: load}
+        thread, groups, loops = self.bind_reduction(last, is_last=True)
+        at = {last: groups}
         for tensor in before:
             s[tensor].set_scope("local")
             s[tensor].compute_at(s[last], thread)
-            _, loads[tensor] = self.bind_reduction(s[tensor], is_last=False)
+            _, at[tensor], more = self.bind_reduction(tensor, is_last=False)
+            loops += more
         for copy, reader in copies:
-            at = (last, thread) if is_kept else (reader, loads[reader])
             s[copy].set_scope("local")
-            s[copy].compute_at(s[at[0]], at[1])
+            s[copy].compute_at(s[last if self.is_kept else reader],
+                               thread if self.is_kept else at[reader])  # fmt: skip
             s[copy].vectorize(s[copy].op.axis[-1])
+            loops += [(copy, axis) for axis in s[copy].op.axis[:-1]]
+        if copies:
+            loops += [(tensor, axis) for tensor, axis in at.items()] if self.is_kept else []
+            unroll_in_registers(s, chain.host, block, loops)
 
-    def copies(self, is_kept: bool) -> list[tuple[Tensor, Tensor]]:
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
         """Make copies of the operand for a thread; return each with a reduction that reads it."""
-        s, chain = self.s, self.chain
-        operand, readers = chain.operand, list(chain.reductions)
-        if self.vector == 1 and not is_kept and self.cfg["steps"] == 1:
-            if not isinstance(operand.op, PlaceholderOp):
-                s[operand].compute_inline()
-            return []
+        s, operand, readers = self.s, self.chain.operand, list(self.chain.reductions)
         if not isinstance(operand.op, PlaceholderOp):
-            found = [(operand, readers[-1])]
-            if len(readers) > 1 and not is_kept:
+            if len(readers) > 1 and not self.is_kept:
                 s[operand].compute_inline()
                 return []
-        elif is_kept:
+            found = [(operand, readers[-1])]
+        elif self.is_kept:
             found = [(s.cache_read(operand, "local", readers), readers[-1])]
         else:
             found = [(s.cache_read(operand, "local", [each]), each) for each in readers]
         for copy, _ in found:
-            if len(chain.gone) > 1 or chain.gone[0] != len(operand.shape) - 1:
+            if len(self.chain.gone) > 1 or not self.chain.is_rows:
                 s[copy].transform_layout(self.gathered)
-            s[copy].transform_layout(self.spread)
+            s[copy].transform_layout(lambda *i: [*i[:-1], *self.sharing.place(i[-1])])
         return found
 
     def gathered(self, *indices: Any) -> list[Any]:
         """Return the indices of an element with those that are reduced as one, the last."""
-        extents, total = self.chain.operand.static_shape, 0
-        for n in self.chain.gone:
-            total = indices[n] if n == self.chain.gone[0] else total * extents[n] + indices[n]
-        return [*(i for n, i in enumerate(indices) if n not in self.chain.gone), total]
-
-    def spread(self, *indices: Any) -> list[Any]:
-        """Return the place of an element: in which step, in which thread, in which lane."""
-        *others, index = indices
-        width, lanes = self.vector, [index % self.vector] if self.vector > 1 else [0]
-        lanes = [index % self.vector] if self.vector > 1 else []
-        for count in self.shares.values():
-            lanes.insert(0, (index // width if width > 1 else index) % count)
-            width *= count
-        return [*others, index // width, *lanes]
+        gone, extents = self.chain.gone, self.chain.operand.static_shape
+        total = indices[gone[0]]
+        for n in gone[1:]:
+            total = total * extents[n] + indices[n]
+        return [*(index for n, index in enumerate(indices) if n not in gone), total]
 
     def flat(self, *indices: Any) -> list[Any]:
         """Return the indices of a result: as one, or as one for those that are neighbours."""
@@ -466,32 +446,26 @@ class _Shared:
         block, row = host.split(fused(host, axes[len(outer) :]), self.cfg["rows"])
         host.reorder(*outer, block, row)
         block = fused(host, [*outer, block])
-        bound = {"blockIdx.x": block}
-        if not self.is_block:
-            bound["threadIdx.y" if self.chain.is_rows else "threadIdx.x"] = row
-        bind(host, bound)
+        bind(host, {"blockIdx.x": block, **({} if self.is_block else {self.row_tag: row})})
         return block
 
-    def bind_reduction(self, stage: Stage, *, is_last: bool) -> tuple[Axis, Axis]:
+    def bind_reduction(self, tensor: Tensor, *, is_last: bool) -> tuple[Axis, Axis, list[Loop]]:
         """Bind a reduction.
 
         Returns
         -------
-        tuple of Axis
-            The innermost loop of threads, and the loop over groups of loads.
+        tuple
+            The innermost loop of threads, the loop over groups of loads, and the loops inside it.
         """
-        axis, lane = stage.split(fused(stage, stage.op.reduce_axis), self.vector)
-        shares = {}
-        for tag, count in self.shares.items():
-            axis, shares[tag] = stage.split(axis, count)
-        outer, step = stage.split(axis, self.cfg["steps"])
-        ordered = [shares[tag] for tag in sorted(shares, reverse=True)]
-        stage.reorder(*stage.op.axis, *ordered, outer, step, lane)
-        bound = dict(shares)
+        stage = self.s[tensor]
+        axis, bound, lane = self.sharing.split(stage, fused(stage, stage.op.reduce_axis))
+        groups, step = stage.split(axis, self.cfg["steps"])
+        threads = in_order(bound)
+        stage.reorder(*stage.op.axis, *threads, groups, step, lane)
         if is_last and not self.is_block and stage.op.axis:
-            bound["threadIdx.y" if self.chain.is_rows else "threadIdx.x"] = stage.op.axis[-1]
+            bound[self.row_tag] = stage.op.axis[-1]
         bind(stage, bound)
-        return ordered[-1], outer
+        return threads[-1], groups, [(tensor, step), (tensor, lane)]
 
 
 REDUCTION = DeviceSchedule(space, default_config, schedule)

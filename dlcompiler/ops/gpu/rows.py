@@ -36,13 +36,23 @@ from dlcompiler.ops.gpu.anchors import (
     computed,
     host_of,
     is_at_own_place,
+    needed,
     reads,
     reductions_of,
 )
 from dlcompiler.ops.gpu.injective import schedule_rest
-from dlcompiler.ops.gpu.threads import Chip, bind, copy_together, fused
+from dlcompiler.ops.gpu.threads import (
+    Chip,
+    Sharing,
+    bind,
+    copy_together,
+    fused,
+    in_order,
+    unroll_in_registers,
+)
 from dlcompiler.ops.helpers import reduced
 from dlcompiler.ops.shapes import shape_of
+from dlcompiler.ops.stages import Loop
 from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
@@ -106,12 +116,12 @@ def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
         )
 
     host = host_of(s, outs, is_host)
-    needed = _needed(host)
+    inside = needed(host)
     others = [
         op.output(0)
         for op in computed(s)
         if not op.reduce_axis and op is not host.op and op.output(0) not in kept
-        and op.output(0) in needed
+        and op.output(0) in inside
     ]
     small = [t for t in others if t in behind(s, reductions) and len(t.shape) < len(host.shape)]
     inlined = [t for t in others if t not in small]
@@ -121,18 +131,6 @@ def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
 def _is_kept(s: Schedule, tensor: Tensor) -> bool:
     """Tell whether a tensor is read, or computed, more than once."""
     return isinstance(tensor.op, PlaceholderOp) or len(_readers(s, tensor)) > 1
-
-
-def _needed(host: Tensor) -> set[Tensor]:
-    """Return all tensors that a tensor is computed from."""
-    found: set[Tensor] = set()
-    pending = [host]
-    while pending:
-        for tensor in pending.pop().op.input_tensors:
-            if tensor not in found:
-                found.add(tensor)
-                pending.append(tensor)
-    return found
 
 
 # -- the choices --------------------------------------------------------------------------------
@@ -328,30 +326,22 @@ class _Rows:
         self.is_block = is_last and threads > self.warp
         """Whether several warps share a row."""
         self.in_registers = self.cfg["keep"] in ("registers", "inputs")
-        self.vector = self.cfg["vector"] if self.in_registers else 1
-        lanes = self.warp if self.is_block else threads
-        self.shares: dict[str, Any] = {"threadIdx.y" if not is_last else "threadIdx.x": lanes}
-        """The axes of threads that share a row, x first."""
-        if self.is_block:
-            self.shares["threadIdx.y"] = threads // self.warp
+        tag = "threadIdx.x" if is_last else "threadIdx.y"
+        shares = {tag: self.warp, "threadIdx.y": threads // self.warp}
+        self.sharing = Sharing(
+            shares if self.is_block else {tag: threads},
+            self.cfg["vector"] if self.in_registers else 1,
+        )
+        """How threads share the elements of a row."""
 
     def schedule(self) -> None:
         """Bind the result, and compute all other stages in its threads."""
         s, rows, host = self.s, self.rows, self.s[self.rows.host]
-        inputs = [t for t in rows.kept if isinstance(t.op, PlaceholderOp)]
-        made = [t for t in rows.kept if t not in inputs]
-        copies = []
-        if self.cfg["keep"] != "memory":
-            scope = "local" if self.in_registers else "shared"
-            copies = [s.cache_read(t, scope, _readers(s, t)) for t in inputs]
-        for tensor in made if self.cfg["keep"] != "registers" else ():
-            s[tensor].compute_inline()
-        held = copies if self.in_registers else []
-        held = [*held, *made] if self.cfg["keep"] == "registers" else held
-        for tensor in held:
+        copies, made = self.kept()
+        for tensor in (*copies, *made) if self.in_registers else ():
             s[tensor].transform_layout(self.layout)
-        block, leaf = self.bind_host(host)
-        for tensor in (*held, *rows.reductions, *rows.small):
+        block, leaf, loops = self.bind_host(host)
+        for tensor in (*copies, *made, *rows.reductions, *rows.small):
             s[tensor].compute_at(host, leaf)
         for tensor in copies:
             if self.in_registers:
@@ -360,62 +350,64 @@ class _Rows:
                 s[tensor].compute_at(host, block)
                 copy_together(s[tensor], self.threads, vector=self.cfg["vector"])
         for tensor in rows.reductions:
-            (k,) = s[tensor].op.reduce_axis
-            _, shares, _ = self.split(s[tensor], k)
+            step, shares, lane = self.sharing.split(s[tensor], s[tensor].op.reduce_axis[0])
             bind(s[tensor], shares)
+            loops += [(tensor, step), (tensor, lane)]
+        if self.in_registers:
+            loops += [(t, axis) for t in copies for axis in s[t].op.axis[:-1]]
+            loops += [(t, axis) for t in made for axis in s[t].op.axis]
+            unroll_in_registers(s, rows.host, block, loops)
+
+    def kept(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Return copies of the inputs, and computed tensors, that stay between reductions."""
+        s, keep = self.s, self.cfg["keep"]
+        inputs = [t for t in self.rows.kept if isinstance(t.op, PlaceholderOp)]
+        made = [t for t in self.rows.kept if t not in inputs]
+        copies = []
+        if keep != "memory":
+            scope = "local" if self.in_registers else "shared"
+            copies = [s.cache_read(t, scope, _readers(s, t)) for t in inputs]
+        if keep == "registers":
+            return copies, made
+        for tensor in made:
+            s[tensor].compute_inline()
+        return copies, []
 
     @property
     def threads(self) -> dict[str, Any]:
         """The axes of a block's threads, x last."""
-        along = "threadIdx.x" if "threadIdx.y" in self.shares else "threadIdx.y"
-        found = dict(self.shares)
+        found = dict(self.sharing.threads)
         if not self.is_block:
-            found[along] = self.cfg["rows"]
+            found["threadIdx.y" if self.rows.is_last else "threadIdx.x"] = self.cfg["rows"]
         return {tag: found[tag] for tag in sorted(found, reverse=True)}
 
     def layout(self, *indices: Any) -> list[Any]:
         """Return the place of an element: in which step, in which thread, in which lane."""
-        place: list[Any] = []
-        for n, index in enumerate(indices):
-            if n != self.rows.axis:
-                place.append(index)
-                continue
-            width = self.vector
-            lanes = [] if width == 1 else [index % width]
-            for count in self.shares.values():
-                lanes.insert(0, (index if width == 1 else index // width) % count)
-                width *= count
-            place += [index if width == 1 else index // width, *lanes]
-        if self.vector > 1 or not self.rows.is_last:
-            return place
-        return place
+        n = self.rows.axis
+        return [*indices[:n], *self.sharing.place(indices[n]), *indices[n + 1 :]]
 
-    def split(self, stage: Stage, axis: Axis) -> tuple[Axis, dict[str, Axis], list[Axis]]:
-        """Split the loop along a row: the steps of a thread, the threads, the lanes of a vector."""
-        axis, lane = stage.split(axis, self.vector)
-        shares = {}
-        for tag, count in self.shares.items():
-            axis, shares[tag] = stage.split(axis, count)
-        return axis, shares, [lane]
+    def bind_host(self, host: Stage) -> tuple[Axis, Axis, list[Loop]]:
+        """Bind the result.
 
-    def bind_host(self, host: Stage) -> tuple[Axis, Axis]:
-        """Bind the result; return the loop of a block, and the innermost loop of its threads."""
+        Returns
+        -------
+        tuple
+            The loop of a block, the innermost loop of its threads, and the loops of a thread.
+        """
         axes, n = list(host.op.axis), self.rows.axis
-        step, shares, lanes = self.split(host, axes[n])
         before, after = axes[:n], axes[n + 1 :]
-        rows: dict[str, Axis] = {}
+        step, bound, lane = self.sharing.split(host, axes[n])
         if not self.is_block and (before or after):
-            side = fused(host, after) if after else fused(host, before)
-            side, row = host.split(side, self.cfg["rows"])
-            rows["threadIdx.x" if after else "threadIdx.y"] = row
+            side, row = host.split(fused(host, after or before), self.cfg["rows"])
             before = [*before, side] if after else [side]
-        bound = {**shares, **rows}
-        ordered = [bound[tag] for tag in sorted(bound, reverse=True)]
-        host.reorder(*before, *ordered, step, *lanes)
+            bound["threadIdx.x" if after else "threadIdx.y"] = row
+        threads = in_order(bound)
+        host.reorder(*before, *threads, step, lane)
         block = fused(host, before) if before else host.fuse()
         bind(host, {"blockIdx.x": block, **bound})
-        host.vectorize(lanes[0])
-        return block, ordered[-1]
+        if self.rows.is_last:
+            host.vectorize(lane)
+        return block, threads[-1], [(self.rows.host, step)]
 
 
 def _readers(s: Schedule, tensor: Tensor) -> list[Tensor]:

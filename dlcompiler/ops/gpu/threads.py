@@ -22,14 +22,16 @@ touch as few sectors as possible. Consecutive steps of a thread are a whole bloc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ir import Axis
-from dlcompiler.schedule import Stage
+from dlcompiler.ops.stages import Loop, unroll
+from dlcompiler.schedule import Schedule, Stage
 from dlcompiler.target import Target
+from dlcompiler.te import Tensor
 
 Threads = Mapping[str, Any]
 """Axis of the threads of a block -> their number (an int, or a knob); x last [1]."""
@@ -169,3 +171,59 @@ def copy_together(
     bind(stage, bound)
     stage.vectorize(lane)
     return loop
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How threads share the elements along a loop: in vectors, which neighbours access in turns.
+
+    Element ``i`` of 4 lanes and 32 threads has the place ``(i // 128, i // 4 % 32, i % 4)``: the
+    step of a thread, the thread, and the lane.
+    """
+
+    threads: Mapping[str, Any]
+    """Axis of threads -> their number, the innermost axis first [1]."""
+    vector: Any = 1
+    """Lanes [1]."""
+
+    def split(self, stage: Stage, axis: Axis) -> tuple[Axis, dict[str, Axis], Axis]:
+        """Split a loop; return the steps, the loops of threads by their axes, and the lanes."""
+        step, lane = stage.split(axis, self.vector)
+        found = {}
+        for tag, count in self.threads.items():
+            step, found[tag] = stage.split(step, count)
+        return step, found, lane
+
+    def place(self, index: Any) -> list[Any]:
+        """Return the place of an element in the layout of one dimension for each of the loops."""
+        digits, width = [index % self.vector], self.vector
+        for count in self.threads.values():
+            digits.insert(0, index // width % count)
+            width = width * count
+        return [index // width, *digits]
+
+
+def in_order(loops: Mapping[str, Axis]) -> list[Axis]:
+    """Return loops of threads as they are nested: z outside y outside x."""
+    return [loops[tag] for tag in sorted(loops, reverse=True)]
+
+
+def unroll_in_registers(s: Schedule, host: Tensor, block: Axis, loops: Iterable[Loop]) -> None:
+    """Unroll loops whose variables index memory of a thread; the last step of a schedule.
+
+    Registers have no addresses. The compiler of the device copies the loops: the program stays
+    short.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    host : Tensor
+        The stage that is bound to blocks.
+    block : Axis
+        Its loop over blocks.
+    loops : iterable of Loop
+        Stages with their loops.
+    """
+    s[host].pragma(block, "unroll_explicit", 0)
+    unroll(s, loops)
