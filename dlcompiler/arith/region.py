@@ -97,6 +97,10 @@ def _relax_atom(atom: Expr, moving: Collection[Var], analyzer: Analyzer) -> _Sta
             span = _relax_affine(analyzer.affine(inner), moving, analyzer)
             if span is not None:
                 return _remainder(span, int(c))
+        case Binary("min" | "max" as op, inner, Const() as limit):
+            span = _relax_affine(analyzer.affine(inner), moving, analyzer)
+            if span is not None:  # it begins at the limit, or where the values do
+                return analyzer.affine(Binary(op, span[0].to_expr(), limit)), span[1]
     bounds = analyzer.interval(atom)
     if not bounds.is_bounded:
         return None

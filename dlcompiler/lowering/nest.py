@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dlcompiler.ir import (
     Allocate,
+    Axis,
     Expr,
     ExternCall,
     For,
@@ -21,13 +22,14 @@ from dlcompiler.ir import (
     seq,
 )
 from dlcompiler.ir.rewrite import Node
-from dlcompiler.lowering.barrier_placement import has_barriers
+from dlcompiler.lowering.barrier_placement import has_barriers, is_cooperative
 from dlcompiler.lowering.cross_thread import nest_across_threads
 from dlcompiler.lowering.index_checks import IndexChecks
 from dlcompiler.lowering.loop_builder import LoopBuilder
 from dlcompiler.lowering.pieces import (
     INIT,
     Inside,
+    loop_vars_of,
     under,
     with_allocations,
 )
@@ -121,7 +123,7 @@ def _own_nest(
     bodies = builder.bodies[stage.name]
     inner_guards: tuple[Expr, ...] = ()
     if has_barriers(builder.state, stage):
-        # All threads must reach a barrier: guards go inside the loops, around the stores only.
+        # All threads must reach a barrier: guards go inside the loops that have any.
         inner_guards, bounds = bounds.guards, replace(bounds, guards=())
     if stage.tensorized is not None:
         return tensorized_nest(builder, stage, bounds, inner_guards)
@@ -136,8 +138,42 @@ def _own_nest(
         builder.store(stage, tensor, target, builder.expr(body, values), "", stage.leaves)
         for tensor, target, body in parts
     )
-    store = under(inner_guards, seq((checks.inside(bodies, values), store)))
-    return builder.loops(stage, bounds, stage.leaves, (), Inside(None, store))
+    store = seq((checks.inside(bodies, values), store))
+    return _late_guarded(builder, stage, bounds, inner_guards, ((), stage.leaves), store)
+
+
+def _late_guarded(
+    builder: LoopBuilder, stage: StageState, bounds: StageBounds, guards: tuple[Expr, ...],
+    leaves: tuple[tuple[Axis, ...], tuple[Axis, ...]], body: Stmt,
+) -> Stmt:  # fmt: skip
+    """Wrap a statement in loops; `guards` are tested inside the innermost loop with barriers.
+
+    `leaves` are the loops that stand outside of this nest already, and its own.
+    """
+    outside, inner = leaves
+    cut = max((n + 1 for n, leaf in enumerate(inner) if _synchronises(builder, stage, leaf)),
+              default=0)  # fmt: skip
+    if not guards:
+        cut = 0
+    around = (*outside, *inner[:cut])
+    late = replace(bounds, guards=guards) if guards else bounds
+    body = builder.loops(stage, late, inner[cut:], around, Inside(None, body))
+    if not around or not guards:
+        return body
+    known = {*bounds.enclosing, *(bounds.loop_vars[leaf] for leaf in around)}
+    body = under([guard for guard in guards if loop_vars_of(guard) <= known], body)
+    return builder.loops(stage, bounds, inner[:cut], outside, Inside(None, body))
+
+
+def _synchronises(builder: LoopBuilder, stage: StageState, leaf: Axis) -> bool:
+    """Tell whether a stage that is attached to a loop has barriers, or needs one."""
+    return any(
+        isinstance(other.attachment, AttachedAt)
+        and other.attachment.stage == stage.name
+        and other.attachment.axis is leaf
+        and (is_cooperative(builder.state, other) or has_barriers(builder.state, other))
+        for other in builder.state.stages
+    )
 
 
 def _reduction(
@@ -159,7 +195,7 @@ def _reduction(
         for tensor, target in zip(stage.tensors, targets, strict=True)
     ]
     update = builder.update(stage, places, head, values)
-    update = under(inner_guards, seq((checks.inside([head], values), update)))
+    update = seq((checks.inside([head], values), update))
     data = [leaf for leaf in stage.leaves if leaf.kind == "data"]
     start = seq(
         builder.store(stage, tensor, target, builder.expr(value, values), INIT, data)
@@ -167,7 +203,7 @@ def _reduction(
     )
     start = seq((checks.inside(head.init, values), start))
     init = builder.init_nest(stage, bounds, start, inner, inner_guards)
-    main = builder.loops(stage, bounds, inner, shared, Inside(None, update))
+    main = _late_guarded(builder, stage, bounds, inner_guards, (shared, inner), update)
     return builder.loops(stage, bounds, shared, (), Inside(init, main))
 
 

@@ -181,4 +181,7 @@ def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor,
 
 
 CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
-CONV2D_DIRECT = Operator(NAME, workload, define, reference, by_device({"cpu": CPU}), prepack)
+GPU = "dlcompiler.ops.gpu.conv2d_direct:CONV2D_DIRECT"
+CONV2D_DIRECT = Operator(
+    NAME, workload, define, reference, by_device({"cpu": CPU, "gpu": GPU}), prepack
+)
