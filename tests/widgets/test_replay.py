@@ -87,7 +87,7 @@ def test_limits_are_kept_and_said():
 
 def test_each_state_has_its_open_tabs_before_any_has_the_others():
     explorer = explored()
-    limits = Limits(max_bytes=200_000)
+    limits = Limits(max_bytes=200_000, seconds=600)
     data = record(explorer._session, explorer.shown_panes, ["python"], limits)
     explorer.close()
     assert any(text.endswith(" pictures") for text in data["left_out"])
