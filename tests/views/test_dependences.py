@@ -355,3 +355,17 @@ def test_every_arrow_at_a_refused_step_forbids_it(first):
                 assert is_broken(found, step), (step, found)
                 seen += 1
     assert seen > 8
+
+
+@pytest.mark.parametrize("n", [16, 256, 1_000_000])
+def test_the_last_number_of_a_loop_is_inside_the_picture(n):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="reduced")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = create_schedule(C.op)
+    func, tree = lower(s, [A, B, C], simple_mode=True), loop_tree(s)
+    (entry,) = [e for e in dependence_list(func, tree, "C") if e.vector and e.moving]
+    scene = entry_scene(entry, entry.loops[1:])
+    (last,) = [m for m in scene["marks"] if m["shape"] == "text" and m["text"] == f"… {n - 1:,}"
+               and m["y"] < 40]  # fmt: skip
+    assert last["x"] + 7 * len(last["text"]) <= scene["width"]

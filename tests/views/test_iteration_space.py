@@ -272,3 +272,19 @@ def test_a_large_step_whose_dimensions_hang_together_has_a_bound_only():
     assert (seen["exact"], seen["is_box"]) == (False, False)
     row = next(r for r in iteration_scene(space)["table"]["rows"] if r[0] == "A")
     assert row[3] == "at most 60,000"
+
+
+@pytest.mark.parametrize(
+    ("key", "depth", "steps"), [("C/i.outer", 1, 1), ("C/i.inner.inner", 3, 6), ("C/j", 4, 48)]
+)
+def test_a_loop_that_runs_once_is_drawn_as_chosen(key, depth, steps):
+    s, args = matmul()
+    _, inner = s[args[2]].split(args[2].op.axis[0], factor=6)
+    s[args[2]].split(inner, factor=1)
+    space = space_of(s, args, key)
+    assert space["chosen"] == key
+    assert space["steps"] == steps
+    names = [loop["key"] for loop in space["loops"]]
+    assert names.index(key) + 1 == space["depth"] <= depth
+    last = touched(space, steps - 1)["C"]["points"]
+    assert (5, 7) in map(tuple, last)

@@ -91,3 +91,12 @@ def test_unknown_sizes_are_refused():
     B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
     with pytest.raises(ScheduleError, match="known only when the program runs"):
         picture(create_schedule(B.op), [A, B])
+
+
+def test_a_buffer_that_is_larger_than_its_scope_says_so():
+    A = te.placeholder((256, 256), name="A")
+    B = te.compute((256, 256), lambda i, j: A[i, j] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    s.cache_write(B, "local")
+    texts = [mark["text"] for mark in picture(s, [A, B])["marks"] if "text" in mark]
+    assert "B.local 256 KiB, more than that" in texts

@@ -30,7 +30,7 @@ HOW_TO_READ = (
     "distance that varies, * any distance."
 )
 COLUMNS = ["", "kind", "buffer", "carried by", "distance vector", "nearest", "in words"]
-_STEP, _LEFT, _TOP, _DOT = 36.0, 46.0, 40.0, 3.0
+_STEP, _LEFT, _TOP, _DOT, _LETTER = 36.0, 46.0, 40.0, 3.0, 7.2
 _LINE, _CHARACTERS = 16.0, 66
 _MOST_LISTED = 8
 _OPERATION = "draw the dependences"
@@ -167,7 +167,8 @@ def _draw_grid(window: Window, drawn: Iterable[_Drawn], marks: list[Mark]) -> tu
             if each.dash:
                 mark["dash"] = each.dash
             marks.append(mark)
-    return max(right + 46, 160.0), bottom
+    texts = [mark for mark in marks if mark["shape"] == "text"]
+    return max(right + 46, 160.0, *map(_right_of, texts)), bottom
 
 
 def _draw_axes(window: Window, right: float, bottom: float, marks: list[Mark]) -> float:
@@ -176,7 +177,7 @@ def _draw_axes(window: Window, right: float, bottom: float, marks: list[Mark]) -
     names = [
         f"{loop.var.name} {sign}" for loop, sign in zip(window.loops[::-1], "→↓", strict=False)
     ]
-    end = max(right, sum(len(name) * 7.2 for name in names) + 24)
+    end = max(right, sum(len(name) * _LETTER for name in names) + 24)
     marks.append(_text("name", (end, 14), names[0], "end", inner))
     for n in range(window.counts[-1]):
         marks.append(_text("soft", (_place((n,))[0], 30), str(n), "middle"))
@@ -209,6 +210,12 @@ def _text(
     if loop:
         mark["keys"] = [key_of(loop)]
     return mark
+
+
+def _right_of(mark: Mark) -> float:
+    """Return about where a text ends [px]."""
+    parts = {"start": 1.0, "middle": 0.5, "end": 0.0}
+    return mark["x"] + parts[mark["anchor"]] * len(mark["text"]) * _LETTER + 4
 
 
 def _place(at: Iteration) -> tuple[float, float]:

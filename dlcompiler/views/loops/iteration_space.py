@@ -31,7 +31,7 @@ from dlcompiler.ir import (
 )
 from dlcompiler.ir.stmt import Buffer, Origin
 from dlcompiler.views.loops.line_keys import loop_key
-from dlcompiler.views.loops.loop_tree import LINES, LoopTree
+from dlcompiler.views.loops.loop_tree import LINES, LoopTree, Row
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
@@ -150,9 +150,37 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
                 "colors": list(row["colors"]) if row else [],
             }
         )
+    place = {loop.var: n for n, loop in enumerate(accesses[0].loops)}
+    if idle := _idle(rows, key):
+        around = [loop["key"] in _way(rows, key) for loop in loops].count(True)
+        loops.insert(around, idle)
+        place = {var: n + (n >= around) for var, n in place.items()}
     keys = [loop["key"] for loop in loops]
     depth = keys.index(key) + 1 if key in keys else len(keys)
-    return _model(stage, accesses, loops, depth)
+    return _model(stage, accesses, loops, depth, place)
+
+
+def _idle(rows: Mapping[str, Row], key: str | None) -> SpaceLoop | None:
+    """Return a loop of the nest that runs once: a program does not contain it any more."""
+    row = rows.get(key or "")
+    if row is None or row["type"] != "loop" or row["extent"] != 1 or is_thread(row["kind"]):
+        return None
+    return {
+        "key": row["key"],
+        "name": row["name"],
+        "extent": 1,
+        "kind": row["kind"],
+        "colors": list(row["colors"]),
+    }
+
+
+def _way(rows: Mapping[str, Row], key: str | None) -> list[str]:
+    """Return the keys of the rows around a row."""
+    keys = []
+    at = rows.get(key or "")
+    while at is not None and (at := rows.get(at["parent"] or "")):
+        keys.append(at["key"])
+    return keys
 
 
 def nest_of(
@@ -172,10 +200,13 @@ def _origin(loop: Loop) -> Origin:
 
 
 def _model(
-    stage: str, accesses: list[Access], loops: list[SpaceLoop], depth: int
+    stage: str,
+    accesses: list[Access],
+    loops: list[SpaceLoop],
+    depth: int,
+    place: Mapping[Var, int],
 ) -> IterationSpace:
     write = accesses[0]
-    place = {loop.var: n for n, loop in enumerate(write.loops)}
     tensors: dict[Buffer, SpaceTensor] = {}
     notes: list[str] = []
     for each in accesses:

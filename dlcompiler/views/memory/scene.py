@@ -110,7 +110,8 @@ def _draw_scope(scope: Scope, y: float, marks: list[Mark]) -> float:
     if scope.capacity_bytes is not None:
         flow.text(f"at most {format_bytes(scope.capacity_bytes)} each:", "soft")
     for name, size in scope.buffers:
-        flow.text(f"{name} {format_bytes(size)}", "label", [name])
+        is_over = scope.capacity_bytes is not None and size > scope.capacity_bytes
+        flow.text(f"{name} {format_bytes(size)}{', more than that' * is_over}", "label", [name])
     return flow.y + _LINE
 
 

@@ -25,7 +25,7 @@ def describe(session: Session, args: Mapping[str, Any]) -> None:
     for kind, text in texts.items():
         if not isinstance(text, str):
             raise ScheduleError("describe a state", f"its {kind} is not a text", got=repr(text))
-    session.schedule.history.history.describe(node, **texts)
+    session.schedule.describe(**texts, state=node.id)
     session.forget_export()
     called = f"{node.title()} is now named {node.name}." if node.name else "It has no name now."
     session.status = Status(called if "name" in texts else f"Noted on {node.title()}.")

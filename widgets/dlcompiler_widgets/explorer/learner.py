@@ -17,6 +17,7 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.views.history.prediction import (
     FACTORS,
     NO_LEVEL,
+    SAME,
     SPEEDS,
     Answer,
     Facts,
@@ -162,6 +163,7 @@ def _choices(session: Session) -> Json:
     levels = [{"name": name, "text": between(name, names)} for name in names]
     return {
         "speeds": list(SPEEDS) if is_timed else [],
+        "same": SAME,
         "factors": list(FACTORS) if is_timed else [],
         "levels": [*levels, {"name": NO_LEVEL, "text": NO_LEVEL}] if levels else [],
     }

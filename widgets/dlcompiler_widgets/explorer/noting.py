@@ -5,6 +5,7 @@ from __future__ import annotations
 from dlcompiler.errors import DLCompilerError, ProgramError, VerificationError
 from dlcompiler.measurement import Verified
 from dlcompiler.schedule import Node
+from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.measuring import Certificate, Measured, Result, certify, describe
 from dlcompiler_widgets.explorer.status import Status, status_of
 
@@ -18,11 +19,11 @@ def noted(node: Node, result: Result, target: str) -> Status:
         case Verified():
             node.notes.pop("wrong", None)
             node.notes["verified"] = Certificate(certify(result), target)
-            return Status(f"Verified: {node.title()}: {certify(result)}.")
+            return Status(f"Verified: {title_of(node)}: {certify(result)}.")
         case Measured():
             node.notes.pop("failed", None)
             node.notes["measured"] = result
-            text = f"Measured: {node.title()}: {describe(result)} (n={result.shown.n})."
+            text = f"Measured: {title_of(node)}: {describe(result)} (n={result.shown.n})."
             return Status(text)
         case VerificationError() | ProgramError():
             node.notes.pop("verified", None)
