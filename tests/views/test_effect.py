@@ -145,3 +145,14 @@ def test_a_stage_between_loops_that_run_once():
 def test_a_typed_number_that_changes_nothing(plain, factor, status):
     view = preview(plain, Step("split", "C", {"axis": "i", "factor": factor}))
     assert view["status"] == status
+
+
+def test_a_step_between_loops_of_unknown_length():
+    m, n = te.var("m"), te.var("n")
+    X, state = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="state")
+    first = te.compute((1, n), lambda _, i: X[0, i], name="first")
+    step = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i], name="step")
+    s = create_schedule(te.scan(first, step, state, inputs=[X]).op)
+    s.cache_write(step, "local")
+    statuses = {item["status"] for item in items_of(s, "step/i")}
+    assert "legal" in statuses
