@@ -105,10 +105,13 @@ def latency_chain(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_sum(subject: Subject, nest: Nest) -> bool:
-    """Tell whether the statement of a loop adds to what it writes."""
-    stores = (item.access.statement for item in subject.writes(nest))
-    return all(
-        isinstance(store, Store) and isinstance(store.value, Binary) and store.value.op == "add"
+    """Tell whether the reduction of a loop is a sum; other stages may be computed in the loop."""
+    stores = [item.access.statement for item in subject.writes(nest)]
+    return any(
+        isinstance(store, Store)
+        and isinstance(store.value, Binary)
+        and store.value.op == "add"
+        and store.origin[0].stage == subject.name(nest)[0]
         for store in stores
     )
 
