@@ -104,7 +104,10 @@ class Machine:
         try:
             with ONE_AT_A_TIME:
                 found, before = measure(*key), self._known.get(key)
-            found = found if before is None else found.best_with(before)
+            # Threads that wait cost nothing: one thread's rates are reached by several, too.
+            alone = self._find((1, key[1])) if key[0] > 1 else None
+            for other in (before, alone):
+                found = found if other is None else found.best_with(other)
             self._known[key] = found
             keep_ceilings(found)
         except DLCompilerError as error:
