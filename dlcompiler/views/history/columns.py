@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Node
+from dlcompiler.views.history.tree import note_text
 from dlcompiler.views.memory.metrics import Metric
 
 MOST_DECIMALS = 4
@@ -61,8 +62,11 @@ def reasons(metrics: Sequence[Metric]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def time_pairs(a: Node, b: Node) -> tuple[list[NumberPair], list[str]]:
-    """Return the measured times of two states, and why they cannot be compared if that is so."""
+def time_pairs(a: Node, b: Node, target: str = "") -> tuple[list[NumberPair], list[str]]:
+    """Return the measured times of two states, and why they cannot be compared if that is so.
+
+    If both are of code for one target, and `target` is another one, their name says so.
+    """
     notes = [node.notes.get("measured") for node in (a, b)]
     seconds = [getattr(note, "seconds", None) for note in notes]
     if seconds == [None, None]:
@@ -70,18 +74,22 @@ def time_pairs(a: Node, b: Node) -> tuple[list[NumberPair], list[str]]:
     one, other = (None if each is None else _time(each) for each in seconds)
     pair = _pair("time of a call", "measured", "s", (one, other))
     targets = [getattr(note, "target", "") for note in notes]
-    if None in seconds or targets[0] == targets[1]:
-        return [pair], []
+    known = {each for each, time in zip(targets, seconds, strict=True) if time is not None}
+    if len(known) == 1:
+        (own,) = known
+        is_other = own and target and own != target
+        return [{**pair, "name": f"{pair['name']}, code for {own}"} if is_other else pair], []
     why = f"the times are of code for {targets[0]} (A) and for {targets[1]} (B)"
     return [{**pair, "change": ""}], [why]
 
 
-def note_pairs(a: Node, b: Node) -> list[NotePair]:
-    """Pair the notes of both states as text."""
-    return [
-        {"name": kind, "a": str(a.notes.get(kind, NONE)), "b": str(b.notes.get(kind, NONE))}
-        for kind in dict.fromkeys([*a.notes, *b.notes])
-    ]
+def note_pairs(a: Node, b: Node, target: str = "") -> list[NotePair]:
+    """Pair the notes of both states as text; those about another target than `target` name it."""
+    pairs: list[NotePair] = []
+    for kind in dict.fromkeys([*a.notes, *b.notes]):
+        one, other = (note_text(node.notes.get(kind, NONE), target) for node in (a, b))
+        pairs.append({"name": kind, "a": one, "b": other})
+    return pairs
 
 
 def _time(seconds: float) -> Metric:
