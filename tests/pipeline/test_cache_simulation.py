@@ -375,6 +375,17 @@ def test_what_the_program_computes_decides_nothing():
     assert caught.value.hint is None
 
 
+def test_an_input_is_not_asked_for_where_it_does_not_help():
+    A = te.placeholder((8, 16), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    best, value = te.compute((8,), lambda i: te.argmax(A[i, k], k), name="T")
+    schedule = create_schedule(best.op)
+    for inputs in ({}, {"A": np.zeros((8, 16), "float32")}):
+        with pytest.raises(CallError) as caught:
+            dlc.simulate_cache(schedule, [A, best, value], SMALL, inputs=inputs)
+        assert caught.value.hint is None
+
+
 def test_an_extent_that_depends_on_data_is_refused():
     N, A = decl_buffer((1,), "int32", name="N"), decl_buffer((8,), "float32", name="A")
     ib = Builder()
