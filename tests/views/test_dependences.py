@@ -221,6 +221,22 @@ def test_a_reduction_whose_order_matters_is_not_said_to_have_none():
     )
 
 
+def test_a_reduction_to_several_values_may_change_its_order():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), name="k")
+    best, value = te.compute((4,), lambda i: te.argmax(A[i, k], k), name="T")
+    s = create_schedule(best.op)
+    outer, inner = s[best].split(k, 4)
+    assert s.can("reorder", inner, outer)
+    scene = shown(s, [A, best, value])
+    assert scene["summary"] == (
+        "Dependences of T: carried by k.outer, k.inner, of a reduction: whether the order matters "
+        "depends on its reducer; none carried by i."
+    )
+    heads = [mark["text"] for mark in scene["marks"] if "T.v0 (" in mark.get("text", "")]
+    assert heads
+    assert not any(head.endswith("nearest ") for head in heads)
+
+
 def test_what_is_not_known_is_said_to_be_unknown():
     index, A = te.placeholder((8,), "int32", name="I"), te.placeholder((8,), name="A")
     k = te.reduce_axis((0, 8), name="k")

@@ -262,7 +262,8 @@ def _draw_list(
             if each.dash:
                 mark["dash"] = each.dash
             marks.append(mark)
-        nearest = f", nearest {entry.nearest}" if entry.nearest != entry.distance else ""
+        is_other = entry.nearest not in ("", entry.distance)
+        nearest = f", nearest {entry.nearest}" if is_other else ""
         head = f"{each.number}  {entry.kind}: {entry.buffer} {entry.distance}{nearest}"
         lines = textwrap.wrap(f"{entry.words}.{_not_drawn(each, window)}", _CHARACTERS)
         for n, line in enumerate((head, *lines)):
@@ -318,6 +319,6 @@ def _carried(entries: Sequence[Entry]) -> str:
     known = [entry for entry in entries if not entry.doubt]
     if any(not entry.is_reduction for entry in known):
         return ordered
-    if len(known) < len(entries):
+    if not known or any(not entry.is_reduction for entry in entries):
         return unsure
     return unordered if all(entry.is_unordered for entry in entries) else reduced
