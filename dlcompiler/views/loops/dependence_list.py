@@ -163,8 +163,7 @@ def _entry(members: Sequence[Dependence], reductions: Iterable[str]) -> Entry:
         first.loop,
         loops,
         first.vector,
-        first.loop is not None
-        and (first.is_reduction or (is_within and _is_one_update(first))),
+        first.loop is not None and (first.is_reduction or (is_within and _is_one_update(first))),
         all(each.is_reduction for each in members),
         tuple(sorted(members, key=lambda each: _KINDS.index(each.kind))),
     )
