@@ -156,3 +156,14 @@ def test_a_step_between_loops_of_unknown_length():
     s.cache_write(step, "local")
     statuses = {item["status"] for item in items_of(s, "step/i")}
     assert "legal" in statuses
+
+
+@pytest.mark.parametrize(("is_bound", "status"), [(True, "legal"), (False, "done")])
+def test_a_pragma_at_a_thread_axis_of_one_thread(is_bound, status):
+    A = te.placeholder((1, 8), name="A")
+    B = te.compute((1, 8), lambda n, i: A[n, i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    if is_bound:
+        s[B].bind(B.op.axis[0], te.thread_axis("blockIdx.x"))
+    pragmas = [item for item in items_of(s, "B/n") if item["primitive"] == "pragma"]
+    assert {item["status"] for item in pragmas} == {status}
