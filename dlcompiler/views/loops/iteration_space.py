@@ -255,7 +255,10 @@ def _statement(func: PrimFunc, stage: str, operation: str) -> list[Access]:
     found = collect_accesses(func, with_inputs=True).items
     write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
     if write is None:
-        raise ScheduleError(operation, "no statement stores into this stage", got=stage)
+        raise ScheduleError(
+            operation, "no statement stores into this stage", got=stage,
+            because="code from outside or another stage computes it, or it has no elements",
+        )  # fmt: skip
     # An expression's last operand is collected first.
     reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]
     return [write, *reads]
