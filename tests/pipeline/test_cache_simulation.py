@@ -125,7 +125,7 @@ def test_nests_share_the_accesses_of_a_sample():
     B = te.compute((1000,), lambda i: A[i] + 1.0, name="B")
     C = te.compute((10,), lambda i: B[i] * 2.0, name="C")
     found = dlc.simulate_cache(create_schedule(C.op), [A, C], SMALL, most_accesses=220)
-    assert [str(sample) for sample in found.sampled] == ["first 100 of 1000 iterations of B.i"]
+    assert [str(sample) for sample in found.sampled] == ["first 100 of 1,000 iterations of B.i"]
     assert found.counts(tensor="C")[0].accesses == 10
 
 

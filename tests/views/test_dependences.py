@@ -30,6 +30,7 @@ from dlcompiler.views.loops.dependence_list import dependence_list
 from dlcompiler.views.loops.dependence_scene import dependence_scene, entry_scene
 from dlcompiler.views.moves.conflict import conflict
 from tests.analysis.test_footprint import random_schedule
+from tests.views.test_iteration_space import prefix_sums
 
 
 def matmul(n=8):
@@ -235,6 +236,15 @@ def test_a_reduction_to_several_values_may_change_its_order():
     heads = [mark["text"] for mark in scene["marks"] if "T.v0 (" in mark.get("text", "")]
     assert heads
     assert not any(head.endswith("nearest ") for head in heads)
+
+
+def test_all_loops_of_a_script_are_named():
+    A = te.placeholder((16,), name="A")
+    B = prefix_sums(A)
+    scene = shown(create_schedule(B.op), [A, B])
+    assert scene["summary"] == (
+        "Dependences of prefix_sums: carried by i: the iterations must keep their order."
+    )
 
 
 def test_what_is_not_known_is_said_to_be_unknown():

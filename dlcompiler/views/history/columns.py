@@ -14,7 +14,15 @@ from dlcompiler.views.memory.metrics import Metric
 MOST_DECIMALS = 4
 NONE = "–"
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "byte": ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB")),
+    "byte": (
+        (1, "B"),
+        (2**10, "KiB"),
+        (2**20, "MiB"),
+        (2**30, "GiB"),
+        (2**40, "TiB"),
+        (2**50, "PiB"),
+        (2**60, "EiB"),
+    ),
     "s": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "op": ((1, "op"), (1e3, "k op"), (1e6, "M op"), (1e9, "G op"), (1e12, "T op")),
 }

@@ -94,6 +94,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     entries = dependence_list(func, tree, stage)
     known = {loop.statement: loop for entry in entries for loop in entry.loops}
     nest = tuple(known.get(loop.statement, loop) for loop in nest)
+    carrying = (entry.loop for entry in entries if entry.loop)
     window = window_of(_pair(nest, key, entries))
     drawn = [_Drawn(n, e, arrows_of(e, window)) for n, e in enumerate(entries, 1)]
     grid: list[Mark] = []
@@ -103,7 +104,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     parts = [(width, bottom + 6, grid), *([(wide, low + 6, vectors)] if vectors else [])]
     return {
         "title": "Dependences",
-        "summary": _summary(stage, nest, entries),
+        "summary": _summary(stage, tuple(dict.fromkeys((*nest, *carrying))), entries),
         "how_to_read": HOW_TO_READ,
         **beside(*parts),
         "table": {"columns": COLUMNS, "rows": [_row(each) for each in drawn]},
