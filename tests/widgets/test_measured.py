@@ -296,6 +296,7 @@ def test_several_threads_are_not_said_to_reach_less_than_one():
         machine.wait(10)
     assert machine.ceilings(2, "float32").peak_gflops == 100.0
     assert machine.ceilings(2, "float32").threads == 2
+    assert machine.ceilings(2, "float32") is machine.ceilings(2, "float32")  # it can be doubted
     machine.close()
 
 

@@ -98,16 +98,19 @@ class Machine:
     def _find(self, key: _Key) -> Ceilings | None:
         if key not in self._known:
             self._known[key] = None if self._measure is None else known_ceilings(*key)
-        return self._known[key]
+        found, (threads, dtype) = self._known[key], key
+        alone = self._find((1, dtype)) if found is not None and threads > 1 else None
+        if found is not None and alone is not None:
+            # Threads that wait cost nothing: several reach the rates of one, too.
+            best = found.best_with(alone)
+            self._known[key] = found = found if best == found else best
+        return found
 
     def _run(self, key: _Key, measure: Measure) -> None:
         try:
             with ONE_AT_A_TIME:
                 found, before = measure(*key), self._known.get(key)
-            # Threads that wait cost nothing: one thread's rates are reached by several, too.
-            alone = self._find((1, key[1])) if key[0] > 1 else None
-            for other in (before, alone):
-                found = found if other is None else found.best_with(other)
+            found = found if before is None else found.best_with(before)
             self._known[key] = found
             keep_ceilings(found)
         except DLCompilerError as error:
