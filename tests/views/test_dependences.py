@@ -30,6 +30,7 @@ from dlcompiler.views.loops.dependence_list import dependence_list
 from dlcompiler.views.loops.dependence_scene import dependence_scene, entry_scene
 from dlcompiler.views.moves.conflict import conflict
 from tests.analysis.test_footprint import random_schedule
+from tests.views.test_iteration_space import prefix_sums
 
 
 def matmul(n=8):
@@ -218,6 +219,31 @@ def test_a_reduction_whose_order_matters_is_not_said_to_have_none():
     assert shown(*last_of())["summary"] == (
         "Dependences of C: carried by k, l, of a reduction: whether the order matters depends on "
         "its reducer; none carried by i."
+    )
+
+
+def test_a_reduction_to_several_values_may_change_its_order():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), name="k")
+    best, value = te.compute((4,), lambda i: te.argmax(A[i, k], k), name="T")
+    s = create_schedule(best.op)
+    outer, inner = s[best].split(k, 4)
+    assert s.can("reorder", inner, outer)
+    scene = shown(s, [A, best, value])
+    assert scene["summary"] == (
+        "Dependences of T: carried by k.outer, k.inner, of a reduction: whether the order matters "
+        "depends on its reducer; none carried by i."
+    )
+    heads = [mark["text"] for mark in scene["marks"] if "T.v0 (" in mark.get("text", "")]
+    assert heads
+    assert not any(head.endswith("nearest ") for head in heads)
+
+
+def test_all_loops_of_a_script_are_named():
+    A = te.placeholder((16,), name="A")
+    B = prefix_sums(A)
+    scene = shown(create_schedule(B.op), [A, B])
+    assert scene["summary"] == (
+        "Dependences of prefix_sums: carried by i: the iterations must keep their order."
     )
 
 

@@ -37,6 +37,17 @@ def test_the_table_has_the_numbers_of_the_analysis(blocked, tensors, parsed):
     assert parsed(str(scene_html(scene))).find(".//table") is not None
 
 
+def test_a_text_that_no_line_has_room_for_loses_its_middle():
+    name = "a_tensor_with_a_name_" * 4
+    A = te.placeholder((64,), name=name)
+    B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+    scene = memory_scopes(create_schedule(B.op), [A, B], X86_64_AVX2)
+    (mark,) = (m for m in scene["marks"] if m["shape"] == "text" and m["text"].startswith("a_ten"))
+    assert mark["text"].endswith(" 256 B")
+    assert len(mark["text"]) * 6.8 <= scene["width"]
+    assert name in mark["title"]
+
+
 def test_a_buffer_is_where_its_working_set_first_fits(blocked, tensors):
     use = use_of(blocked, tensors, "C/i.outer")
     for level in use.levels[:-1]:

@@ -223,7 +223,8 @@ def _pragma(asked: Asked) -> str:
     wanted = 1 if value is None else value
     if asked.stage.pragmas.get(asked.axis, {}).get(name) == wanted:
         return f"{asked.stage.label(asked.axis)} has {name}={wanted} already"
-    return asked.runs_once(asked.axis)
+    # A thread axis stays in the program, also one of one thread.
+    return "" if is_thread(asked.stage.kind(asked.axis)) else asked.runs_once(asked.axis)
 
 
 def _prefetch(asked: Asked) -> str:

@@ -94,6 +94,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     entries = dependence_list(func, tree, stage)
     known = {loop.statement: loop for entry in entries for loop in entry.loops}
     nest = tuple(known.get(loop.statement, loop) for loop in nest)
+    carrying = (entry.loop for entry in entries if entry.loop)
     window = window_of(_pair(nest, key, entries))
     drawn = [_Drawn(n, e, arrows_of(e, window)) for n, e in enumerate(entries, 1)]
     grid: list[Mark] = []
@@ -103,7 +104,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     parts = [(width, bottom + 6, grid), *([(wide, low + 6, vectors)] if vectors else [])]
     return {
         "title": "Dependences",
-        "summary": _summary(stage, nest, entries),
+        "summary": _summary(stage, tuple(dict.fromkeys((*nest, *carrying))), entries),
         "how_to_read": HOW_TO_READ,
         **beside(*parts),
         "table": {"columns": COLUMNS, "rows": [_row(each) for each in drawn]},
@@ -269,7 +270,8 @@ def _draw_list(
             if each.dash:
                 mark["dash"] = each.dash
             marks.append(mark)
-        nearest = f", nearest {entry.nearest}" if entry.nearest != entry.distance else ""
+        is_other = entry.nearest not in ("", entry.distance)
+        nearest = f", nearest {entry.nearest}" if is_other else ""
         head = f"{each.number}  {entry.kind}: {entry.buffer} {entry.distance}{nearest}"
         lines = textwrap.wrap(f"{entry.words}.{_not_drawn(each, window)}", _CHARACTERS)
         for n, line in enumerate((head, *lines)):
@@ -325,6 +327,6 @@ def _carried(entries: Sequence[Entry]) -> str:
     known = [entry for entry in entries if not entry.doubt]
     if any(not entry.is_reduction for entry in known):
         return ordered
-    if len(known) < len(entries):
+    if not known or any(not entry.is_reduction for entry in entries):
         return unsure
     return unordered if all(entry.is_unordered for entry in entries) else reduced

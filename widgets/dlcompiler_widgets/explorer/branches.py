@@ -55,7 +55,7 @@ def comparison(session: Session) -> StateComparison | None:
     if set(session.compared) != {"a", "b"}:
         return None
     a, b = (_side(session, session.compared[side]) for side in ("a", "b"))
-    return compare_states(a, b)
+    return compare_states(a, b, session.target.name)
 
 
 def states_of(session: Session, args: Mapping[str, Any]) -> list[Schedule]:

@@ -25,7 +25,7 @@ from dlcompiler.views.history.prediction import (
     reveal,
 )
 from dlcompiler.views.memory.metrics import metrics
-from dlcompiler_widgets.explorer.measured import own_measured, traffic_of
+from dlcompiler_widgets.explorer.measured import measured_for, traffic_of
 from dlcompiler_widgets.explorer.moving import wanted_step
 from dlcompiler_widgets.explorer.status import Status
 from dlcompiler_widgets.explorer.targets import why_not_measured
@@ -170,7 +170,7 @@ def _choices(session: Session) -> Json:
 
 
 def _facts(session: Session, node: Node) -> Facts:
-    measured = own_measured(session, node)
+    measured = measured_for(session, node)
     return Facts(
         node.name or node.title(),
         measured.seconds if measured else None,
