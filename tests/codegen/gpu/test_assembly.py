@@ -1,6 +1,7 @@
 """PTX and AMDGCN: the text, what NVIDIA's assembler says of it, and what its LLVM IR computes."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,13 @@ def test_a_bfloat16_is_rounded_by_one_instruction_where_there_is_one(ptxas):
         text = emit_ptx(kernel.program, resolve(gpu)).text
         assert text.count("cvt.rn.bf16.f32") == count
         assert not ptxas(text, resolve(gpu).cpu)
+
+
+def test_ptx_of_a_device_of_opencl_is_for_all_gpus(ptxas):
+    target = replace(resolve("opencl"), runs_on="null")
+    text = dlc.build(*tiled_matmul(), target=target).source("ptx")
+    assert ".target sm_52" in text
+    assert not ptxas(text, "sm_52")
 
 
 PARTS = 6
