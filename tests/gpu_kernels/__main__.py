@@ -24,7 +24,6 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -83,7 +82,7 @@ def tried_elsewhere(path: Path, checks: tuple[str, ...]) -> Outcome:
         pool = _OWN.pool = ProcessPoolExecutor(1, context, max_tasks_per_child=50)
     try:
         return pool.submit(tried, path, checks).result(timeout=MOST_S)
-    except (BrokenProcessPool, TimeoutError) as error:
+    except Exception as error:  # of whatever kind: the next program gets a new process
         for process in list(pool._processes.values()):
             process.kill()
         _OWN.pool = None
