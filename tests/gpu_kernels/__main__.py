@@ -7,8 +7,8 @@
 - the OpenCL device runs the kept calls; results are compared with those of the simulator, which
   the tests compare with NumPy.
 
-With ``--oclgrind``, oclgrind runs the short calls instead, and looks for races. Results are lines of a file in the folder, and what is there is not
-tried again.
+With ``--oclgrind``, oclgrind runs the short calls instead, and looks for races. Results are lines
+of a file in the folder, and what is there is not tried again.
 """
 
 from __future__ import annotations
