@@ -17,6 +17,7 @@ from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, S
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.program import Program
 from dlcompiler.target import resolve
+from dlcompiler.target.gpus import BY_NAME
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
 from tests.codegen.gpu.test_shared_memory import data, reversed_rows
@@ -26,7 +27,7 @@ from tests.intrinsics import dots
 from tests.share import share_of
 from tests.thread_programs import staged_copy, tiled_matmul
 
-GPUS = ("gtx-titan-x", "gtx-1080", "v100", "a100", "rtx-a6000", "rtx-4060-laptop", "h100")
+GPUS = sorted({target.cpu: name for name, target in BY_NAME.items()}.values())
 """A preset of each compute capability."""
 
 
