@@ -81,7 +81,6 @@ from dlcompiler.schedule.inference.thread_loops import (
     threads_around,
 )
 
-
 Threads: TypeAlias = dict[str, tuple[Var, Extent]]
 """Axis of threads -> the variable and the extent of its loop."""
 MOST_SERIAL = 32
@@ -130,9 +129,7 @@ class Level:
         index = (*self.row[: self.place], lane, *self.row[self.place :])
         return [(buffer, index) for buffer in self.left]
 
-    def tree(
-        self, reducer: Reducer, assign: Assigner, only: Sequence[Expr] = ()
-    ) -> Iterator[Stmt]:
+    def tree(self, reducer: Reducer, assign: Assigner, only: Sequence[Expr] = ()) -> Iterator[Stmt]:
         """Yield the steps after which the first part holds the result.
 
         `only` are conditions that hold for one thread of each lane.
@@ -179,7 +176,7 @@ def parts_of(builder: LoopBuilder, stage: StageState) -> Parts:
     bounds = builder.bounds.stages[stage.name]
     around = _threads_around(builder, stage)
     reduced = {stage.kind(leaf): bounds.loop_vars[leaf] for leaf in reduced_by_threads(stage)}
-    threads = {
+    threads: Threads = {
         tag: around[tag] if tag in around else (var, _count(bounds, stage, tag))
         for tag, var in sorted(reduced.items())  # x first: a warp
     }
@@ -224,11 +221,12 @@ def _level(
 
 def _threads_around(builder: LoopBuilder, stage: StageState) -> Threads:
     """Return variable and extent of each loop of a block's threads around a stage, by its axis."""
-    return {
-        tag: (bounds.loop_vars[leaf], bounds.extents[leaf])
-        for tag, (host, leaf) in threads_around(builder.state, stage).items()
-        if is_in_block(host.kind(leaf)) and (bounds := builder.bounds.stages[host.name])
-    }
+    found: Threads = {}
+    for tag, (host, leaf) in threads_around(builder.state, stage).items():
+        bounds = builder.bounds.stages[host.name]
+        if is_in_block(host.kind(leaf)):
+            found[tag] = bounds.loop_vars[leaf], bounds.extents[leaf]
+    return found
 
 
 def _count(bounds: StageBounds, stage: StageState, tag: str) -> int:

@@ -201,11 +201,11 @@ def _operator(
         define,
         reference,
         by_device(
-        {
-            "cpu": DeviceSchedule(space, default_config, _schedule),
-            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-        }
-    ),
+            {
+                "cpu": DeviceSchedule(space, default_config, _schedule),
+                "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+            }
+        ),
     )
 
 

@@ -93,6 +93,7 @@ def _is_beyond_caches(out: Tensor, target: Target) -> bool:
 
 
 def loads_in(s: Schedule, out: Tensor) -> list[TensorLoad]:
+    """Return the elements that the definition of a result reads."""
     exprs = bodies(s.state)[s[out].name]
     return [node for body in exprs for node in walk(body) if isinstance(node, TensorLoad)]
 

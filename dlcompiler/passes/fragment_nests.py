@@ -4,10 +4,10 @@
 
     for i in range(16):                 for half in unrolled(2):
         for j in range(8):                  for v in vectorized(2):
-            C[i, j] = S[i, j]*2.0               C[lane//4 + 8*half, lane%4*2 + v] = r[half*2 + v]*2.0
+            C[i, j] = S[i, j]*2.0               C[lane//4 + 8*half, …] = r[half*2 + v]*2.0
 
-S is a fragment (`passes.fragments`); ``r`` are the registers of a thread. The loops are those of any
-expression of the sums: an epilogue needs no intrinsic. They must run through a tile from its
+S is a fragment (`passes.fragments`); ``r`` are the registers of a thread. The loops are those of
+any expression of the sums: an epilogue needs no intrinsic. They must run through a tile from its
 first element on, outside the loop over ``threadIdx.x``, and store elsewhere.
 """
 
@@ -128,6 +128,7 @@ def of_lane(
     registers
         A fragment -> the array of a thread's registers.
     """
+    assert isinstance(stmt, For)
     four, fragment = index_const(4), nest.tiles.fragment
     group, within = binary("floordiv", lane, four), binary("floormod", lane, four)
     found: list[Stmt] = []

@@ -27,9 +27,9 @@
                 if k + 1 < 8:
                     T[(k + 1) % 2, x] = T.ahead[0]
 
-A thread waits for a loaded value where it stores it. Behind the work, memory has had the time of the
-work to answer. This is what the pragma ``async_copy`` asks for where the processor has no copies
-that go on by themselves, or where the elements are changed or scattered on their way. Other
+A thread waits for a loaded value where it stores it. Behind the work, memory has had the time of
+the work to answer. This is what the pragma ``async_copy`` asks for where the processor has no
+copies that go on by themselves, or where the elements are changed or scattered on their way. Other
 statements of the iteration must use the other half of the double buffer.
 """
 
@@ -98,7 +98,7 @@ def _changed(stmt: Stmt, copies_itself: bool, *, in_block: bool) -> Stmt:
         lambda part: (
             _changed(part, copies_itself, in_block=in_block) if isinstance(part, Stmt) else part
         ),
-    )  # type: ignore[return-value]
+    )
 
 
 def _in_loop(body: Stmt, copies_itself: bool) -> Stmt:

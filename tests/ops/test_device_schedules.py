@@ -115,7 +115,9 @@ def test_a_convolution_for_the_name_of_a_target():
 
 
 def test_no_operator_computes_convolutions_there():
-    with pytest.raises(TargetError, match=r"(?s)^schedule conv2d for toy: .* expected  'cpu', 'gpu'\n"):
+    with pytest.raises(
+        TargetError, match=r"(?s)^schedule conv2d for toy: .* expected  'cpu', 'gpu'\n"
+    ):
         ops.select("conv2d", CONVOLUTION, TOY)
 
 
@@ -126,7 +128,9 @@ def test_only_operators_with_a_schedule_are_selected(monkeypatch):
         monkeypatch.setitem(operator.schedules, TOY.device, entry)
     # Neither has an estimate: the first in the list of candidates is taken.
     assert select_conv2d(CONVOLUTION, TOY).operator.name == "conv2d_gemm"
-    estimated = replace(ops.operator("conv2d_winograd").schedules[TOY.device], estimate=lambda *_: 1.0)
+    estimated = replace(
+        ops.operator("conv2d_winograd").schedules[TOY.device], estimate=lambda *_: 1.0
+    )
     monkeypatch.setitem(ops.operator("conv2d_winograd").schedules, TOY.device, estimated)
     assert select_conv2d(CONVOLUTION, TOY).operator.name == "conv2d_winograd"
 

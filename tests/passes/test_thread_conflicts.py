@@ -62,13 +62,14 @@ def test_halves_that_inner_loops_choose_are_not_known():
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ("if x == 0:\n                    C[k] = 0.0", "if x == 0:\n                    C[k] = 1.0", False),
-        ("if x == 0:\n                    C[k] = 0.0", "if y == 0:\n                    C[k] = 1.0", True),
-        ("if x == 1:\n                    C[k] = 0.0", "if x == 1:\n                    C[k] = 1.0", True),
-        ("if x == 0:\n                    C[k] = 0.0", "if x == 0:\n                    A[k] = C[k]", True),
+        (("x == 0", "C[k] = 0.0"), ("x == 0", "C[k] = 1.0"), False),
+        (("x == 0", "C[k] = 0.0"), ("y == 0", "C[k] = 1.0"), True),
+        (("x == 1", "C[k] = 0.0"), ("x == 1", "C[k] = 1.0"), True),
+        (("x == 0", "C[k] = 0.0"), ("x == 0", "A[k] = C[k]"), True),
     ],
-)  # fmt: skip
+)
 def test_what_one_thread_writes_twice_is_in_order(first, second, expected):
+    first, second = (f"if {when}:\n                    {what}" for when, what in (first, second))
     assert conflict(first, second) is expected
 
 

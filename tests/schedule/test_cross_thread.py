@@ -325,7 +325,7 @@ def test_many_threads_along_the_other_axis():
 
 
 def test_no_thread_is_chosen_where_each_stores_the_result():
-    A, B, C = centred(4, 8)
+    _, B, C = centred(4, 8)
     s = create_schedule(C.op)
     bound(s, C, C.op.axis, ("blockIdx.x", "threadIdx.x"))
     s[B].compute_at(s[C], C.op.axis[1])

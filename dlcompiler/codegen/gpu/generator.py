@@ -17,8 +17,8 @@ from dlcompiler.codegen.gpu import intrinsics
 from dlcompiler.codegen.gpu.async_copies import async_copies
 from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import CUDA, HIP, METAL, OPENCL, DeviceDialect
-from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.elements import with_elements
+from dlcompiler.codegen.gpu.expressions import KernelExpressions
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.launches import GeneratedKernel, host_variables, launches_of
 from dlcompiler.codegen.gpu.shared_memory import shared_memory

@@ -119,7 +119,9 @@ def copies_words(store: Store) -> bool:
     match store.value:
         case Load(buffer, indices, None):
             is_same = buffer.dtype == store.buffer.dtype
-            return is_same and store.predicate is None and lanes_of(indices) == lanes_of(store.indices)
+            return (
+                is_same and store.predicate is None and lanes_of(indices) == lanes_of(store.indices)
+            )
         case Broadcast(Const(0)):
             return store.predicate is None
     return False

@@ -319,11 +319,12 @@ class KernelStatements(Statements):
             return False
         ends = [(buffer, stmt.indices)]
         ends += [(source.buffer, source.indices)] if isinstance(source, Load) else []
-        starts = [aligned_start(*end, self.expressions.analyzer) for end in ends]
-        if None in starts:
+        found = [aligned_start(*end, self.expressions.analyzer) for end in ends]
+        starts = [start for start in found if start is not None]
+        if len(starts) < len(ends):
             return False
         self.expressions.written.add(buffer)
-        self.expressions.start(*(start for start in starts if start is not None))
+        self.expressions.start(*starts)
         type_ = WORDS[size] if size > REGISTER_BYTES else self.dialect.types["uint32"]
         value = "0"
         if isinstance(source, Load):

@@ -268,4 +268,11 @@ def error_bound(shape: Shape, tile: int, data: Array, weight: Array) -> Wide:
 
 
 CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
-WINOGRAD = Operator(NAME, workload, define, reference, by_device({"cpu": CPU, "gpu": "dlcompiler.ops.gpu.winograd:GPU"}), prepack)
+WINOGRAD = Operator(
+    NAME,
+    workload,
+    define,
+    reference,
+    by_device({"cpu": CPU, "gpu": "dlcompiler.ops.gpu.winograd:GPU"}),
+    prepack,
+)

@@ -37,7 +37,12 @@ _STEP = 4
 
 
 def multiply_together(
-    s: Schedule, result: Tensor, loops: Loops, sums: Tensor, operands: Sequence[Operand], cfg: Config
+    s: Schedule,
+    result: Tensor,
+    loops: Loops,
+    sums: Tensor,
+    operands: Sequence[Operand],
+    cfg: Config,
 ) -> None:
     """Compute a product whose sums several threads compute together.
 
@@ -48,7 +53,7 @@ def multiply_together(
     s[sums].set_scope("shared")
     s[sums].compute_at(s[result], block)
     (k,) = s[sums].op.reduce_axis
-    k, vector = s[sums].split(k, form.vector)
+    k, _ = s[sums].split(k, form.vector)
     _, lane = s[sums].split(k, cfg["lanes_k"])
     parts = s.rfactor(sums, lane, factor_axis=-1 if form.along_k else 0)
     (lane,) = s[sums].op.reduce_axis

@@ -1,7 +1,7 @@
 """The GPU schedule of the convolution as a matrix product; images in NCHW.
 
-``sums[o, f] = sum over k of weight[o, k] * columns[k, f]``: f counts the pixels of all images row by
-row, and k the elements of the kernel. The matrix of columns is never in memory: its elements are
+``sums[o, f] = sum over k of weight[o, k] * columns[k, f]``: f counts the pixels of all images row
+by row, and k the elements of the kernel. The matrix of columns is never in memory: its elements are
 read from the images while a block copies a tile to shared memory, 0 where windows reach beyond the
 edges (implicit im2col).
 
@@ -20,9 +20,9 @@ from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape
 from dlcompiler.ops.conv2d.shapes import shape_of
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.gpu.default import default_of
 from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of, with_names
 from dlcompiler.ops.gpu.products import anchor_of, multiply
-from dlcompiler.ops.gpu.default import default_of
 from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.tiles import Loops
 from dlcompiler.ops.helpers import tensor
@@ -50,9 +50,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
     def element(n: Any, o: Any, y: Any, x: Any) -> Any:
         pixel = (n * height + y) * width + x
         place = (o // per_group, o % per_group, pixel) if shape.groups > 1 else (o, pixel)
-        return converted(
-            epilogue.element(sums[place], (n, o, y, x), operands), shape.result_dtype
-        )
+        return converted(epilogue.element(sums[place], (n, o, y, x), operands), shape.result_dtype)
 
     tag = f"{NAME}:{shape.groups}"
     return data, weight, *operands.values(), te.compute(shape.result, element, "result", tag=tag)
@@ -68,8 +66,12 @@ def _weights(shape: shapes.Shape, block: int, weight: Tensor) -> Tensor:
         *group, k, o = indices
         first = group[0] * blocks if group else 0
         lane = o % block if block > 1 else 0
-        value = weight[first + o // block, k // (rows * columns), k // columns % rows, k % columns, lane]
-        return filled(value, [o < blocks * block, *([k < shape.terms] if depth != shape.terms else [])])
+        value = weight[
+            first + o // block, k // (rows * columns), k // columns % rows, k % columns, lane
+        ]
+        return filled(
+            value, [o < blocks * block, *([k < shape.terms] if depth != shape.terms else [])]
+        )
 
     stack = (shape.groups,) if shape.groups > 1 else ()
     extents = (*stack, depth, beyond(per_group))

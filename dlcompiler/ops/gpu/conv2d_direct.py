@@ -24,7 +24,14 @@ from typing import Any
 from dlcompiler.ir import Axis
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.conv2d.direct import packing
-from dlcompiler.ops.gpu.anchors import computed, host_of, is_at_own_place, needed, reads, reductions_of
+from dlcompiler.ops.gpu.anchors import (
+    computed,
+    host_of,
+    is_at_own_place,
+    needed,
+    reads,
+    reductions_of,
+)
 from dlcompiler.ops.gpu.direct_definition import define
 from dlcompiler.ops.gpu.direct_tiles import Tile, default_config, estimate, space, tile_of
 from dlcompiler.ops.gpu.injective import schedule_rest

@@ -166,7 +166,9 @@ def _loads(choices: Space, v: Values, block: tuple[int, int]) -> tuple[int, int]
 def _tile_work(shape: Shape, v: Values) -> Work:
     item, (bm, bn), depth = dtypes.bytes_of(shape.dtype), block_of(v), int(v["depth"])
     warps, rows, columns = v["warps"][0] * v["warps"][1], rows_of(v), columns_of(v)
-    passes = sum(parts * _VECTOR_PASSES.get(size * item, 1) for parts, size in (v["rows"], v["columns"]))
+    passes = sum(
+        parts * _VECTOR_PASSES.get(size * item, 1) for parts, size in (v["rows"], v["columns"])
+    )
     copies = [
         copied(extent, depth, item, lanes, is_scattered=along)
         for extent, lanes, along in zip((bm, bn), v["loads"], shape.along_k, strict=True)
@@ -314,7 +316,9 @@ def _thread_work(shape: Shape, v: Values) -> Work:
         bytes=elements * item * wasted,
         stored=groups * own * near_own * item,
         least_bytes=shape.stack * (shape.m + shape.n) * shape.depth * item,
-        registers=registers_of(own * near_own, unrolled * vector * (own + near_own), shape.sums_dtype),
+        registers=registers_of(
+            own * near_own, unrolled * vector * (own + near_own), shape.sums_dtype
+        ),
         shared=threads * own * near_own * dtypes.bytes_of(shape.sums_dtype),
         is_ahead=False,
     )
@@ -330,7 +334,9 @@ def _order(shape: Shape, v: Values, machine: Machine) -> dict[str, int]:
     bm, bn = block_of(v) if v["form"] == "tiles" else tile_of(v)
     below = -(-shape.m // bm)
     ideal = math.sqrt(2 * machine.processors * bn / bm)
-    fitting = [r for r in (1, 2, 4, 8) if below % r == 0 and r <= ideal and (r == 1 or r * 16 <= shape.m)]
+    fitting = [
+        r for r in (1, 2, 4, 8) if below % r == 0 and r <= ideal and (r == 1 or r * 16 <= shape.m)
+    ]
     return {"raster": max(fitting)}
 
 

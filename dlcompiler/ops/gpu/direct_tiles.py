@@ -274,7 +274,9 @@ def _candidates(shape: Shape, choices: Space, target: Target) -> list[tuple[int,
     buffers = 2 if ASYNC_COPIES in target.emits and 2 in knobs["buffers"] else 1
     found = []
     for threads, own in itertools.product(_few(knobs["threads"], _USUAL), knobs["tile"]):
-        tile = Tile(threads[0], own[0], *threads[1:], *own[1:], depth=1, parts=1, buffers=buffers)
+        lanes, down, across = threads
+        channels, rows, columns, pieces = own
+        tile = Tile(lanes, channels, down, across, rows, columns, pieces, 1, 1, buffers)
         if not tile.is_useful(shape):
             continue
         products, count = tile.products(shape), tile.count(shape)

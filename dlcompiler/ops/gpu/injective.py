@@ -335,9 +335,7 @@ def _schedule_tiles(
     readers = [each.op.output(0) for each in s.stages if tensor in _inputs(each.op)]
     copy = s.cache_read(tensor, "shared", readers)
     extents = tensor.static_shape
-    s[copy].transform_layout(
-        lambda *i: [_joined(i, extents, group) for group in crossing.layout]
-    )
+    s[copy].transform_layout(lambda *i: [_joined(i, extents, group) for group in crossing.layout])
     both = {*map(id, crossing.across), *map(id, crossing.along)}
     rest = [axis for axis in plan.axes if id(axis) not in both]
     rows, row = stage.split(fused(stage, crossing.across), cfg["rows"])

@@ -122,10 +122,14 @@ class Machine:
         busy = own * resident
         first = min(busy, wait) * (_HIDDEN if work.is_ahead else 1.0)
         step = max(busy, work.instructions + wait) + first + rates["barrier"]
-        return work.steps * step + wait + rates["dram_latency"] + work.stored * resident / self._port
+        return (
+            work.steps * step + wait + rates["dram_latency"] + work.stored * resident / self._port
+        )
 
 
-def copied(rows: int, depth: int, item: int, lanes: int, *, is_scattered: bool) -> tuple[float, float]:
+def copied(
+    rows: int, depth: int, item: int, lanes: int, *, is_scattered: bool
+) -> tuple[float, float]:
     """Return the passes of shared memory and the clocks of L1 that copying a tile takes.
 
     Parameters

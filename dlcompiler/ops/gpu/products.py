@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gemm.product import Product
@@ -71,7 +70,9 @@ def anchor_of(s: Schedule, result: Tensor) -> Tensor:
     """Inline all stages between a result and the sums it is made of; return the sums."""
     wanted = [result]
     while True:
-        found = [t for tensor in wanted for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp)]
+        found = [
+            t for tensor in wanted for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp)
+        ]
         sums = next((t for t in found if t.op.reduce_axis), None)
         for tensor in found:
             if tensor is not sums:
@@ -137,9 +138,7 @@ def _multiply_parts(
     s[sums].compute_at(s[result], thread)
 
 
-def _compute_empty(
-    s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand]
-) -> None:
+def _compute_empty(s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand]) -> None:
     """Compute a product of no terms or of no elements."""
     for operand in operands:
         for stage in (operand.stage, operand.wide):

@@ -31,11 +31,18 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.gpu.anchors import computed, host_of, is_at_own_place, needed, reads, reductions_of
+from dlcompiler.ops.gpu.anchors import (
+    computed,
+    host_of,
+    is_at_own_place,
+    needed,
+    reads,
+    reductions_of,
+)
 from dlcompiler.ops.gpu.injective import schedule_elements, schedule_rest
 from dlcompiler.ops.gpu.threads import Chip, Sharing, bind, fused, in_order, unroll_in_registers
 from dlcompiler.ops.helpers import reduced
-from dlcompiler.ops.reduction import axes_of, define
+from dlcompiler.ops.reduction import axes_of
 from dlcompiler.ops.shapes import shape_of
 from dlcompiler.ops.stages import Loop
 from dlcompiler.schedule import Schedule, Stage
@@ -53,7 +60,7 @@ _WAVES = (1, 2, 4, 8, 16)
 _MOST_KEPT = 64
 """Elements that a thread keeps between two reductions of them, at most [1]."""
 _LAUNCH_BYTES = 128 * 1024
-"""What a multiprocessor loads while a kernel is launched, about: 4,000 clocks of 32 bytes [byte]."""
+"""What a multiprocessor loads while a kernel is launched: about 4,000 clocks of 32 bytes [byte]."""
 _BLOCK = 128
 """Threads of a block of rows in the default config [1]."""
 
@@ -342,7 +349,9 @@ def _reduce_alone(s: Schedule, chain: Chain, cfg: Mapping[str, Any]) -> None:
     host = s[chain.host]
     if not isinstance(chain.operand.op, PlaceholderOp):
         s[chain.operand].compute_inline()
-    block, thread = host.split(fused(host, host.op.axis) if host.op.axis else host.fuse(), cfg["rows"])
+    block, thread = host.split(
+        fused(host, host.op.axis) if host.op.axis else host.fuse(), cfg["rows"]
+    )
     bind(host, {"blockIdx.x": block, "threadIdx.x": thread})
     for tensor in chain.reductions:
         s[tensor].set_scope("local")
@@ -397,7 +406,7 @@ class _Shared:
             s[copy].vectorize(s[copy].op.axis[-1])
             loops += [(copy, axis) for axis in s[copy].op.axis[:-1]]
         if copies:
-            loops += [(tensor, axis) for tensor, axis in at.items()] if self.is_kept else []
+            loops += list(at.items()) if self.is_kept else []
             unroll_in_registers(s, chain.host, block, loops)
 
     def copies(self) -> list[tuple[Tensor, Tensor]]:

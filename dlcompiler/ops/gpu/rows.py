@@ -120,7 +120,9 @@ def rows_of(s: Schedule, outs: Sequence[Tensor]) -> Rows:
     others = [
         op.output(0)
         for op in computed(s)
-        if not op.reduce_axis and op is not host.op and op.output(0) not in kept
+        if not op.reduce_axis
+        and op is not host.op
+        and op.output(0) not in kept
         and op.output(0) in inside
     ]
     small = [t for t in others if t in behind(s, reductions) and len(t.shape) < len(host.shape)]
@@ -153,7 +155,7 @@ class _Work:
     @staticmethod
     def of(workload: Workload) -> _Work:
         shape = shape_of(workload["shape"])
-        axis = workload.as_dict().get("axis", len(shape) - 1)
+        axis = int(workload.as_dict().get("axis", len(shape) - 1))
         extent = max(shape[axis], 1)
         count = math.prod(shape[:axis]) * math.prod(shape[axis + 1 :])
         inner = math.prod(shape[axis + 1 :])

@@ -195,9 +195,7 @@ def _limits(shape: Shape, target: Target, chip: Chip) -> Iterator[Filter]:
     yield Filter(
         f"at most {virtual} virtual threads", lambda v: v["rows"][0] * v["columns"][0] <= virtual
     )
-    yield from _common_limits(
-        shape, chip, block_of, registers, lambda v: shared_bytes(shape, v)
-    )
+    yield from _common_limits(shape, chip, block_of, registers, lambda v: shared_bytes(shape, v))
 
 
 def _common_limits(
@@ -285,7 +283,8 @@ def _threads(shape: Shape, target: Target) -> tuple[list[Knob], list[Filter]]:
             "no more rows of a thread than C has", lambda v: v["rows"][1] < 2 * max(shape.m, 1)
         ),
         Filter(
-            "no more columns of a thread than C has", lambda v: v["columns"][1] < 2 * max(shape.n, 1)
+            "no more columns of a thread than C has",
+            lambda v: v["columns"][1] < 2 * max(shape.n, 1),
         ),
     ]  # fmt: skip
 

@@ -15,9 +15,9 @@
             for tiles i, j in unrolled(…):
                 for ii, jj: C[…] = sums[…]                  each thread its own elements
 
-Nothing is bound to ``threadIdx.x`` but the copies: see `docs/adr/0027-intrinsics-of-a-warp.md`. Rows
-of a tile in shared memory are 16 bytes longer than a multiple of 32, so that the eight rows which
-``ldmatrix`` loads lie in different banks.
+Nothing is bound to ``threadIdx.x`` but the copies: see `docs/adr/0027-intrinsics-of-a-warp.md`.
+Rows of a tile in shared memory are 16 bytes longer than a multiple of 32, so that the eight rows
+which ``ldmatrix`` loads lie in different banks.
 """
 
 from __future__ import annotations
@@ -59,7 +59,12 @@ def has_tensor_cores(target: Target, dtype: str) -> bool:
 
 
 def multiply_by_warps(
-    s: Schedule, result: Tensor, loops: Loops, sums: Tensor, operands: Sequence[Operand], cfg: Config
+    s: Schedule,
+    result: Tensor,
+    loops: Loops,
+    sums: Tensor,
+    operands: Sequence[Operand],
+    cfg: Config,
 ) -> None:
     """Compute a product on tensor cores. The parameters are those of `tiles.multiply_in_tiles`."""
     left, right = operands

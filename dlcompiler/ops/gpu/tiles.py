@@ -79,7 +79,7 @@ class Operand:
         places = [
             (index, extent)
             for index, extent in zip(load.indices, load.tensor.shape, strict=True)
-            if isinstance(index, Expr) and free_vars(index)
+            if free_vars(index)
         ]
         if not places:
             return Operand(stage, wide, runs_along_k=False, row=1)
@@ -135,7 +135,12 @@ class Loops:
 
 
 def multiply_in_tiles(
-    s: Schedule, result: Tensor, loops: Loops, sums: Tensor, operands: Sequence[Operand], cfg: Config
+    s: Schedule,
+    result: Tensor,
+    loops: Loops,
+    sums: Tensor,
+    operands: Sequence[Operand],
+    cfg: Config,
 ) -> None:
     """Compute a product in tiles of threads, inside the loops of its result.
 

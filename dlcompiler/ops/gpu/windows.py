@@ -12,23 +12,28 @@ cache. Threads are numbered through all tiles of all images, so that small image
             for x in range(112):                image[0:6, 0:3] = …      zero outside
                 for p in range(3):              for p, q in the window:  unrolled
                     for q in range(3):              for row in range(4):
-                        sums[c, y, x] += …              sums[row] += image[row + p, q]*weight[c, p, q]
+                        sums[c, y, x] += …              sums[row] += image[row + p, q]*weight[…]
                 result[c, y, x] = …             result[…] = …            epilogue
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Expr, TensorLoad, Var, free_vars, walk
 from dlcompiler.ops import depthwise, pool2d
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.conv2d.layouts import Layout
-from dlcompiler.ops.gpu.anchors import computed, host_of, is_at_own_place, needed, reads, reductions_of
+from dlcompiler.ops.gpu.anchors import (
+    computed,
+    host_of,
+    is_at_own_place,
+    needed,
+    reads,
+    reductions_of,
+)
 from dlcompiler.ops.gpu.injective import schedule_rest
 from dlcompiler.ops.gpu.threads import Chip, bind, fused, unroll_in_registers
 from dlcompiler.ops.sliding import Sliding, reach

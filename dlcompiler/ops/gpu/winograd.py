@@ -31,9 +31,9 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
 )
 from dlcompiler.ops.conv2d.winograd_weights import PANEL, packed_shape
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.gpu.default import default_of
 from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of
 from dlcompiler.ops.gpu.products import multiply
-from dlcompiler.ops.gpu.default import default_of
 from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.threads import bind, fused
 from dlcompiler.ops.gpu.tiles import Loops

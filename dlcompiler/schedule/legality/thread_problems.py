@@ -104,18 +104,26 @@ def _cooperation_problems(
     for leaf in inside:
         kind = host.kind(leaf)
         if is_thread(kind) and (is_between or not is_in_block(kind)):
-            yield Illegal(
-                "limit",
-                f"{stage.name} would be computed outside the threads of {host.label(leaf)}",
-                because="the threads of a block start together, and compute together what they "
-                "share",
-                hint=f"attach {stage.name} inside all thread loops of {host.name}",
-                conflicts=(host.key(leaf), stage.name),
-            )
+            yield _outside_threads(stage, host, leaf)
     if is_scan(host) and not is_launched(host):
         return  # between the steps of a scan, the threads synchronise
     if is_update(state, stage):
         return  # each thread computes rows of its own, or elements of one
+    yield from _sharing_problems(state, stage, bound)
+
+
+def _outside_threads(stage: StageState, host: StageState, leaf: Axis) -> Illegal:
+    return Illegal(
+        "limit",
+        f"{stage.name} would be computed outside the threads of {host.label(leaf)}",
+        because="the threads of a block start together, and compute together what they share",
+        hint=f"attach {stage.name} inside all thread loops of {host.name}",
+        conflicts=(host.key(leaf), stage.name),
+    )
+
+
+def _sharing_problems(state: State, stage: StageState, bound: Sequence[Axis]) -> Iterator[Illegal]:
+    """Yield the loops of an attached stage whose threads cannot share its memory."""
     for leaf in bound:
         if not is_in_block(stage.kind(leaf)):
             yield Illegal(

@@ -358,7 +358,11 @@ class _Walk:
         of the language, or words that are copied as they are.
         """
         size, stored = lanes * dtypes.bytes_of(buffer.dtype), self._statement
-        if lanes == 1 or predicate is not None or not self._is_aligned(buffer, indices, lanes, scope):
+        if (
+            lanes == 1
+            or predicate is not None
+            or not self._is_aligned(buffer, indices, lanes, scope)
+        ):
             return 1
         if isinstance(stored, Store) and _copies_words(stored) and size in _WORDS_BYTES:
             ends = [(stored.buffer, stored.indices)]

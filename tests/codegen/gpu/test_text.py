@@ -1,5 +1,6 @@
 """CUDA C, OpenCL C, HIP and Metal as text."""
 
+import numpy as np
 import pytest
 
 import dlcompiler as dlc
