@@ -21,9 +21,9 @@ from dlcompiler.ops.conv2d.direct import packed_shape
 from dlcompiler.ops.conv2d.shapes import shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.gpu.default import default_of
-from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of, with_names
-from dlcompiler.ops.gpu.products import anchor_of, multiply
-from dlcompiler.ops.gpu.space import Shape, space_of
+from dlcompiler.ops.gpu.definition import EXTRA, beyond, filled, padded_depth, sums_of, with_names
+from dlcompiler.ops.gpu.products import anchor_of, multiply, multiply_before
+from dlcompiler.ops.gpu.space import Shape, block_of, space_of, tile_of
 from dlcompiler.ops.gpu.tiles import Loops
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.widening import converted
@@ -147,19 +147,35 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     """
     (result,) = outs
     sums = anchor_of(s, result)
+    if sums.ndim > 2 and 0 not in sums.static_shape and not _are_in_groups(sums, cfg):
+        multiply_before(s, result, sums, cfg)
+        return
 
     def loops() -> Loops:
         assert isinstance(result.op, ComputeOp)
         n, o, y, x = result.op.axis
         stack: tuple[Any, ...] = ()
         if sums.ndim > 2:
-            group, o = s[result].split(o, int(sums.static_shape[1]))
+            group, o = s[result].split(o, _channels_of_group(sums))
             stack = (group,)
         s[result].reorder(*stack, o, n, y, x)
         pixels = s[result].fuse(n, y, x)
         return Loops(stack, o, pixels, result.static_shape[2] * result.static_shape[3])
 
     multiply(s, result, loops, sums, cfg)
+
+
+def _are_in_groups(sums: Tensor, cfg: Config) -> bool:
+    """Tell whether no tile of channels of the result reaches from a group into the next one."""
+    if cfg["form"] == "threads":
+        rows = cfg["rows"][1] * cfg["groups"]
+    else:
+        rows, _ = (tile_of if cfg["form"] == "warps" else block_of)(cfg.values)
+    return bool(_channels_of_group(sums) % rows == 0)
+
+
+def _channels_of_group(sums: Tensor) -> int:
+    return int(sums.static_shape[1]) - EXTRA
 
 
 GPU = DeviceSchedule(space, default_config, schedule, define=define)

@@ -20,7 +20,9 @@ from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 
 _THREADS = 128
-_FORMS = {"tiles": multiply_in_tiles, "warps": multiply_by_warps}
+_FORMS = {
+    "tiles": multiply_in_tiles, "warps": multiply_by_warps, "threads": multiply_together,
+}  # fmt: skip
 
 
 def shape_of(workload: Workload) -> Shape:
@@ -121,21 +123,41 @@ def multiply(
         _multiply_parts(s, result, sums, operands, cfg)
 
 
+def multiply_before(s: Schedule, result: Tensor, sums: Tensor, cfg: Config) -> None:
+    """Compute all sums, or parts of them, in a kernel before the one of the result.
+
+    The parameters are those of `multiply`. Tiles of the sums then need not be tiles of the result.
+    """
+    operands = [Operand.of(factor) for factor in sums.op.input_tensors]
+    if cfg["form"] != "threads" and cfg["split"] > 1:
+        _multiply_parts(s, result, sums, operands, cfg)
+        return
+    _multiply_in_memory(s, result, sums, operands, cfg)
+    share_elements(s[result], result.op.axis, _THREADS)
+
+
 def _multiply_parts(
     s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand], cfg: Config
 ) -> None:
     """Compute parts of the sums in blocks of their own, and add them in a second kernel."""
     part, _ = s[sums].split(s[sums].op.reduce_axis[0], nparts=cfg["split"])
     parts = s.rfactor(sums, part, factor_axis=0)
-    # Attached in a loop of one iteration, only what C needs of them is computed.
-    s[parts].compute_at(s[result], s[result].fuse())
-    own = s.cache_write(parts, "local")
-    *stack, i, j = s[parts].op.axis
-    inner = Loops(tuple(stack), i, j, int(sums.shape[-1]) - definition.EXTRA)
-    _FORMS[cfg["form"]](s, parts, inner, own, operands, cfg)
+    _multiply_in_memory(s, result, parts, operands, cfg)
     _, thread = share_elements(s[result], result.op.axis, _THREADS)
     s[sums].set_scope("local")
     s[sums].compute_at(s[result], thread)
+
+
+def _multiply_in_memory(
+    s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand], cfg: Config
+) -> None:
+    """Compute sums, which a kernel before that of the result leaves in memory."""
+    # Attached in a loop of one iteration, only what the result needs of them is computed.
+    s[sums].compute_at(s[result], s[result].fuse())
+    own = s.cache_write(sums, "local")
+    *stack, i, j = s[sums].op.axis
+    inner = Loops(tuple(stack), i, j, int(sums.shape[-1]) - definition.EXTRA)
+    _FORMS[cfg["form"]](s, sums, inner, own, operands, cfg)
 
 
 def _compute_empty(s: Schedule, result: Tensor, sums: Tensor, operands: Sequence[Operand]) -> None:
