@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from dlcompiler.ir import Buffer, For, Stmt, Var, rewrite, seq, walk
+from dlcompiler.ir import Buffer, For, IntrinsicCall, Stmt, Var, rewrite, seq, walk
 from dlcompiler.ir.rewrite import Node, children, map_children
 from dlcompiler.passes.branch_on_padding import branches
 from dlcompiler.passes.fragment_nests import fragment_nest, of_lane
@@ -82,7 +82,12 @@ def _of_lane(
 
 
 def _is_nests(stmt: Stmt, known: Mapping[Buffer, Tiles]) -> bool:
-    """Tell whether a statement consists of loops over tiles, under loops and conditions."""
+    """Tell whether a statement consists of loops over tiles, under loops and conditions.
+
+    An intrinsic that stores a tile is an instruction already.
+    """
+    if isinstance(stmt, IntrinsicCall):
+        return False
     if fragment_nest(stmt, known) is not None:
         return True
     parts = [part for part in children(stmt) if isinstance(part, Stmt)]

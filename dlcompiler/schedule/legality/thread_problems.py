@@ -97,7 +97,8 @@ def _cooperation_problems(
     if not host.has_leaf(at.axis):
         return
     yield from _part_problems(stage, host, at.axis)
-    if scope_of(state, stage) == "global" and not threads_around(state, stage):
+    has_blocks = any(not is_in_block(stage.kind(leaf)) for leaf in bound)
+    if has_blocks and scope_of(state, stage) == "global" and not threads_around(state, stage):
         return  # launches of its own, in a loop of the host
     inside = host.leaves[host.position(at.axis) + 1 :]
     is_between = not is_shared(state, stage) or threads_of_block(state, stage)

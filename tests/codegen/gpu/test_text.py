@@ -177,7 +177,7 @@ def test_indices_of_vectors_have_32_bits_too():
 
 def test_a_fused_loop_over_all_dimensions_has_plain_positions():
     kernel = shared_out((33, 31))
-    text = kernel.source("cuda")
+    text = " ".join(kernel.source("cuda").split())
     assert "/31" not in text
     assert "*(const float4 *)(A + i0_i1_fused_outer_outer*128 + i0_i1_fused_outer_inner*4)" in text
     a, b = (np.arange(1023, dtype="float32").reshape(33, 31) * n for n in (1, 3))

@@ -1,0 +1,124 @@
+"""Every operator's GPU schedules against NumPy: in the simulator, and a sample on OpenCL devices.
+
+The shapes are awkward: primes, single elements, dimensions shorter than a block, empty ones.
+"""
+
+import os
+import random
+from itertools import islice
+
+import pytest
+
+from dlcompiler import ops
+from dlcompiler.pipeline import lower
+from dlcompiler.target import resolve
+from tests.ops.drawn_workloads import NAMES, drawn_workload
+from tests.ops.products import check
+from tests.share import cases_of
+
+IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
+GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu")
+DRAWS = cases_of(range(400 if IS_FULL else 24))
+LOWERED = cases_of(range(40 if IS_FULL else 3))
+MOST_POINTS = 2000
+"""Configs of a space that some are drawn from; [1]."""
+IMAGE = {"n": 2, "c": 6, "h": 7, "w": 13, "kernel": 3}
+PRODUCTS = [
+    ("matmul", {"m": 1, "n": 1, "k": 1}),
+    ("matmul", {"m": 37, "n": 67, "k": 31}),
+    ("matmul", {"m": 3, "n": 131, "k": 61, "layout": "TT"}),
+    ("matmul", {"m": 64, "n": 48, "k": 96, "dtype": "float16"}),
+    ("matmul", {"m": 33, "n": 65, "k": 19, "dtype": "float16", "layout": "NT"}),
+    ("matmul", {"m": 33, "n": 48, "k": 67, "dtype": "int8"}),
+    ("matmul", {"m": 17, "n": 23, "k": 0}),
+    ("dense", {"m": 1, "n": 251, "k": 127, "epilogue": "bias+relu"}),
+    ("dense", {"m": 13, "n": 40, "k": 67, "dtype": "float64", "packed": 8}),
+    ("batch_matmul", {"batch": 5, "m": 31, "n": 17, "k": 13}),
+    ("batch_matmul", {"batch": 3, "m": 1, "n": 61, "k": 37, "dtype": "float16"}),
+]
+CONVOLUTIONS = [
+    ("conv2d_direct", {**IMAGE, "o": 11, "padding": 1}),
+    ("conv2d_direct", {**IMAGE, "o": 16, "dtype": "float16", "stride": 2, "layout": "NHWC"}),
+    ("conv2d_direct", {**IMAGE, "o": 9, "dtype": "int8", "groups": 3, "block": 8}),
+    ("conv2d_gemm", {**IMAGE, "o": 10, "padding": 1, "epilogue": "bias+relu"}),
+    ("conv2d_gemm", {**IMAGE, "o": 10, "groups": 2, "dilation": 2, "padding": 2}),
+    ("conv2d_gemm", {**IMAGE, "o": 32, "groups": 2, "block": 8}),
+    ("conv2d_winograd", {**IMAGE, "o": 5, "padding": 1}),
+    ("depthwise_conv2d", {**IMAGE, "multiplier": 2, "padding": 1, "dtype": "float16"}),
+    ("depthwise_conv2d", {**IMAGE, "stride": 2, "layout": "NHWC"}),
+    ("depthwise_conv2d", {**IMAGE, "padding": (0, 1, 2, 3), "dtype": "int8"}),
+    ("pool2d", {**IMAGE, "kind": "max", "stride": 2, "ceil_mode": 1, "dtype": "int8"}),
+    ("pool2d", {**IMAGE, "kind": "avg", "padding": 1}),
+]
+ROWS = [
+    ("softmax", {"shape": (7, 131)}),
+    ("softmax", {"shape": (3, 21, 4, 19), "axis": 1, "dtype": "float64"}),
+    ("log_softmax", {"shape": (1, 1)}),
+    ("log_softmax", {"shape": (2, 4099)}),
+    ("layer_norm", {"shape": (3, 257)}),
+    ("layer_norm", {"shape": (2, 3, 1), "dtype": "float64"}),
+    ("rms_norm", {"shape": (31, 40), "dtype": "float64"}),
+    ("batch_norm", {"shape": (2, 5, 9, 7), "dtype": "float16"}),
+    ("reduction", {"function": "sum", "shape": (41, 67), "axes": 0}),
+    ("reduction", {"function": "mean", "shape": (9, 1021), "axes": 1, "dtype": "float16"}),
+    ("reduction", {"function": "max", "shape": (7001,), "dtype": "int8"}),
+    ("reduction", {"function": "argmax", "shape": (5, 131), "axes": 1}),
+    ("elementwise", {"function": "add", "shapes": [(5, 67), (67,)]}),
+    ("elementwise", {"function": "add", "shapes": [(1,), (1,)], "dtype": "int8"}),
+    ("transpose", {"shape": (3, 37, 5, 31), "axes": (0, 2, 3, 1)}),
+    ("transpose", {"shape": (131, 37), "dtype": "int8"}),
+    ("pad", {"shape": (9, 37), "before": (3, 3), "after": (1, 2), "mode": "reflect"}),
+    ("concatenate", {"shapes": [(9, 101), (9, 28)], "axis": 1, "dtype": "float16"}),
+]
+AWKWARD = [*PRODUCTS, *CONVOLUTIONS, *ROWS]
+ON_DEVICES = AWKWARD[1::3]
+
+
+def points_of(operator, workload, target, choose, count):
+    """Return the default config, and some drawn ones."""
+    space = operator.space(workload, target)
+    some = list(islice(space.allowed(), MOST_POINTS))
+    drawn = choose.sample(some, min(count, len(some)))
+    return [operator.default_config(workload, target), *map(space.at, drawn)]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("name", "parameters"), AWKWARD, ids=str)
+def test_awkward_shapes_in_the_simulator(name, parameters):
+    operator, choose = ops.operator(name), random.Random(f"{name} {parameters}")
+    workload = operator.workload(**parameters)
+    gpu = choose.choice(GPUS)
+    for cfg in points_of(operator, workload, resolve(gpu), choose, 9 if IS_FULL else 1):
+        check(operator, workload, cfg, target=gpu)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("name", "parameters"), ON_DEVICES, ids=str)
+def test_awkward_shapes_on_opencl_devices(opencl, name, parameters):
+    operator = ops.operator(name)
+    check(operator, operator.workload(**parameters), target="opencl")
+
+
+def test_each_operator_is_among_them():
+    assert {name for name, _ in AWKWARD} == set(ops.REGISTRY)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_default_is_legal(name):
+    for seed in DRAWS:
+        choose = random.Random(f"{name} {seed}")
+        params, target = drawn_workload(name, choose, 1 << 20), resolve(choose.choice(GPUS))
+        chosen = ops.select(name, params, target, tuned={})
+        space = chosen.operator.space(chosen.workload, target)
+        assert space.forbidden_by(chosen.config) is None, f"{name} {params}"
+        assert space.at(space.index_of(chosen.config)) == chosen.config
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_default_can_be_lowered(name):
+    for seed in LOWERED:
+        choose = random.Random(f"{name} {seed}")
+        params, target = drawn_workload(name, choose, 32), resolve(choose.choice(GPUS))
+        chosen = ops.select(name, params, target, tuned={})
+        s, args = chosen.operator.template(chosen.workload, target, chosen.config)
+        lower(s, args, target=target)
