@@ -86,23 +86,24 @@ def test_a_template_for_gpus_only():
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: ADD.space(WORK, GPU),
-        lambda: ADD.default_config(WORK, GPU),
-        lambda: ADD.template(WORK, GPU, ADD.default_config(WORK, CPU)),
-        lambda: ops.config_for(ADD, WORK, GPU),
-        lambda: dlc.autotune.best_choice(WORK, GPU),
-        lambda: dlc.autotune.apply_best(WORK, GPU),
-        lambda: dlc.autotune.tune(WORK, GPU),
+        lambda: ADD.space(WORK, TOY),
+        lambda: ADD.default_config(WORK, TOY),
+        lambda: ADD.template(WORK, TOY, ADD.default_config(WORK, CPU)),
+        lambda: ops.config_for(ADD, WORK, TOY),
+        lambda: dlc.autotune.best_choice(WORK, TOY),
+        lambda: dlc.autotune.apply_best(WORK, TOY),
+        lambda: dlc.autotune.tune(WORK, TOY),
     ],
 )
 def test_without_a_schedule_for_the_device(use):
     with pytest.raises(TargetError) as caught:
         use()
     assert str(caught.value) == (
-        "schedule elementwise for v100: the operator has no schedule for this kind of device\n"
-        "  got       'gpu'\n"
-        "  expected  'cpu'\n"
-        "  hint      write one, and register it: operator.schedules['gpu'] = ops.DeviceSchedule(…)"
+        "schedule elementwise for toy: the operator has no schedule for this kind of device\n"
+        "  got       'toy accelerator'\n"
+        "  expected  'cpu', 'gpu'\n"
+        "  hint      write one, and register it:"
+        " operator.schedules['toy accelerator'] = ops.DeviceSchedule(…)"
     )
 
 
