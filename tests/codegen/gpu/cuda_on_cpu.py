@@ -70,8 +70,17 @@ static void begin(void *to, const void *from, size_t bytes)
 }
 struct Bfloat { uint16_t bits; operator float() { return __uint_as_float(bits << 16); } };
 struct Tfloat { unsigned bits; operator float() { return __uint_as_float(bits & 0xffffe000); } };
-struct alignas(16) float4 { float x, y, z, w; };
-static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+#define VECTORS(T, name) \\
+    struct alignas(2 * sizeof(T)) name##2 { T x, y; }; \\
+    struct alignas(4 * sizeof(T)) name##4 { T x, y, z, w; }; \\
+    static name##2 make_##name##2(T x, T y) { return {x, y}; } \\
+    static name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+VECTORS(float, float)
+VECTORS(double, double)
+VECTORS(signed char, char)
+VECTORS(unsigned short, ushort)
+VECTORS(int, int)
+VECTORS(unsigned, uint)
 """
 
 INSTRUCTIONS = {
