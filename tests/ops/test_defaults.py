@@ -15,7 +15,7 @@ from tests.ops.products import check
 from tests.share import cases_of
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
-DRAWS = cases_of(range(4000 if IS_FULL else 300))
+DRAWS = cases_of(range(4000 if IS_FULL else 200))
 LOWERED = cases_of(range(200 if IS_FULL else 8))
 
 

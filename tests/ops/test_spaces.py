@@ -14,7 +14,7 @@ from dlcompiler.target import resolve
 from tests.ops.products import check
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
-POINTS = 40 if IS_FULL else 2
+POINTS = 40 if IS_FULL else 1
 WORKLOADS = [
     ("depthwise_conv2d", {"c": 5, "h": 19, "w": 37, "kernel": 3, "padding": 1}),
     ("depthwise_conv2d", {"c": 8, "h": 9, "w": 7, "n": 2, "kernel": 5, "stride": 2, "padding": 2}),
