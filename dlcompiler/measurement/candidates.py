@@ -152,7 +152,7 @@ class Builder:
             timeout_s=self._limit_s,
         )
         if not outcome.ok:
-            return _failure(outcome, "build", self._limit_s)
+            return failure(outcome, "build", self._limit_s)
         value = outcome.value
         if "message" in value:
             return Measured("build error", message=value["message"], build_s=outcome.seconds)
@@ -206,7 +206,7 @@ class Runner:
         }
         outcome = self._call("candidate", params, built.made.image, self.limit_s)
         if not outcome.ok:
-            return _failure(outcome, "run", self.limit_s)
+            return failure(outcome, "run", self.limit_s)
         value = outcome.value
         return Measured(
             _ANSWERED[value["outcome"]],
@@ -275,8 +275,23 @@ class Runner:
         self._prepared = self.worker.generation
 
 
-def _failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) -> Measured:
-    """Return the result of a candidate whose worker failed."""
+def failure(outcome: Outcome, what: Literal["build", "run"], limit_s: float) -> Measured:
+    """Return the result of a candidate whose worker failed.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the worker's call ended with.
+    what : str
+        Whether it was to ``build`` or to ``run`` the candidate.
+    limit_s : float
+        The time limit of the call [s].
+
+    Raises
+    ------
+    MeasurementError
+        No worker could be started.
+    """
     if not outcome.has_started:
         outcome.unwrap("measure candidates")
     where = "while it was compiled: " if what == "build" else ""

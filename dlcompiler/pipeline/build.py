@@ -165,7 +165,8 @@ def lower_program(
     schedule, args, target, name, observers
         As of `build`.
     options
-        As of `lower`: ``extra``, ``instrument``, ``conditions``, ``unread``, ``verify_passes``.
+        As of `lower`: ``extra``, ``instrument``, ``conditions``, ``unread``, ``verify_passes``,
+        ``check_races``.
 
     Raises
     ------

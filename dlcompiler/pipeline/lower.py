@@ -38,6 +38,7 @@ def lower(
     conditions: Sequence[Expr] = (),
     unread: Sequence[Tensor] = (),
     verify_passes: bool = True,
+    check_races: bool = True,
 ) -> PrimFunc:
     """Lower a schedule to loop IR.
 
@@ -72,6 +73,9 @@ def lower(
     verify_passes
         Verify the program after each pass, which shows the pass that is wrong; by default only
         after the last.
+    check_races
+        Refuse a program with races, or that reads what it has not written. A tuner checks only
+        candidates that are faster than all before.
 
     Returns
     -------
@@ -126,11 +130,11 @@ def lower(
         if "no unrolled loops" not in done:
             last, made_by = func, item.name
         # Checked before fusing and vectorizing: the indices are still simple, and the check quick.
-        if checked is None and "affine indices" in done:
+        if check_races and checked is None and "affine indices" in done:
             check_program(func, schedule, item.name)
             checked = func
     # The state before unrolling is checked: all copies of a loop body would give one answer.
-    if last is not checked:
+    if check_races and last is not checked:
         check_program(last, schedule, made_by, is_repeated=checked is not None)
     if not verify_passes:
         verify_func(func)

@@ -329,7 +329,7 @@ class State:
         return State(id, tuple(stage if s.name == stage.name else s for s in self.stages))
 
 
-KEPT = ("bodies", "bounds", "obligations")
+KEPT = ("bodies", "bounds", "obligations", "obligations without bounds")
 """Cache entries that stay valid when only pragmas, strides, unrolled or parallel loops change."""
 
 

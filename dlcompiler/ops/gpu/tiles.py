@@ -160,23 +160,27 @@ def multiply_in_tiles(
         A config with the knobs of `dlcompiler.ops.gpu.space`.
     """
     innermost = _tiles_of_threads(s, result, loops, cfg)
-    s[sums].set_scope("local")
-    s[sums].compute_at(s[result], innermost)
     (k,) = s[sums].op.reduce_axis
     steps, step = s[sums].split(k, cfg["depth"])
     s[sums].reorder(*s[sums].op.axis[:-2], steps, step, *s[sums].op.axis[-2:])
+    copies = []
     for operand, lanes in zip(operands, cfg["loads"], strict=True):
         own = operand.wide
         if own is None:
             own = s.cache_read(operand.stage, "local", [sums])
-        share(s, operand, (sums, steps), lanes, cfg)
+        copies.append(share(s, operand, (sums, steps), lanes, cfg))
         s[own].set_scope("local")
         s[own].compute_at(s[sums], step)
         s[own].vectorize(s[own].op.axis[-1])
     s[sums].pragma(steps, "async_copy")
     s[sums].pragma(step, "unroll_explicit", 0)
+    # Late: the bounds of all copies follow from it, and most steps would infer them again.
+    s[sums].set_scope("local")
+    s[sums].compute_at(s[result], innermost)
     for axis in (step, *s[sums].op.axis[-2:]):
         s[sums].unroll(axis)
+    for operand, rest in zip(operands, copies, strict=True):
+        s[operand.stage].unroll(rest)
 
 
 def _tiles_of_threads(s: Schedule, result: Tensor, loops: Loops, cfg: Config) -> Axis:
@@ -217,11 +221,12 @@ def store(s: Schedule, result: Tensor, i: Axis, j: Axis, lanes: int) -> None:
         s[result].unroll(j)
 
 
-def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cfg: Config) -> None:
+def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cfg: Config) -> Axis:
     """Let the threads of a block copy the tiles of an operand to shared memory, in vectors.
 
     Neighbouring threads copy neighbouring elements. If these lie along k, they are stored in
     columns of the tile; rows then are a vector longer, so that columns lie in different banks.
+    Return the loop over the copies of a thread, to be unrolled.
     """
     stage = s[operand.stage]
     stage.set_scope("shared")
@@ -242,9 +247,9 @@ def share(s: Schedule, operand: Operand, at: tuple[Tensor, Axis], lanes: Any, cf
     threads = {"threadIdx.y": warps_m * warps_n, "threadIdx.x": LANES}
     rest = copy_together(stage, threads, vector=lanes, axes=order)
     stage.pragma(rest, "unroll_explicit", 0)
-    stage.unroll(rest)
     if cfg["buffers"] > 1:
         stage.double_buffer()
+    return rest
 
 
 def is_in_panels(row: int, item: int, *, along_k: bool) -> bool:

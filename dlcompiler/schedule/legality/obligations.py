@@ -82,7 +82,7 @@ def has_bounds(state: State) -> bool:
     state : State
         The state of a schedule: ``s.state``.
     """
-    return not any(item.kind in ("place", "reader") for item in obligations(state))
+    return not any(item.kind in ("place", "reader") for item in _of_stages(state))
 
 
 def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
@@ -93,13 +93,20 @@ def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
 
 
 def _all_obligations(state: State) -> Iterator[Obligation]:
+    yield from _of_stages(state)
     final = placed(state)
-    is_clear = True  # whether bounds are defined
-    for item in _obligations_of_stages(state, final):
-        is_clear = is_clear and item.kind not in ("place", "reader")
-        yield item
-    if is_clear and uses_threads(final):
+    if has_bounds(state) and uses_threads(final):
         yield from _count_obligations(final)
+
+
+def _of_stages(state: State) -> tuple[Obligation, ...]:
+    """Return the obligations that are known without bounds, which most steps ask for only."""
+    cached = state.cache.get("obligations without bounds")
+    if cached is None:
+        cached = tuple(_obligations_of_stages(state, placed(state)))
+        state.cache["obligations without bounds"] = cached
+    result: tuple[Obligation, ...] = cached
+    return result
 
 
 def _joins_threads(state: State, stage: StageState) -> bool:
