@@ -20,8 +20,9 @@ from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape
 from dlcompiler.ops.conv2d.shapes import shape_of
 from dlcompiler.ops.epilogues import Epilogue
-from dlcompiler.ops.gpu.default import default_of
+from dlcompiler.ops.gpu.default import default_of, seconds_of
 from dlcompiler.ops.gpu.definition import EXTRA, beyond, filled, padded_depth, sums_of, with_names
+from dlcompiler.ops.gpu.model import Machine
 from dlcompiler.ops.gpu.products import anchor_of, multiply, multiply_before
 from dlcompiler.ops.gpu.space import Shape, block_of, space_of, tile_of
 from dlcompiler.ops.gpu.tiles import Loops
@@ -131,6 +132,11 @@ def default_config(workload: Workload, target: Target) -> Config:
     return default_of(workload, product_of(workload), target)
 
 
+def estimate(workload: Workload, target: Target) -> float:
+    """Return about how long the default config takes [cycle]."""
+    return seconds_of(product_of(workload), target) * Machine(target).rates["clock"]
+
+
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution as a matrix product on a GPU.
 
@@ -178,4 +184,4 @@ def _channels_of_group(sums: Tensor) -> int:
     return int(sums.static_shape[1]) - EXTRA
 
 
-GPU = DeviceSchedule(space, default_config, schedule, define=define)
+GPU = DeviceSchedule(space, default_config, schedule, estimate=estimate, define=define)

@@ -106,9 +106,14 @@ class Machine:
         clocks = full * self._clocks(work, resident)
         if rest:
             clocks += self._clocks(work, -(-rest // self.processors))
-        moved = work.least_bytes + work.blocks * work.stored
-        memory = moved / (rates["dram"] * rates["dram_fraction"])
-        return max(clocks / rates["clock"], memory) + rates["launch"] / rates["clock"]
+        computing = (clocks + rates["launch"]) / rates["clock"]
+        return max(computing, self.moving(work.least_bytes + work.blocks * work.stored))
+
+    def moving(self, bytes_: float) -> float:
+        """Return the time of a kernel that only moves bytes from and to memory [s]."""
+        rates = self.rates
+        memory = bytes_ / (rates["dram"] * rates["dram_fraction"])
+        return memory + rates["launch"] / rates["clock"]
 
     def _clocks(self, work: Work, resident: int) -> float:
         """Return the clocks of some blocks that a multiprocessor runs at once."""

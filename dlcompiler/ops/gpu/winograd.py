@@ -13,10 +13,11 @@ are those of `dlcompiler.ops.gpu.products`, a stack of as many as a tile has pos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from dlcompiler import te
+from dlcompiler import dtypes, te
 from dlcompiler.ir import Axis
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.conv2d import shapes
@@ -31,8 +32,9 @@ from dlcompiler.ops.conv2d.winograd_transforms import (
 )
 from dlcompiler.ops.conv2d.winograd_weights import PANEL, packed_shape
 from dlcompiler.ops.epilogues import Epilogue
-from dlcompiler.ops.gpu.default import default_of
+from dlcompiler.ops.gpu.default import default_of, seconds_of
 from dlcompiler.ops.gpu.definition import beyond, filled, padded_depth, sums_of
+from dlcompiler.ops.gpu.model import Machine
 from dlcompiler.ops.gpu.products import multiply
 from dlcompiler.ops.gpu.space import Shape, space_of
 from dlcompiler.ops.gpu.threads import bind, fused
@@ -166,6 +168,18 @@ def default_config(workload: Workload, target: Target) -> Config:
     return default_of(workload, product_of(workload), target)
 
 
+def estimate(workload: Workload, target: Target) -> float:
+    """Return about how long the default config takes, with both transformations [cycle]."""
+    shape, product, machine = shapes.shape_of(workload), product_of(workload), Machine(target)
+    item, between = dtypes.bytes_of(shape.dtype), product.stack * product.n
+    moved = (
+        math.prod(shape.image) + between * shape.c,
+        math.prod(shape.result) + between * shape.o,
+    )
+    seconds = seconds_of(product, target) + sum(machine.moving(item * n) for n in moved)
+    return seconds * machine.rates["clock"]
+
+
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a convolution by minimal filtering on a GPU.
 
@@ -227,4 +241,4 @@ def _transform_back(s: Schedule, result: Tensor, columns: Tensor) -> list[tuple[
     return [(result, p), (result, q), *((columns, axis) for axis in columns.op.axis[:2])]
 
 
-GPU = DeviceSchedule(space, default_config, schedule, define=define)
+GPU = DeviceSchedule(space, default_config, schedule, estimate=estimate, define=define)

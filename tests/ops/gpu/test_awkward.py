@@ -103,6 +103,19 @@ def test_each_operator_is_among_them():
     assert {name for name, _ in AWKWARD} == set(ops.REGISTRY)
 
 
+@pytest.mark.parametrize(
+    ("c", "size", "o", "kernel", "expected"),
+    [
+        (3, 224, 64, 7, "conv2d_direct"),
+        (64, 56, 64, 1, "conv2d_gemm"),
+        (128, 28, 128, 3, "conv2d_winograd"),
+    ],
+)
+def test_the_operator_of_a_convolution_is_chosen_by_estimates(c, size, o, kernel, expected):
+    shape = {"c": c, "h": size, "w": size, "o": o, "kernel": kernel, "padding": kernel // 2}
+    assert ops.select("conv2d", shape, resolve("rtx-3090"), tuned={}).operator.name == expected
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_is_legal(name):
     for seed in DRAWS:
