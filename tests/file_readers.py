@@ -539,6 +539,7 @@ NO_CAMPAIGN = {
     "measurement.guarded": "the process itself; memory without a file",
     "autotune.records.owners": "the kernel's list of processes",
     "target.detect": "the kernel's facts of the processor",
+    "autotune.pools.simulation": "what it wrote itself, to see what a text preserves",
     "bench.threads": "what a child process of its own printed",
     "runtime.serve": "the null device, in place of standard input",
     "cli.tour": "a notebook that runs as a program; nbformat reads it",

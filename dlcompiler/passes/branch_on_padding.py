@@ -28,7 +28,8 @@
 Under a branch, the copy is a load of a whole vector, and may be asynchronous. So a condition is
 needed that is the same in all lanes: that of the first lane, where the end of the array is a
 multiple of the lanes. Other conditions in vectorized loops stay: `vectorize_loops` makes masks of
-them. Outside of vectorized loops, only copies to memory that threads share are changed.
+them. Outside of vectorized loops, only copies to memory that threads share are changed, and only
+where the pragma ``async_copy`` asks for it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from dlcompiler.ir import (
 from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import constant_extent
 from dlcompiler.passes.lane_guards import conjuncts
+from dlcompiler.passes.load_ahead import PRAGMA
 
 
 def branch_on_padding(func: PrimFunc) -> PrimFunc:
@@ -74,14 +76,26 @@ def branch_on_padding(func: PrimFunc) -> PrimFunc:
     return func.with_body(branches(func.body))
 
 
-def branches(stmt: Stmt) -> Stmt:
-    """Return a statement whose choices are branches; see `branch_on_padding`."""
+def branches(stmt: Stmt, *, is_copied: bool = False) -> Stmt:
+    """Return a statement whose choices are branches; see `branch_on_padding`.
+
+    Parameters
+    ----------
+    stmt
+        A statement.
+    is_copied
+        Whether it is in a loop whose copies are to be asynchronous.
+    """
     if isinstance(stmt, For) and stmt.kind == "vectorized":
         lanes = constant_extent(stmt)
         return stmt if lanes is None else replace(stmt, body=_in_lanes(stmt.body, stmt.var, lanes))
     if isinstance(stmt, Store):
-        return _branches(stmt) if stmt.buffer.scope in SHARED_SCOPES else stmt
-    return map_children(stmt, lambda node: branches(node) if isinstance(node, Stmt) else node)
+        return _branches(stmt) if is_copied and stmt.buffer.scope in SHARED_SCOPES else stmt
+    if isinstance(stmt, For) and dict(stmt.annotations).get(PRAGMA):
+        is_copied = True
+    return map_children(
+        stmt, lambda node: branches(node, is_copied=is_copied) if isinstance(node, Stmt) else node
+    )
 
 
 def _in_lanes(body: Stmt, var: Var, lanes: int) -> Stmt:

@@ -89,7 +89,8 @@ def shown(span):
         ((i * 3 + j) % 8, {j}, "0 : +8"),
         ((i * 8 + j) % 8, {j}, "0 : +4"),
         (i, {j}, "i : +1"),
-        (binary("min", i + j, 12), {j}, "0 : +13"),
+        (binary("min", i + j, 12), {j}, "min(i, 12) : +4"),
+        (binary("max", i + j, 5), {j}, "max(i, 5) : +4"),
     ],
 )
 def test_spans_that_must_be_found(expr, moving, expected):

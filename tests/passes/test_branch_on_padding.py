@@ -9,15 +9,18 @@ COPY = """\
 def main(A: float32[{n}], C: float32[64]):
     for x in threadIdx.x(16):
         allocate T: float32[64] in {scope}
-        for v in {kind}(4):
+        for v in {kind}(4):{pragma}
             T[x*4 + v] = if_then_else({condition}, A[x*4 + v], {other})
         for v in vectorized(4):
             C[x*4 + v] = T[x*4 + v]
 """
 
 
-def copy(condition="x*4 + v < 60", kind="vectorized", scope="shared", n=64, other="0.0"):
-    text = COPY.format(condition=condition, kind=kind, scope=scope, n=n, other=other)
+def copy(
+    condition="x*4 + v < 60", kind="vectorized", scope="shared", n=64, other="0.0", is_marked=True
+):
+    pragma = "  # async_copy = 1" if is_marked and kind == "range" else ""
+    text = COPY.format(condition=condition, kind=kind, scope=scope, n=n, other=other, pragma=pragma)
     return after(branch_on_padding, text)
 
 
@@ -52,8 +55,9 @@ def test_conditions_that_differ_between_lanes_stay(condition):
     assert f"if_then_else({condition}" in copy(condition)
 
 
-def test_only_copies_to_shared_memory_branch_outside_vectors():
+def test_only_asynchronous_copies_to_shared_memory_branch_outside_vectors():
     assert "if_then_else" not in copy(kind="range")
+    assert "if_then_else" in copy(kind="range", is_marked=False)
     assert "if_then_else" in copy(kind="range", scope="local")
     assert "if_then_else" not in copy(scope="local")
 

@@ -156,7 +156,7 @@ def test_no_operator_has_a_schedule_for_it():
     assert str(caught.value) == (
         "schedule matmul for toy: the operator has no schedule for this kind of device\n"
         "  got       'toy accelerator'\n"
-        "  expected  'cpu'\n"
+        "  expected  'cpu', 'gpu'\n"
         "  hint      write one, and register it: "
         "operator.schedules['toy accelerator'] = ops.DeviceSchedule(…)"
     )

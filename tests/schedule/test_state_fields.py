@@ -14,7 +14,11 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.inlining import bodies
 from dlcompiler.schedule.legality import validity
-from dlcompiler.schedule.legality.obligations import has_bounds, obligations
+from dlcompiler.schedule.legality.obligations import (
+    has_bounds,
+    obligations,
+    obligations_without_bounds,
+)
 from dlcompiler.schedule.primitives import transform_layout
 from dlcompiler.schedule.primitives.transform_layout import MOVED
 from dlcompiler.schedule.state import KEPT, NOTES, StageState, State
@@ -71,7 +75,11 @@ def test_what_a_state_keeps_of_the_one_before_is_what_it_would_compute(walk):
         for node in schedule.history.history.walk():
             kept = {name: node.state.cache[name] for name in KEPT if name in node.state.cache}
             fresh = State(node.state.id, node.state.stages)
-            computed = {"bodies": bodies, "obligations": obligations}
+            computed = {
+                "bodies": bodies,
+                "obligations": obligations,
+                "obligations without bounds": obligations_without_bounds,
+            }
             for name, compute in computed.items():
                 if name in kept:
                     assert str(compute(fresh)) == str(kept[name])

@@ -82,7 +82,7 @@ def has_bounds(state: State) -> bool:
     state : State
         The state of a schedule: ``s.state``.
     """
-    return not any(item.kind in ("place", "reader") for item in _of_stages(state))
+    return not any(item.kind in ("place", "reader") for item in obligations_without_bounds(state))
 
 
 def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
@@ -93,13 +93,13 @@ def extents_of(state: State, stage: StageState) -> Mapping[Axis, Extent]:
 
 
 def _all_obligations(state: State) -> Iterator[Obligation]:
-    yield from _of_stages(state)
+    yield from obligations_without_bounds(state)
     final = placed(state)
     if has_bounds(state) and uses_threads(final):
         yield from _count_obligations(final)
 
 
-def _of_stages(state: State) -> tuple[Obligation, ...]:
+def obligations_without_bounds(state: State) -> tuple[Obligation, ...]:
     """Return the obligations that are known without bounds, which most steps ask for only."""
     cached = state.cache.get("obligations without bounds")
     if cached is None:
