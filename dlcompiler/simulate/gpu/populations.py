@@ -382,5 +382,5 @@ def _cost(
         sectors = transactions.sectors(address, mask, access.bytes)
         lines = transactions.sectors(address, mask, access.bytes, transactions.LINE_BYTES)
         return Tally(requests, lanes, sectors=total(sectors), lines=total(lines))
-    passes = transactions.wavefronts(address, mask, access.bytes)
+    passes, ideal = transactions.wavefronts(address, mask, access.bytes)
     return Tally(requests, lanes, wavefronts=total(passes), ideal_wavefronts=total(ideal))

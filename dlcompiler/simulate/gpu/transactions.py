@@ -48,19 +48,53 @@ def sectors(addresses: Integers, mask: Truth, bytes_: int, unit: int = SECTOR_BY
     unit
         Size of a sector; `LINE_BYTES` counts lines instead. [byte]
     """
-    parts = _in_parts(np.where(mask, addresses // unit, _NOWHERE), bytes_)
+    parts = _split(np.where(mask, addresses // unit, _NOWHERE), halves(bytes_))
     return np.asarray(_distinct(np.sort(parts, axis=-1)).sum(axis=(-1, -2)))
 
 
-def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
-    """Return how many passes through shared memory each access of a warp takes.
+def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> tuple[Integers, Integers]:
+    """Return how many passes through shared memory each access takes, and would without conflicts.
 
     In one pass each bank serves one word, to any number of threads. Parameters as of `sectors`.
     """
-    first = np.where(mask, addresses // WORD_BYTES, _NOWHERE)
-    parts = _in_parts(first, bytes_)
+    parts = halves(bytes_)
+    found = _passes(addresses, mask, parts, parts), ideal_wavefronts(mask, bytes_)
+    paired = are_paired(addresses, mask)
+    if parts == 1 or not paired.any():
+        return found
+    fewer = _passes(addresses, mask, parts, parts // 2), _used_parts(mask, parts // 2)
+    return np.where(paired, fewer[0], found[0]), np.where(paired, fewer[1], found[1])
+
+
+def are_paired(addresses: Integers, mask: Truth) -> Truth:
+    """Tell for which accesses of a warp the threads n and n ^ 1, or n and n ^ 2, want the same.
+
+    A wide access then takes half as many passes: a pass fills a register of all threads, or two of
+    each such pair.
+
+    **Source:** NVIDIA's developer forum, "Unexpected shared memory bank conflict" (77228), 2019.
+    """
+    lanes = np.arange(addresses.shape[-1])
+    found = np.zeros(addresses.shape[:-1], np.bool_)
+    for distance in (1, 2):
+        if 2 * distance > len(lanes):
+            continue
+        other = lanes ^ distance
+        is_same = (addresses == addresses[..., other]) | ~mask | ~mask[..., other]
+        found |= is_same.all(axis=-1)
+    return found
+
+
+def ideal_wavefronts(mask: Truth, bytes_: int) -> Integers:
+    """Return how many passes an access takes without conflicts: one for each part of the warp."""
+    return _used_parts(mask, halves(bytes_))
+
+
+def _passes(addresses: Integers, mask: Truth, width: int, parts: int) -> Integers:
+    """Return the passes of accesses of `width` words a thread, made by a warp in some parts."""
+    first = _split(np.where(mask, addresses // WORD_BYTES, _NOWHERE), parts)
     words = np.concatenate(
-        [np.where(parts == _NOWHERE, _NOWHERE, parts + n) for n in range(halves(bytes_))], axis=-1
+        [np.where(first == _NOWHERE, _NOWHERE, first + n) for n in range(width)], axis=-1
     )
     words = np.sort(words, axis=-1)
     is_new = _distinct(words)
@@ -71,13 +105,11 @@ def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> Integers:
     return np.asarray(busiest.astype(np.int64).sum(axis=-1))
 
 
-def ideal_wavefronts(mask: Truth, bytes_: int) -> Integers:
-    """Return how many passes an access takes without conflicts: one for each part of the warp."""
-    return np.asarray(_in_parts(mask, bytes_).any(axis=-1).sum(axis=-1))
+def _used_parts(mask: Truth, parts: int) -> Integers:
+    return np.asarray(_split(mask, parts).any(axis=-1).sum(axis=-1))
 
 
-def _in_parts(lanes: Integers | Truth, bytes_: int) -> np.ndarray:
-    parts = halves(bytes_)
+def _split(lanes: Integers | Truth, parts: int) -> np.ndarray:
     return lanes.reshape(*lanes.shape[:-1], parts, lanes.shape[-1] // parts)
 
 

@@ -343,6 +343,8 @@ def _cost(touched: list[tuple[int, int]], bytes_: int, space: str) -> tuple[int,
     """Return requests, threads, sectors, lines, wavefronts and the least number of these."""
     parts: dict[int, list[int]] = defaultdict(list)
     share = 32 // max(bytes_ // 4, 1)
+    if space == "shared" and bytes_ > 4 and _is_paired(touched):
+        share *= 2
     for lane, address in touched:
         parts[lane // share].append(address)
     if space == "global":
@@ -357,3 +359,12 @@ def _cost(touched: list[tuple[int, int]], bytes_: int, space: str) -> tuple[int,
                 banks[word % 32].add(word)
         passes += max(len(words) for words in banks.values())
     return 1, len(touched), 0, 0, passes, len(parts)
+
+
+def _is_paired(touched: list[tuple[int, int]]) -> bool:
+    """Tell whether threads n and n ^ 1, or n and n ^ 2, read the same everywhere."""
+    at = dict(touched)
+    return any(
+        all(at.get(lane ^ distance, address) == address for lane, address in touched)
+        for distance in (1, 2)
+    )

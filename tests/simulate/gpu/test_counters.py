@@ -10,7 +10,7 @@ from dlcompiler.errors import UserError
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.pipeline import lower_program
 from dlcompiler.schedule import create_schedule
-from dlcompiler.simulate.gpu import Given, KernelCounters, count_launch
+from dlcompiler.simulate.gpu import Given, KernelCounters, count_launch, transactions
 from tests.simulate.gpu.random_programs import differences, try_seed
 from tests.thread_programs import softmax, staged_copy, tiled_matmul
 
@@ -175,3 +175,21 @@ def test_unknown_extents_are_refused_by_name():
     (symbol,) = launch.kernel.symbols
     counters = count_launch(thread_program, given=Given({symbol: 100}))
     assert access(counters, "load A").most.lanes == 100
+
+
+@pytest.mark.parametrize(
+    ("lane_words", "bytes_", "passes", "ideal"),
+    [
+        ([4 * n for n in range(32)], 16, 4, 4),  # 512 different bytes
+        ([4 * (n // 2) for n in range(32)], 16, 2, 2),  # n and n ^ 1 read the same
+        ([4 * (n // 4 * 2 + n % 2) for n in range(32)], 16, 2, 2),  # n and n ^ 2 do
+        ([4 * (n % 16) for n in range(32)], 16, 4, 4),  # n and n ^ 16 do: no help
+        ([0] * 32, 16, 2, 2),
+        ([0] * 32, 8, 1, 1),
+        ([8 * (n // 2) for n in range(32)], 16, 4, 2),  # pairs 8 words apart: two in each bank
+        ([32 * n for n in range(32)], 4, 32, 1),
+    ],
+)
+def test_wide_accesses_of_pairs_take_half_as_many_passes(lane_words, bytes_, passes, ideal):
+    addresses, mask = 4 * np.array([lane_words]), np.ones((1, 32), np.bool_)
+    assert [int(n[0]) for n in transactions.wavefronts(addresses, mask, bytes_)] == [passes, ideal]
