@@ -287,8 +287,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="FOLDER", help="measured search spaces for --suite gpu-model"
     )
     parser.add_argument(
-        "--sample", type=_count, default=gpu_model.SAMPLE,
-        help="most rows of a file for --suite gpu-model (default: %(default)s)",
+        "--sample", type=_count, default=0,
+        help="most rows of a file for --suite gpu-model (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--peers",

@@ -33,7 +33,7 @@ GPUS = (
     *("p100", "titan-x-pascal", "gtx-1060", "gtx-1070", "gtx-1080", "gtx-1080-ti"),
     *("v100", "t4", "gtx-1650", "gtx-1660-ti", "rtx-2060", "rtx-2060-super", "rtx-2070"),
     *("rtx-2070-super", "rtx-2080", "rtx-2080-super", "rtx-2080-ti", "titan-rtx"),
-    *("a100", "a30", "a2", "a10", "a40", "rtx-a2000", "rtx-a4000", "rtx-a4500", "rtx-a5000"),
+    *("a100", "a100-sxm", "a30", "a2", "a10", "a40", "rtx-a2000", "rtx-a4000", "rtx-a4500", "rtx-a5000"),
     *("rtx-a5500", "rtx-a6000", "rtx-3050", "rtx-3060", "rtx-3060-ti", "rtx-3070", "rtx-3070-ti"),
     *("rtx-3080", "rtx-3080-ti", "rtx-3090", "rtx-3090-ti"),
     *("l4", "l40", "l40s", "rtx-6000-ada", "rtx-4060-laptop", "rtx-4060", "rtx-4060-ti"),

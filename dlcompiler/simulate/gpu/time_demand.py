@@ -10,14 +10,10 @@ from dataclasses import dataclass, field
 from dlcompiler.ir import Buffer
 from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
-from dlcompiler.simulate.gpu.time_phases import (
-    UNROLLED_BY_COMPILER,
-    Loop,
-    Reach,
-    Read,
-    distinct_loads,
-)
-from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES
+from dlcompiler.simulate.gpu.time_phases import Loop, Reach, Read
+from dlcompiler.simulate.gpu.time_values import bodies_of, distinct_loads
+from dlcompiler.simulate.gpu.unrolling import copies_together
+from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES, WORD_BYTES
 
 MMA = 16 * 8 * 16
 """Products of float16 that a warp's instruction on tensor cores adds up. It takes as long for half
@@ -71,7 +67,7 @@ def demand_of(
     kept = _kept(read, set(constant))
     blocks = max(counters.blocks, 1)
     made = Demand(instances=_instances(read))
-    issued = _issued(counters, kept) / blocks
+    issued = _issued(counters, kept) / blocks - read.removed_branches * counters.warps
     made.issue = issued / max(counters.warps, 1)
     clocks = made.clocks
     clocks["issue"] = issued / rates["schedulers"]
@@ -145,7 +141,7 @@ def _passes(access: AccessCounters, rates: Mapping[str, float]) -> float:
     most = access.most
     units = most.requests * WARP / rates["memory_units"]
     if access.space == "shared":
-        return max(most.wavefronts, units)
+        return max(most.wavefronts * LINE_BYTES / rates["shared"], units)
     whole = most.lines * LINE_BYTES / max(rates["l1"], LINE_BYTES / 2)
     return max(whole, most.sectors * SECTOR_BYTES / rates["l1"], units)
 
@@ -155,6 +151,43 @@ def _instances(read: Read) -> int:
     outside = {id(loop.var): loop.extent for r in read.reaches for loop in r.loops
                if loop.is_outside}  # fmt: skip
     return math.prod(outside.values())
+
+
+def spill(
+    demands: Sequence[Demand], phases: Sequence[tuple[KernelCounters, Read]], bytes_: int,
+    rates: Mapping[str, float], l1_bytes: float,
+) -> float:  # fmt: skip
+    """Add to the demands of a block what it spills, and return the bytes between L1 and L2.
+
+    A value without a register is stored, and loaded again, in each execution of the code that
+    updates most sums. Stores go through to L2; loads find in L1 what there is room for.
+
+    Parameters
+    ----------
+    demands
+        Of the phases, which are changed.
+    phases
+        Counters of each, and what it touches.
+    bytes_
+        What a thread spills. [byte]
+    rates
+        Numbers of the target.
+    l1_bytes
+        First level cache for one block. [byte]
+    """
+    found = [(body.sums * body.executions, body.executions, number)
+             for number, (_, read) in enumerate(phases) for body in bodies_of(read)]  # fmt: skip
+    _, times, number = max(found, default=(0, 1, len(phases) - 1))
+    demand, counters = demands[number], phases[number][0]
+    stores = bytes_ / WORD_BYTES * counters.warps * times
+    each = max(LINE_BYTES / max(rates["l1"], LINE_BYTES / 2), WARP / rates["memory_units"])
+    demand.clocks["shared and L1"] += 2 * stores * each
+    demand.clocks["issue"] += 2 * stores / rates["schedulers"]
+    held = bytes_ * counters.threads
+    moved = stores * LINE_BYTES * (1 + max(1 - l1_bytes / held, 0.0))
+    demand.l2_bytes += moved
+    demand.clocks["L2 port"] = demand.l2_bytes / rates["l2_port"]
+    return moved
 
 
 # -- caches ---------------------------------------------------------------------------------------
@@ -234,18 +267,25 @@ def _by_array(
 
 
 def _rounds(read: Read, kept: Mapping[Buffer, float]) -> dict[str, float]:
-    """Return how often a warp waits for memory: loads in one stretch of code wait together."""
-    stretches: dict[str, dict[tuple[int, ...], float]] = {"global": {}, "shared": {}}
+    """Return how often a warp waits for memory: loads in one stretch of code wait together.
+
+    Of a loop that is too long to be unrolled, some iterations are put together.
+    """
+    stretches: dict[tuple[int, ...], list[Reach]] = defaultdict(list)
     for reach in read.reaches:
-        if reach.is_write or reach.space == "local" or not kept.get(reach.buffer, 1.0):
-            continue
-        around = reach.loops[: len(reach.loops) - len(reach.copies)]
+        stretches[tuple(id(loop.var) for loop in reach.around)].append(reach)
+    rounds = {"global": 0.0, "shared": 0.0}
+    for reaches in stretches.values():
+        around = reaches[0].around
         times = float(math.prod(loop.extent for loop in around))
         if around and not (around[-1].is_outside or around[-1].is_rolled):
+            size = sum(math.prod(loop.extent for loop in r.copies) for r in reaches)
             extent = around[-1].extent
-            times *= math.ceil(extent / UNROLLED_BY_COMPILER) / max(extent, 1)
-        stretches[reach.space][tuple(id(loop.var) for loop in around)] = times
-    return {space: sum(times.values()) for space, times in stretches.items()}
+            times *= math.ceil(extent / copies_together(size)) / max(extent, 1)
+        loaded = {r.space for r in reaches if not r.is_write and kept.get(r.buffer, 1.0)}
+        for space in rounds:
+            rounds[space] += times * (space in loaded)
+    return rounds
 
 
 def _chain(read: Read, rates: Mapping[str, float]) -> float:

@@ -18,7 +18,8 @@ from dlcompiler.simulate.gpu import Given
 from dlcompiler.simulate.gpu.forms import Form
 from dlcompiler.simulate.gpu.resources import Resources
 from dlcompiler.simulate.gpu.time_footprints import touched
-from dlcompiler.simulate.gpu.time_phases import distinct_loads, phases_of, read_phase
+from dlcompiler.simulate.gpu.time_phases import phases_of, read_phase
+from dlcompiler.simulate.gpu.time_values import distinct_loads
 from dlcompiler.target import GPUS, resolve
 from dlcompiler.target.gpu_rates import MODELS
 from tests.thread_programs import convolution, softmax, staged_copy
