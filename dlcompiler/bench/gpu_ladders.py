@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from dlcompiler import te
 from dlcompiler.ir import Axis
@@ -156,11 +158,10 @@ def _tiled(n: int, tile: Tile) -> Made:
     else:
         tiles = [s.cache_read(tensor, "shared", [sums]) for tensor in (a, b)]
     own = [s.cache_read(tensor, "local", [sums]) for tensor in tiles]
-    threads, inner = _threads(s, c, tile)
-    s[sums].compute_at(s[c], threads[-1])
+    thread, sizes, inner = _threads(s, c, tile)
+    s[sums].compute_at(s[c], thread)
     outer, few = s[sums].split(s[sums].op.reduce_axis[0], tile.depth)
     s[sums].reorder(outer, few, *s[sums].op.axis)
-    sizes = [threads_of(axis) for axis in threads]
     for number, (shared_tile, local) in enumerate(zip(tiles, own, strict=True)):
         s[local].compute_at(s[sums], few)
         s[shared_tile].compute_at(s[sums], outer)
@@ -174,13 +175,11 @@ def _tiled(n: int, tile: Tile) -> Made:
     return s, [a, b, c]
 
 
-def threads_of(axis: Axis) -> int:
-    """Return the extent of an axis of constant length."""
-    return int(axis.extent)
+def _threads(s: Schedule, c: Tensor, tile: Tile) -> tuple[Axis, tuple[int, int], Axis]:
+    """Bind blocks and threads.
 
-
-def _threads(s: Schedule, c: Tensor, tile: Tile) -> tuple[list[Axis], Axis]:
-    """Bind blocks and threads; return the axes of threads, and the innermost axis of a thread."""
+    Returns the inner axis of threads, the threads along y and x, and the innermost axis.
+    """
     i, j = s[c].op.axis
     (block_i, i), (block_j, j) = s[c].split(i, tile.block[0]), s[c].split(j, tile.block[1])
     _bind(s, c, [("blockIdx.y", block_i), ("blockIdx.x", block_j)])
@@ -188,7 +187,7 @@ def _threads(s: Schedule, c: Tensor, tile: Tile) -> tuple[list[Axis], Axis]:
         (y, i), (x, j) = s[c].split(i, tile.own[0]), s[c].split(j, tile.own[1])
         s[c].reorder(block_i, block_j, y, x, i, j)
         _bind(s, c, [("threadIdx.y", y), ("threadIdx.x", x)])
-        return [y, x], j
+        return x, (tile.block[0] // tile.own[0], tile.block[1] // tile.own[1]), j
     (warp_i, i), (warp_j, j) = s[c].split(i, tile.warp[0]), s[c].split(j, tile.warp[1])
     (part_i, i), (part_j, j) = s[c].split(i, 8 * tile.own[0]), s[c].split(j, 4 * tile.own[1])
     (lane_i, i), (lane_j, j) = s[c].split(i, tile.own[0]), s[c].split(j, tile.own[1])
@@ -197,7 +196,8 @@ def _threads(s: Schedule, c: Tensor, tile: Tile) -> tuple[list[Axis], Axis]:
         s[c].bind(part, te.thread_axis("vthread"))
     y, x = s[c].fuse(warp_i, warp_j), s[c].fuse(lane_i, lane_j)
     _bind(s, c, [("threadIdx.y", y), ("threadIdx.x", x)])
-    return [y, x], j
+    warps = tile.block[0] // tile.warp[0] * (tile.block[1] // tile.warp[1])
+    return x, (warps, 32), j
 
 
 def _copied(
@@ -244,3 +244,176 @@ SGEMM = Ladder(
         Rung("warp tiles", warp_tiles, _gflops(21779.3), "a warp computes 64 × 64 elements"),
     ),
 )  # fmt: skip
+
+
+# -- a depthwise convolution ----------------------------------------------------------------------
+
+CHANNELS = 256
+
+
+def depthwise(
+    size: int, threads: tuple[int, int] = (8, 8), *, block: int = 0, virtual: tuple[int, int] = (1, 1)
+) -> Made:
+    """Return a depthwise convolution with filters of 3 × 3, whose blocks compute square tiles.
+
+    Parameters
+    ----------
+    size
+        Rows and columns of a channel. [1]
+    threads
+        Threads along y and x. [1]
+    block
+        Rows and columns of a tile; 0: a whole channel. [1]
+    virtual
+        Virtual threads along y and x. [1]
+    """
+    block = block or size
+    data = te.placeholder((1, CHANNELS, size, size), name="data")
+    weights = te.placeholder((CHANNELS, 3, 3), name="filter")
+    around = te.compute(
+        (1, CHANNELS, size + 2, size + 2),
+        lambda n, c, y, x: te.if_then_else(
+            te.all(y >= 1, y <= size, x >= 1, x <= size), data[n, c, y - 1, x - 1], 0.0
+        ),
+        name="padded",
+    )  # fmt: skip
+    i, j = (te.reduce_axis((0, 3), name=name) for name in "ij")
+    out = te.compute(
+        (1, CHANNELS, size, size),
+        lambda n, c, y, x: te.sum(around[n, c, y + i, x + j] * weights[c, i, j], axis=[i, j]),
+        name="out",
+    )  # fmt: skip
+    s = create_schedule(out.op)
+    s[around].compute_inline()
+    sums = s.cache_write(out, "local")
+    window, filters = (s.cache_read(t, "shared", [sums]) for t in (around, weights))
+    own = [s.cache_read(tensor, "local", [sums]) for tensor in (window, filters)]
+    n, c, y, x = s[out].op.axis
+    (block_y, y), (block_x, x) = s[out].split(y, block), s[out].split(x, block)
+    s[out].reorder(n, c, block_y, block_x, y, x)
+    _bind(s, out, [("blockIdx.y", s[out].fuse(n, c)), ("blockIdx.x", s[out].fuse(block_y, block_x))])
+    tile = s[out].leaf_iter_vars[1]
+    (v_y, y), (v_x, x) = (s[out].split(axis, nparts=parts)
+                          for axis, parts in zip((y, x), virtual, strict=True))  # fmt: skip
+    (t_y, y), (t_x, x) = (s[out].split(axis, nparts=parts)
+                          for axis, parts in zip((y, x), threads, strict=True))  # fmt: skip
+    s[out].reorder(v_y, v_x, t_y, t_x, y, x)
+    _bind(s, out, [("vthread", v_y), ("vthread", v_x), ("threadIdx.y", t_y), ("threadIdx.x", t_x)])
+    for tensor in (*own, sums):
+        s[tensor].compute_at(s[out], t_x)
+    for tensor in (window, filters):
+        s[tensor].compute_at(s[out], tile)
+        *_, y, x = s[tensor].op.axis
+        (t_y, y), (t_x, x) = (s[tensor].split(axis, nparts=parts)
+                              for axis, parts in zip((y, x), threads, strict=True))  # fmt: skip
+        s[tensor].reorder(t_y, t_x, y, x)
+        _bind(s, tensor, [("threadIdx.y", t_y), ("threadIdx.x", t_x)])
+    return s, [data, weights, out]
+
+
+def _depthwise(us: float, *args: Any, **more: Any) -> Rung:
+    size, threads = args[0], args[1] if len(args) > 1 else (8, 8)
+    name = f"{size} × {size}, threads {threads[0]} × {threads[1]}"
+    name += f", tiles of {more['block']}" if more.get("block") else ""
+    name += f", virtual threads {more['virtual'][0]} × {more['virtual'][1]}" if "virtual" in more else ""
+    return Rung(name, partial(depthwise, *args, **more), us * 1e-6)
+
+
+DEPTHWISE = Ladder(
+    "depthwise convolution, 256 channels", "gtx-1080",
+    "Y. Hu, 'Optimize Deep Learning GPU Operators with TVM', 2017; means of 1,000 runs",
+    (
+        _depthwise(387.4, 96), _depthwise(132.5, 96, block=32),
+        _depthwise(103.1, 96, (8, 8), block=32, virtual=(1, 4)),
+        _depthwise(95.9, 96, (4, 32), block=32),
+        _depthwise(90.9, 96, (8, 16), block=32, virtual=(1, 2)),
+        _depthwise(98.9, 64), _depthwise(63.4, 64, block=32),
+        _depthwise(32.5, 32, (32, 1)), _depthwise(17.7, 32, (1, 32)),
+        _depthwise(14.5, 32), _depthwise(9.7, 32, (8, 32)), _depthwise(8.8, 32, (4, 32)),
+        _depthwise(9.1, 21),
+    ),
+)  # fmt: skip
+
+
+# -- a convolution on a GPU of Arm ----------------------------------------------------------------
+
+IMAGE, DEPTH, VECTOR = 56, 256, 4
+
+
+def packed_convolution(*, is_unrolled: bool, is_vectorized: bool) -> Made:
+    """Return a convolution of 56 × 56 × 256 with filters of 3 × 3, on repacked arrays.
+
+    The data is packed by 4 columns, the filters by 4 outputs; a thread computes 4 × 4 outputs,
+    whose sums are in memory.
+
+    Parameters
+    ----------
+    is_unrolled
+        Whether the loops of the filter and of the outputs are unrolled.
+    is_vectorized
+        Whether the 4 outputs are a vector.
+    """
+    data = te.placeholder((DEPTH, IMAGE, IMAGE), name="data")
+    weights = te.placeholder((DEPTH, DEPTH, 3, 3), name="filter")
+    packed = te.compute(
+        (IMAGE, IMAGE // VECTOR, DEPTH, 3, VECTOR + 2),
+        lambda y, x, c, i, j: te.if_then_else(
+            te.all(y + i >= 1, y + i <= IMAGE, x * VECTOR + j >= 1, x * VECTOR + j <= IMAGE),
+            data[c, y + i - 1, x * VECTOR + j - 1], 0.0,
+        ),
+        name="data.packed",
+    )  # fmt: skip
+    filters = te.compute(
+        (DEPTH // VECTOR, DEPTH, 3, 3, VECTOR),
+        lambda f, c, i, j, v: weights[f * VECTOR + v, c, i, j], name="filter.packed",
+    )  # fmt: skip
+    c, i, j = (te.reduce_axis((0, extent), name=name)
+               for extent, name in ((DEPTH, "c"), (3, "i"), (3, "j")))  # fmt: skip
+    sums = te.compute(
+        (DEPTH // VECTOR, IMAGE, IMAGE // VECTOR, VECTOR, VECTOR),
+        lambda f, y, x, w, v: te.sum(
+            packed[y, x, c, i, j + w] * filters[f, c, i, j, v], axis=[c, i, j]
+        ),
+        name="sums",
+    )  # fmt: skip
+    out = te.compute(
+        (DEPTH, IMAGE, IMAGE),
+        lambda f, y, x: sums[f // VECTOR, y, x // VECTOR, x % VECTOR, f % VECTOR], name="out",
+    )  # fmt: skip
+    s = create_schedule(out.op)
+    _spread(s, packed, packed.op.axis[:3], (1, 1, 1))
+    _spread(s, filters, filters.op.axis[:2], (1, 1))
+    f, y, x, w, v = s[sums].op.axis
+    c, i, j = s[sums].op.reduce_axis
+    s[sums].reorder(f, y, x, c, i, j, w, v)
+    _spread(s, sums, (f, y, x), (8, 1, 1))
+    _spread(s, out, out.op.axis, (8, 1, 1))
+    if not is_unrolled:
+        s[sums].pragma(c, "auto_unroll_max_step", 0)
+        return s, [data, weights, out]
+    *_, v = s[filters].op.axis
+    for axis in (i, j, w, *(() if is_vectorized else (s[sums].op.axis[4],))):
+        s[sums].unroll(axis)
+    if is_vectorized:
+        s[sums].vectorize(s[sums].op.axis[4])
+        s[filters].vectorize(v)
+    return s, [data, weights, out]
+
+
+def _spread(s: Schedule, tensor: Tensor, axes: Sequence[Axis], threads: Sequence[int]) -> None:
+    """Bind axes to blocks and threads, the first ones to the outermost."""
+    for axis, count, letter in zip(axes, threads, "zyx"[-len(axes) :], strict=True):
+        block, thread = s[tensor].split(axis, count)
+        _bind(s, tensor, [(f"blockIdx.{letter}", block), (f"threadIdx.{letter}", thread)])
+
+
+MALI = Ladder(
+    "convolution of 56 × 56 × 256, filters of 3 × 3", "mali-t860",
+    "L. Zheng, 'Optimizing Mobile Deep Learning on ARM GPU with TVM', 2018",
+    (
+        Rung("bound", partial(packed_convolution, is_unrolled=False, is_vectorized=False), 5.6154),
+        Rung("unrolled", partial(packed_convolution, is_unrolled=True, is_vectorized=False), 0.3707),
+        Rung("vectorized", partial(packed_convolution, is_unrolled=True, is_vectorized=True), 0.1304),
+    ),
+)  # fmt: skip
+LADDERS = (SGEMM, DEPTHWISE, MALI)

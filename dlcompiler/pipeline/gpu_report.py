@@ -209,17 +209,20 @@ def time_of(
 
 
 def counted_of(
-    launch: Launch, target: Target, given: Given, *, is_merged: bool = True
+    launch: Launch, target: Target, given: Given, *, is_merged: bool | None = None
 ) -> Counted:
     """Count what a kernel executes between its barriers. Parameters as of `time_of`.
 
     Parameters
     ----------
     is_merged
-        Whether the compiler merges neighbouring loads of shared memory.
+        Whether the compiler merges neighbouring loads of shared memory; None: if it is NVIDIA's.
     """
-    thread = generated_thread(launch, target.emits)
-    return count_phases(thread, given, loops=launch.loops, is_merged=is_merged)
+    return count_phases(
+        generated_thread(launch, target.emits), given, loops=launch.loops,
+        is_merged=target.cpu.startswith("sm_") if is_merged is None else is_merged,
+        warp_size=target.limits.get("warp_size", WARP),
+    )  # fmt: skip
 
 
 def time_of_counted(

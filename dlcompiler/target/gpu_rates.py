@@ -85,6 +85,7 @@ _CONSUMER = (*_GEFORCE, "gtx-", "titan-")
 
 L2_PORT = Rate(64, "byte/clock", "NVIDIA, 'Tesla V100 GPU Architecture': a multiprocessor's port")
 DRAM_FRACTION = Rate(0.9, "1", "a copy on an H200: 4,300 of 4,800 GB/s; other GPUs are near it")
+LOOKUPS = JIA + "; one line of L1 in a clock, or in two where it gives half a line in a clock"
 LAUNCH = Rate(4000, "clock", ACCEL_SIM + ": 3,000 to 5,000")
 BARRIER = Rate(30, "clock", "assumed: the latency of shared memory, once for each barrier")
 
@@ -231,6 +232,7 @@ def rates_of(model: Model) -> Mapping[str, Rate]:
     rates = {
         name: Rate(getattr(common, name), _unit(name), source) for name, source in _SOURCES.items()
     }
+    rates["lookups"] = Rate(max(common.l1, 64) / 128, "1/clock", LOOKUPS)
     if common.tensor:
         half = 2 if model.name.startswith(_GEFORCE) else 1
         rates["tensor cores"] = Rate(common.tensor / half, "1/clock", TENSOR)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler.ir import Buffer, For, Var
-from dlcompiler.simulate.gpu.counters import Given, KernelCounters, count_launch
+from dlcompiler.simulate.gpu.counters import WARP, Given, KernelCounters, count_launch
 from dlcompiler.simulate.gpu.occupancy import Occupancy
 from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.resources import Resources
@@ -132,8 +132,9 @@ class Counted:
 
 
 def count_phases(
-    thread: OneThread, given: Given, *, loops: Sequence[For] = (), is_merged: bool = True
-) -> Counted:
+    thread: OneThread, given: Given, *, loops: Sequence[For] = (), is_merged: bool = True,
+    warp_size: int = WARP,
+) -> Counted:  # fmt: skip
     """Count what a kernel executes between its barriers.
 
     Parameters
@@ -146,10 +147,12 @@ def count_phases(
         Loops of the host around the launch.
     is_merged
         Whether the compiler merges neighbouring loads of shared memory: see `merging`.
+    warp_size
+        Threads of a warp. [1]
     """
     phases = phases_of(thread)
     counted = [
-        (count_launch(phase, loops=loops, given=given, is_merged=is_merged),
+        (count_launch(phase, loops=loops, given=given, is_merged=is_merged, warp_size=warp_size),
          read_phase(phase, given.numbers, loops))
         for phase in phases
     ]  # fmt: skip

@@ -6,9 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dlcompiler.ir import Buffer
-from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
+from dlcompiler.simulate.gpu.counters import AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Loop, Reach, Read
 from dlcompiler.simulate.gpu.time_values import bodies_of, distinct_loads
@@ -20,7 +21,8 @@ MMA = 16 * 8 * 16
 as many of TF32, or twice as many of int8."""
 DIVISION = 8
 """Operations on floats that a division is made of, besides one special one; [1]."""
-_REGISTERS = ("load local", "store local")
+Kept: TypeAlias = Mapping[tuple[Buffer, bool], float]
+"""Array, and whether it is stored -> the fraction of its accesses that remain after unrolling."""
 
 
 @dataclass(slots=True)
@@ -67,13 +69,16 @@ def demand_of(
     kept = _kept(read, set(constant))
     blocks = max(counters.blocks, 1)
     made = Demand(instances=_instances(read))
-    issued = _issued(counters, kept) / blocks - read.removed_branches * counters.warps
+    lanes_at_once = rates.get("vector lanes", 1.0)
+    width = min(_width(read), lanes_at_once)
+    issued = _issued(counters, kept, width) / blocks - read.removed_branches * counters.warps
     made.issue = issued / max(counters.warps, 1)
     clocks = made.clocks
     clocks["issue"] = issued / rates["schedulers"]
     for unit, lanes in _arithmetic(counters).items():
-        clocks[unit] = lanes / blocks / rates[unit]
-    passes = (_passes(access, rates) * _share(access, kept) for access in counters.accesses)
+        clocks[unit] = lanes * lanes_at_once / width / blocks / rates[unit]
+    passes = (_passes(access, rates, counters.warp_size) * _share(access, kept)
+              for access in counters.accesses)  # fmt: skip
     clocks["shared and L1"] = sum(passes) / blocks
     made.l2_bytes = _l2_bytes(counters, read, l1_bytes, kept, made) / blocks
     clocks["L2 port"] = made.l2_bytes / rates["l2_port"]
@@ -82,30 +87,34 @@ def demand_of(
     return made
 
 
-def _kept(read: Read, constant: set[Buffer]) -> dict[Buffer, float]:
-    """Return for each array the fraction of its loads that remain after unrolling."""
-    of: dict[Buffer, list[Reach]] = defaultdict(list)
+def _kept(read: Read, constant: set[Buffer]) -> Kept:
+    """Return for each array the fraction of its loads, and stores, that remain after unrolling.
+
+    Of the stores, these are sums in memory: each is stored once, after its last update.
+    """
+    of: dict[tuple[Buffer, bool], list[Reach]] = defaultdict(list)
     for reach in read.reaches:
-        if not reach.is_write and reach.space != "local":
-            of[reach.buffer].append(reach)
-    return {b: 0.0 if b in constant else distinct_loads(each) for b, each in of.items()}
+        if reach.space != "local" and (reach.is_update or not reach.is_write):
+            of[reach.buffer, reach.is_write].append(reach)
+    return {key: 0.0 if key[0] in constant else distinct_loads(each) for key, each in of.items()}
 
 
-def _share(access: AccessCounters, kept: Mapping[Buffer, float]) -> float:
-    return 1.0 if access.site.is_write else kept.get(access.site.buffer, 1.0)
+def _share(access: AccessCounters, kept: Kept) -> float:
+    return kept.get((access.site.buffer, access.site.is_write), 1.0)
 
 
-def _issued(counters: KernelCounters, kept: Mapping[Buffer, float]) -> float:
-    """Return the instructions of all warps, without those that the compiler removes."""
+def _issued(counters: KernelCounters, kept: Kept, width: float) -> float:
+    """Return the instructions of all warps, without those that the compiler removes.
+
+    `width` is the number of elements that one of them computes, on a GPU with vectors.
+    """
     total = 0.0
     for kind, (_, most) in counters.instructions.items():
-        if kind in _REGISTERS or kind in ("load shared", "load global"):
+        if kind.startswith(("load ", "store ")):
             continue
-        total += most.requests * (DIVISION + 1 if kind.endswith(" div") else 1)
-    for access in counters.accesses:
-        if not access.site.is_write:
-            total += access.most.requests * _share(access, kept)
-    return total
+        computed = 1.0 if kind in ("branch", "barrier") else width
+        total += most.requests / computed * (DIVISION + 1 if kind.endswith(" div") else 1)
+    return total + sum(access.most.requests * _share(access, kept) for access in counters.accesses)
 
 
 def _arithmetic(counters: KernelCounters) -> dict[str, float]:
@@ -129,21 +138,27 @@ def _arithmetic(counters: KernelCounters) -> dict[str, float]:
     return dict(lanes)
 
 
+def _width(read: Read) -> float:
+    """Return how many elements the stores of a phase have, in the mean."""
+    stores = [reach for reach in read.reaches if reach.is_write]
+    total = sum(reach.executions for reach in stores)
+    return sum(reach.lanes * reach.executions for reach in stores) / total if total else 1.0
+
+
 def _unit(dtype: str) -> str:
     return {"float16": "float16", "bfloat16": "float16", "float64": "float64"}.get(dtype, "float32")
 
 
-def _passes(access: AccessCounters, rates: Mapping[str, float]) -> float:
+def _passes(access: AccessCounters, rates: Mapping[str, float], warp_size: int) -> float:
     """Return the clocks of an access in the unit of loads and stores.
 
-    The cache looks up one line in a clock, or in two where it gives half a line in a clock.
+    Without a rate of shared memory, what threads share is memory like any other.
     """
     most = access.most
-    units = most.requests * WARP / rates["memory_units"]
-    if access.space == "shared":
-        return max(most.wavefronts * LINE_BYTES / rates["shared"], units)
-    whole = most.lines * LINE_BYTES / max(rates["l1"], LINE_BYTES / 2)
-    return max(whole, most.sectors * SECTOR_BYTES / rates["l1"], units)
+    units = most.requests * warp_size / rates["memory_units"]
+    if access.space == "global":
+        return max(most.lines / rates["lookups"], most.sectors * SECTOR_BYTES / rates["l1"], units)
+    return max(most.wavefronts * LINE_BYTES / rates["shared"] if "shared" in rates else 0.0, units)
 
 
 def _instances(read: Read) -> int:
@@ -180,7 +195,7 @@ def spill(
     _, times, number = max(found, default=(0, 1, len(phases) - 1))
     demand, counters = demands[number], phases[number][0]
     stores = bytes_ / WORD_BYTES * counters.warps * times
-    each = max(LINE_BYTES / max(rates["l1"], LINE_BYTES / 2), WARP / rates["memory_units"])
+    each = max(1 / rates["lookups"], counters.warp_size / rates["memory_units"])
     demand.clocks["shared and L1"] += 2 * stores * each
     demand.clocks["issue"] += 2 * stores / rates["schedulers"]
     held = bytes_ * counters.threads
@@ -194,11 +209,11 @@ def spill(
 
 
 def _l2_bytes(
-    counters: KernelCounters, read: Read, l1_bytes: float, kept: Mapping[Buffer, float],
+    counters: KernelCounters, read: Read, l1_bytes: float, kept: Kept,
     made: Demand,
 ) -> float:  # fmt: skip
     """Return the bytes that all blocks move between L1 and L2; note the fraction of hits."""
-    stored = sum(a.most.sectors for a in counters.accesses if a.site.is_write)
+    stored = sum(a.most.sectors * _share(a, kept) for a in counters.accesses if a.site.is_write)
     asked: dict[Buffer, float] = defaultdict(float)
     for access in counters.accesses:
         if not access.site.is_write and access.space == "global":
@@ -266,7 +281,7 @@ def _by_array(
 # -- waiting --------------------------------------------------------------------------------------
 
 
-def _rounds(read: Read, kept: Mapping[Buffer, float]) -> dict[str, float]:
+def _rounds(read: Read, kept: Kept) -> dict[str, float]:
     """Return how often a warp waits for memory: loads in one stretch of code wait together.
 
     Of a loop that is too long to be unrolled, some iterations are put together.
@@ -282,7 +297,7 @@ def _rounds(read: Read, kept: Mapping[Buffer, float]) -> dict[str, float]:
             size = sum(math.prod(loop.extent for loop in r.copies) for r in reaches)
             extent = around[-1].extent
             times *= math.ceil(extent / copies_together(size)) / max(extent, 1)
-        loaded = {r.space for r in reaches if not r.is_write and kept.get(r.buffer, 1.0)}
+        loaded = {r.space for r in reaches if not r.is_write and kept.get((r.buffer, False), 1.0)}
         for space in rounds:
             rounds[space] += times * (space in loaded)
     return rounds

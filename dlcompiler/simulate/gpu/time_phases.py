@@ -78,6 +78,8 @@ class Reach:
     """Distance from the begin of the array; [byte]."""
     bytes: int
     """Bytes that a thread accesses in one execution; [byte]."""
+    lanes: int
+    """Elements that it accesses in one execution; [1]."""
     loops: tuple[Loop, ...]
     """The loops around it, outermost first."""
     is_update: bool
@@ -281,5 +283,5 @@ class _Walk:
                 total = total.plus(form, step)
         space = "shared" if buffer in self.shared else "local" if buffer in self.own else "global"
         self.read.reaches.append(
-            Reach(buffer, is_write, space, total.times(size), size * lanes, loops, is_update)
+            Reach(buffer, is_write, space, total.times(size), size * lanes, lanes, loops, is_update)
         )
