@@ -17,8 +17,12 @@ from functools import partial
 from typing import Any
 
 from dlcompiler import te
+from dlcompiler.errors import UserError
 from dlcompiler.ir import Axis
+from dlcompiler.pipeline import lower_program
+from dlcompiler.pipeline.gpu_report import predicted_s
 from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.target import resolve
 from dlcompiler.te import Tensor
 
 Made = tuple[Schedule, list[Tensor]]
@@ -32,8 +36,8 @@ class Rung:
     """A kernel of a ladder."""
 
     name: str
-    make: Callable[[], Made]
-    """Makes the schedule and its arguments."""
+    make: Callable[..., Made]
+    """Makes the schedule and its arguments; of a product, for some size."""
     published_s: float
     """Its published time on the GPU of the ladder [s]."""
     step: str = ""
@@ -417,3 +421,26 @@ MALI = Ladder(
     ),
 )  # fmt: skip
 LADDERS = (SGEMM, DEPTHWISE, MALI)
+
+
+def ladder_times(ladder: Ladder) -> list[float]:
+    """Return the predicted time of each rung of a ladder, all kernels of it together; [s].
+
+    Parameters
+    ----------
+    ladder
+        One of `LADDERS`.
+
+    Raises
+    ------
+    UserError
+        No block of a rung fits.
+    """
+    target = resolve(ladder.target)
+    times = []
+    for rung in ladder.rungs:
+        seconds = predicted_s(lower_program(*rung.make(), target, verify_passes=False), target)
+        if seconds is None:
+            raise UserError(f"predict {rung.name}", "no block fits", got=target.name)
+        times.append(seconds)
+    return times

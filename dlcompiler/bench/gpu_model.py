@@ -32,6 +32,7 @@ from dlcompiler.input_files import read_regular
 from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.gpu_report import counted_of, estimate_of, time_of_counted
 from dlcompiler.simulate.gpu import Given
+from dlcompiler.simulate.gpu.time import Counted
 from dlcompiler.target import REGISTRY, resolve
 
 SCHEMA_VERSION = 1
@@ -259,10 +260,14 @@ def predict_row(kernel: Kernel, row: Row, targets: Sequence[str]) -> Times:
         (launch,) = lower_program(*kernel.make(row), roomy, verify_passes=False).launches
     except UserError:
         return times
-    counted = counted_of(launch, roomy, Given(), is_merged=kernel.is_merged)
-    needs = estimate_of(launch, counted, kernel.constant)
+    counted: dict[int, Counted] = {}  # by the threads of a warp
     for name in targets:
-        found = time_of_counted(counted, needs, resolve(name), kernel.constant)
+        target = resolve(name)
+        size = target.limit("warp_size")
+        if size not in counted:
+            counted[size] = counted_of(launch, target, Given(), is_merged=kernel.is_merged)
+        needs = estimate_of(launch, counted[size], kernel.constant)
+        found = time_of_counted(counted[size], needs, target, kernel.constant)
         times[name] = None if found is None else found.seconds * 1e3
     return times
 

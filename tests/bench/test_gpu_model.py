@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dlcompiler.bench import gpu_model
+from dlcompiler.bench import gpu_model, gpu_model_works
 from dlcompiler.bench.gpu_model import read_space, score_of
 from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.cli import main
 from dlcompiler.errors import UserError
+from dlcompiler.ir import print_func
+from dlcompiler.simulate.gpu import Given
+from dlcompiler.simulate.gpu.time_values import bodies_of
 from dlcompiler.target import resolve
 
 CONVOLUTION = KERNELS["convolution"]
@@ -59,7 +62,40 @@ def test_schedules_have_the_parameters_of_a_row(is_shared):
     (launch,) = program.launches
     needs = gpu_model.estimate_of(launch)
     assert needs.shared_bytes == is_shared * 4 * 32 * (64 + 64)
-    assert gpu_model._predicted_ms(KERNELS["gemm"], row, resolve("rtx-3090")) > 5
+    times = gpu_model.predict_row(KERNELS["gemm"], row, ("rtx-3090", "titan-rtx"))
+    assert 5 < times["rtx-3090"] < times["titan-rtx"] < 100
+
+
+def test_a_row_that_is_too_large_for_one_gpu_has_a_time_on_another():
+    row = {**GEMM, "MWG": 128, "NWG": 128, "KWG": 128, "MDIMC": 16, "NDIMC": 16, "SA": 1, "SB": 1}
+    times = gpu_model.predict_row(KERNELS["gemm"], row, ("a100", "titan-rtx"))
+    assert times["a100"] > 1
+    assert times["titan-rtx"] is None
+
+
+def test_a_row_is_the_same_program_as_a_branch_of_a_history_and_alone():
+    def kernel(**more):
+        made = KERNELS["gemm"].make({**GEMM, "SA": 1, "SB": 1, **more})
+        (launch,) = gpu_model.lower_program(*made, "gpu").launches
+        return print_func(launch.kernel).text
+
+    kernel(VWN=1)
+    branch = kernel()
+    gpu_model_works._products.cache_clear()
+    assert kernel() == branch
+
+
+@pytest.mark.parametrize("tile", [1, 3])
+def test_only_a_tile_that_reaches_beyond_the_image_is_guarded(tile, monkeypatch):
+    monkeypatch.setattr("dlcompiler.bench.gpu_model_works.IMAGE", 128)
+    row = dict(zip(CONVOLUTION.parameters, (32, 4, tile, 1, 0, 1), strict=True))
+    (launch,) = gpu_model.lower_program(*CONVOLUTION.make(row), "gpu").launches
+    (body,) = [
+        body for _, read in gpu_model.counted_of(launch, resolve("gpu"), Given()).phases
+        for body in bodies_of(read)
+    ]  # fmt: skip
+    assert body.is_guarded == (tile == 3)
+    assert (body.sums, body.loads) == (225 * tile, 225 * tile + 225)
 
 
 @pytest.mark.parametrize(

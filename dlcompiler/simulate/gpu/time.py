@@ -231,23 +231,27 @@ class _Machine:
         kept = {"likely": self.l2_bytes, "all": math.inf, "none": 0.0}[caches]
         reads = [read for _, read in counted.phases]
         dram = min(_dram_bytes(reads, kept, at_once, blocks), l2_bytes)
+        spill_misses = 0.0
         if self.spill_bytes:
-            spilled = spill(demands, counted.phases, self.spill_bytes, self.rates, l1_bytes)
-            held = self.spill_bytes * counted.threads * at_once
-            l2_bytes += spilled * blocks
-            dram += spilled * blocks * max(1 - kept / held, 0.0)
-        return self._time(counted, demands, l2_bytes, dram, blocks)
+            spill(demands, counted.phases, self.spill_bytes, self.rates, l1_bytes)
+            spill_misses = max(1 - kept / (self.spill_bytes * counted.threads * at_once), 0.0)
+        missing = dram / l2_bytes if l2_bytes else 0.0
+        return self._time(counted, demands, (missing, spill_misses), blocks)
 
     def _time(
-        self, counted: Counted, demands: list[Demand], l2_bytes: float, dram: float, blocks: float
+        self, counted: Counted, demands: list[Demand], misses: tuple[float, float], blocks: float
     ) -> KernelTime:
+        """Return the time if L2 misses some parts of the bytes of arrays, and of spilled values."""
         rates = self.rates
         active = min(self.processors, blocks)
         dram_clock = rates["dram"] * rates["dram_fraction"] / rates["clock"]
-        missing = dram / l2_bytes if l2_bytes else 0.0
+        missing, dram = misses[0], 0.0
         for demand in demands:
-            demand.clocks["L2"] = demand.l2_bytes / (rates["l2"] / active)
-            demand.clocks["DRAM"] = demand.l2_bytes * missing / (dram_clock / active)
+            bytes_ = demand.l2_bytes + demand.spilled_bytes
+            beyond = demand.l2_bytes * missing + demand.spilled_bytes * misses[1]
+            demand.clocks["L2"] = bytes_ / (rates["l2"] / active)
+            demand.clocks["DRAM"] = beyond / (dram_clock / active)
+            dram += beyond * blocks
         busy: dict[str, float] = defaultdict(float)
         for demand in demands:
             for name, clocks in demand.clocks.items():

@@ -40,7 +40,9 @@ class Demand:
     issue: float = 0.0
     """Clocks that one warp needs to issue its instructions if nothing keeps it."""
     l2_bytes: float = 0.0
-    """Bytes between L1 and L2 [byte]."""
+    """Bytes of arrays between L1 and L2 [byte]."""
+    spilled_bytes: float = 0.0
+    """Bytes of values without a register between L1 and L2 [byte]."""
     missed: float = 0.0
     """Sectors that L1 does not have [1]."""
     hit_fraction: float = 0.0
@@ -72,6 +74,7 @@ def demand_of(
     lanes_at_once = rates.get("vector lanes", 1.0)
     width = min(_width(read), lanes_at_once)
     issued = _issued(counters, kept, width) / blocks - read.removed_branches * counters.warps
+    issued = max(issued, 0.0)  # guards may leave out some of the branches that are removed
     made.issue = issued / max(counters.warps, 1)
     clocks = made.clocks
     clocks["issue"] = issued / rates["schedulers"]
@@ -171,8 +174,8 @@ def _instances(read: Read) -> int:
 def spill(
     demands: Sequence[Demand], phases: Sequence[tuple[KernelCounters, Read]], bytes_: int,
     rates: Mapping[str, float], l1_bytes: float,
-) -> float:  # fmt: skip
-    """Add to the demands of a block what it spills, and return the bytes between L1 and L2.
+) -> None:  # fmt: skip
+    """Add to the demands of a block what it spills.
 
     A value without a register is stored, and loaded again, in each execution of the code that
     updates most sums. Stores go through to L2; loads find in L1 what there is room for.
@@ -199,10 +202,8 @@ def spill(
     demand.clocks["shared and L1"] += 2 * stores * each
     demand.clocks["issue"] += 2 * stores / rates["schedulers"]
     held = bytes_ * counters.threads
-    moved = stores * LINE_BYTES * (1 + max(1 - l1_bytes / held, 0.0))
-    demand.l2_bytes += moved
-    demand.clocks["L2 port"] = demand.l2_bytes / rates["l2_port"]
-    return moved
+    demand.spilled_bytes = stores * LINE_BYTES * (1 + max(1 - l1_bytes / held, 0.0))
+    demand.clocks["L2 port"] += demand.spilled_bytes / rates["l2_port"]
 
 
 # -- caches ---------------------------------------------------------------------------------------
