@@ -1,4 +1,6 @@
-"""Judge predicted times by search spaces measured on real GPUs: ``--suite gpu-model``.
+"""Judge predicted times by published ones, and by search spaces measured on real GPUs.
+
+``dlcompiler bench --suite gpu-model`` does it. The published ones are those of `gpu_ladders`.
 
 A file ``KERNEL_TARGET.csv`` (or ``.csv.gz``) has a column for each parameter of a kernel and
 ``time_ms``, which is empty where it failed. Each row becomes a schedule with these parameters,
@@ -26,11 +28,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dlcompiler.bench.gpu_ladders import LADDERS, Ladder, ladder_times
 from dlcompiler.bench.gpu_model_works import KERNELS, Kernel, Row
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.input_files import read_regular
 from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.gpu_report import counted_of, estimate_of, time_of_counted
+from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.simulate.gpu import Given
 from dlcompiler.simulate.gpu.time import Counted
 from dlcompiler.target import REGISTRY, resolve
@@ -102,8 +106,8 @@ class Score:
         )
 
 
-def run_suite(say: Say, folder: str | Path, *, sample: int = 0) -> dict[str, Any]:
-    """Judge the model by all files of a folder; return the document.
+def run_suite(say: Say, folder: str | Path | None, *, sample: int = 0) -> dict[str, Any]:
+    """Judge the model by the published ladders and all files of a folder; return the document.
 
     A file that cannot be judged is listed under ``failed`` with its reason.
 
@@ -112,7 +116,7 @@ def run_suite(say: Say, folder: str | Path, *, sample: int = 0) -> dict[str, Any
     say
         Called with each result.
     folder
-        Where the files are.
+        Where the files are; None: judge by the ladders alone.
     sample
         Most rows of a file, drawn at random with the same seed each time; 0: all.
 
@@ -121,8 +125,10 @@ def run_suite(say: Say, folder: str | Path, *, sample: int = 0) -> dict[str, Any
     UserError
         The folder has no such file.
     """
+    paths = [] if folder is None else _paths(folder)
+    ladders = [_judged_ladder(ladder, say) for ladder in LADDERS]
     spaces, failed = [], {}
-    for path in _paths(folder):
+    for path in paths:
         try:
             spaces.append(read_judged(path, sample=sample))
         except DLCompilerError as error:
@@ -142,7 +148,30 @@ def run_suite(say: Say, folder: str | Path, *, sample: int = 0) -> dict[str, Any
             say(str(score))
             results.append(asdict(score))
     results.sort(key=lambda result: str(result["file"]))
-    return {"version": SCHEMA_VERSION, "results": results, "failed": failed}
+    return {
+        "version": SCHEMA_VERSION, "results": results, "ladders": ladders, "failed": failed,
+    }  # fmt: skip
+
+
+def _judged_ladder(ladder: Ladder, say: Say) -> dict[str, Any]:
+    """Compare the published times of a ladder with the predicted ones."""
+    predicted = ladder_times(ladder)
+    published = [rung.published_s for rung in ladder.rungs]
+    score = score_of(ladder.name, list(zip(predicted, published, strict=True)))
+    say(f"{ladder.name} ({ladder.target}; published: {ladder.source})")
+    for rung, seconds in zip(ladder.rungs, predicted, strict=True):
+        ratio = seconds / rung.published_s
+        say(f"  {rung.name:<60} published {format_seconds(rung.published_s):>8}, "
+            f"predicted {format_seconds(seconds):>8}, {ratio:.2f} times as long")  # fmt: skip
+    say(str(score))
+    return {
+        "name": ladder.name, "target": ladder.target, "source": ladder.source,
+        "rungs": [
+            {"name": rung.name, "published_s": rung.published_s, "predicted_s": seconds}
+            for rung, seconds in zip(ladder.rungs, predicted, strict=True)
+        ],
+        "spearman": score.spearman, "geomean_error": score.geomean_error,
+    }  # fmt: skip
 
 
 def _paths(folder: str | Path) -> list[Path]:

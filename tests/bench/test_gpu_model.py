@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dlcompiler.bench import gpu_model, gpu_model_works
+from dlcompiler.bench import gpu_ladders, gpu_model, gpu_model_works
 from dlcompiler.bench.gpu_model import read_space, score_of
 from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.cli import main
@@ -30,6 +30,7 @@ ROWS = [(32, 4, x, y, 0, 1, 0, 2.5 - 0.1 * (x * 4 + y)) for x in (1, 2, 3) for y
 
 def test_a_file_made_by_hand_is_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("dlcompiler.bench.gpu_model_works.IMAGE", 256)
+    monkeypatch.setattr(gpu_model, "LADDERS", ())
     failed, direct = (32, 4, 1, 1, 0, 1, 0, ""), (32, 4, 1, 1, 0, 0, 0, 2.0)
     (tmp_path / "convolution_rtx-a6000.csv").write_text(table([*ROWS[:11], failed, direct]))
     (tmp_path / "convolution_rtx-9999.csv").write_text(table(ROWS))
@@ -121,5 +122,16 @@ def test_a_folder_without_files_is_refused(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "no measured search space" in printed
     assert "KERNEL_TARGET.csv" in printed
-    assert main(["bench", "--suite", "gpu-model"]) == 2
-    assert "expected  --data FOLDER" in capsys.readouterr().err
+
+
+def test_without_files_there_are_the_ladders(monkeypatch, capsys):
+    monkeypatch.setattr(gpu_model, "LADDERS", (gpu_ladders.MALI,))
+    assert main(["bench", "--suite", "gpu-model", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (ladder,) = document["ladders"]
+    assert (ladder["target"], document["results"]) == ("mali-t860", [])
+    assert [rung["name"] for rung in ladder["rungs"]] == ["bound", "unrolled", "vectorized"]
+    assert main(["bench", "--suite", "gpu-model"]) == 0
+    printed = capsys.readouterr().out
+    assert "bound" in printed
+    assert "published   5.62 s, predicted" in printed
