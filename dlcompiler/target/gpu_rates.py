@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -201,9 +200,8 @@ def _unit(name: str) -> str:
 def clocks_of(model: Model) -> dict[str, Rate]:
     """Return the clock with which times are predicted, and its bounds.
 
-    The boost clock of a GeForce card is what its vendor calls typical under load; that of other
-    cards is the highest, and they fall back to the base clock where power or heat demand it. There,
-    the geometric mean is at most wrong by the square root of the ratio of both.
+    For GeForce and Titan cards NVIDIA calls the boost clock typical under load. For cards of
+    servers and workstations it is the highest one; what they hold under load is the base clock.
 
     Parameters
     ----------
@@ -212,10 +210,9 @@ def clocks_of(model: Model) -> dict[str, Rate]:
     """
     base, boost = (mhz * 1e6 for mhz in model.clocks_mhz)
     is_typical = model.name.startswith(_CONSUMER)
-    usual = boost if is_typical else math.sqrt(base * boost)
-    source = ": the boost clock" if is_typical else ": geometric mean of base and boost clock"
+    source = f"{SHEET}: the {'boost' if is_typical else 'base'} clock"
     return {
-        "clock": Rate(usual, "1/s", SHEET + source),
+        "clock": Rate(boost if is_typical else base, "1/s", source),
         "clock_least": Rate(base, "1/s", SHEET), "clock_most": Rate(boost, "1/s", SHEET),
     }  # fmt: skip
 
