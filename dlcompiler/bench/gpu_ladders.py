@@ -243,7 +243,7 @@ SGEMM = Ladder(
         Rung("tiles 1-D", tiles_1d, _gflops(8474.7), "8 elements of a column in registers"),
         Rung("tiles 2-D", tiles_2d, _gflops(15971.7), "8 × 8 elements in registers"),
         Rung("padded", padded, _gflops(16459.2), "vectors of global memory; padded rows"),
-        Rung("vectorized", vectorized, _gflops(18237.3), "vectors of shared memory, too; no padding"),
+        Rung("vectorized", vectorized, _gflops(18237.3), "vectors of shared memory, too"),
         Rung("autotuned", autotuned, _gflops(19721.0), "16 products from one copy, not 8"),
         Rung("warp tiles", warp_tiles, _gflops(21779.3), "a warp computes 64 × 64 elements"),
     ),
@@ -256,8 +256,9 @@ CHANNELS = 256
 
 
 def depthwise(
-    size: int, threads: tuple[int, int] = (8, 8), *, block: int = 0, virtual: tuple[int, int] = (1, 1)
-) -> Made:
+    size: int, threads: tuple[int, int] = (8, 8), *, block: int = 0,
+    virtual: tuple[int, int] = (1, 1),
+) -> Made:  # fmt: skip
     """Return a depthwise convolution with filters of 3 × 3, whose blocks compute square tiles.
 
     Parameters
@@ -295,8 +296,8 @@ def depthwise(
     n, c, y, x = s[out].op.axis
     (block_y, y), (block_x, x) = s[out].split(y, block), s[out].split(x, block)
     s[out].reorder(n, c, block_y, block_x, y, x)
-    _bind(s, out, [("blockIdx.y", s[out].fuse(n, c)), ("blockIdx.x", s[out].fuse(block_y, block_x))])
-    tile = s[out].leaf_iter_vars[1]
+    tile = s[out].fuse(block_y, block_x)
+    _bind(s, out, [("blockIdx.y", s[out].fuse(n, c)), ("blockIdx.x", tile)])
     (v_y, y), (v_x, x) = (s[out].split(axis, nparts=parts)
                           for axis, parts in zip((y, x), virtual, strict=True))  # fmt: skip
     (t_y, y), (t_x, x) = (s[out].split(axis, nparts=parts)
@@ -319,7 +320,8 @@ def _depthwise(us: float, *args: Any, **more: Any) -> Rung:
     size, threads = args[0], args[1] if len(args) > 1 else (8, 8)
     name = f"{size} × {size}, threads {threads[0]} × {threads[1]}"
     name += f", tiles of {more['block']}" if more.get("block") else ""
-    name += f", virtual threads {more['virtual'][0]} × {more['virtual'][1]}" if "virtual" in more else ""
+    if "virtual" in more:
+        name += f", virtual threads {more['virtual'][0]} × {more['virtual'][1]}"
     return Rung(name, partial(depthwise, *args, **more), us * 1e-6)
 
 
@@ -344,7 +346,7 @@ DEPTHWISE = Ladder(
 IMAGE, DEPTH, VECTOR = 56, 256, 4
 
 
-def packed_convolution(*, is_unrolled: bool, is_vectorized: bool) -> Made:
+def packed_convolution(*, is_unrolled: bool = False, is_vectorized: bool = False) -> Made:
     """Return a convolution of 56 × 56 × 256 with filters of 3 × 3, on repacked arrays.
 
     The data is packed by 4 columns, the filters by 4 outputs; a thread computes 4 × 4 outputs,
@@ -415,9 +417,11 @@ MALI = Ladder(
     "convolution of 56 × 56 × 256, filters of 3 × 3", "mali-t860",
     "L. Zheng, 'Optimizing Mobile Deep Learning on ARM GPU with TVM', 2018",
     (
-        Rung("bound", partial(packed_convolution, is_unrolled=False, is_vectorized=False), 5.6154),
-        Rung("unrolled", partial(packed_convolution, is_unrolled=True, is_vectorized=False), 0.3707),
-        Rung("vectorized", partial(packed_convolution, is_unrolled=True, is_vectorized=True), 0.1304),
+        Rung("bound", packed_convolution, 5.6154),
+        Rung("unrolled", partial(packed_convolution, is_unrolled=True), 0.3707),
+        Rung(
+            "vectorized", partial(packed_convolution, is_unrolled=True, is_vectorized=True), 0.1304
+        ),
     ),
 )  # fmt: skip
 LADDERS = (SGEMM, DEPTHWISE, MALI)

@@ -197,7 +197,8 @@ def read_judged(path: Path, *, sample: int = 0) -> Space:
         Its kernel or its target is not known, or a line is damaged.
     """
     kernel, target = _subject(path)
-    rows = [each for each in read_space(path, KERNELS[kernel]) if KERNELS[kernel].is_judged(each.row)]
+    known = KERNELS[kernel]
+    rows = [each for each in read_space(path, known) if known.is_judged(each.row)]
     if 0 < sample < len(rows):
         rows = random.Random(0).sample(rows, sample)
     return Space(path.name, kernel, target, tuple(rows))
@@ -292,7 +293,7 @@ def predict_row(kernel: Kernel, row: Row, targets: Sequence[str]) -> Times:
     counted: dict[int, Counted] = {}  # by the threads of a warp
     for name in targets:
         target = resolve(name)
-        size = target.limit("warp_size")
+        size = target.limits["warp_size"]
         if size not in counted:
             counted[size] = counted_of(launch, target, Given(), is_merged=kernel.is_merged)
         needs = estimate_of(launch, counted[size], kernel.constant)

@@ -28,8 +28,8 @@ from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import FIELDS, astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
-from dlcompiler.simulate.gpu.time_values import bodies_of
 from dlcompiler.simulate.gpu.time import Counted, KernelTime, count_phases, predict
+from dlcompiler.simulate.gpu.time_values import bodies_of
 from dlcompiler.target import Target
 from dlcompiler.target.gpus import INSTRUCTIONS
 

@@ -215,7 +215,7 @@ def _accesses(
     sums: dict[tuple[Site, str, int], tuple[Tally, Tally]] = {}
     for site, place, access in found.accesses:
         if is_merged and access.space == "shared" and not site.is_write:
-            place, access = merged(place, access, found.unrolled)  # noqa: PLW2901
+            place, access = merged(place, access, found.unrolled)
         key = site, access.space, access.bytes
         least, most = sums.get(key, (Tally(), Tally()))
         low, high = populations.count(place, access)

@@ -9,10 +9,10 @@ may begin anywhere, so that loads of global memory stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from dlcompiler.ir import Var
-from dlcompiler.simulate.gpu.forms import Form, variables_of
+from dlcompiler.simulate.gpu.forms import Form, Term, variables_of
 from dlcompiler.simulate.gpu.populations import Access, Place
 
 LONGEST = 16
@@ -31,31 +31,31 @@ def merged(place: Place, access: Access, unrolled: Collection[Var]) -> tuple[Pla
     unrolled
         The variables of loops that are unrolled.
     """
-    terms = access.address.terms
-    if any(not isinstance(term, Var) for term in terms):
+    terms = {term: n for term, n in access.address.terms.items() if isinstance(term, Var)}
+    if len(terms) < len(access.address.terms):
         return place, access
     for var, factor in terms.items():
         if var not in unrolled or factor != access.bytes or var not in place.extents:
             continue
         if any(var in variables_of(guard) for guard in place.guards):
             continue
-        others = (access.address.constant, *(f for term, f in terms.items() if term != var))
+        others = (access.address.constant, *(n for term, n in terms.items() if term != var))
         for count in (4, 2):
             size = count * access.bytes
-            if size <= LONGEST and place.extents[var] % count == 0 and not any(
-                other % size for other in others
-            ):  # fmt: skip
-                return _together(place, access, var, count)
+            is_whole = place.extents[var] % count == 0 and not any(n % size for n in others)
+            if size <= LONGEST and is_whole:
+                return _together(place, access, terms, (var, count))
     return place, access
 
 
-def _together(place: Place, access: Access, var: Var, count: int) -> tuple[Place, Access]:
-    """Return an access to some neighbouring elements at once."""
-    step = Var(var.name)
-    extents = dict(place.extents)
-    extents[step] = extents.pop(var) // count
-    terms = dict(access.address.terms)
-    terms[step] = count * terms.pop(var)  # type: ignore[index]
-    address = Form(access.address.constant, terms)
-    inside = Place(extents, place.guards, place.choices)
+def _together(
+    place: Place, access: Access, terms: Mapping[Var, int], step: tuple[Var, int]
+) -> tuple[Place, Access]:
+    """Return an access to some neighbouring elements at once, along a variable."""
+    var, count = step
+    wide = Var(var.name)
+    extents = {each: extent for each, extent in place.extents.items() if each != var}
+    factors: dict[Term, int] = {each: factor for each, factor in terms.items() if each != var}
+    address = Form(access.address.constant, {**factors, wide: count * terms[var]})
+    inside = Place({**extents, wide: place.extents[var] // count}, place.guards, place.choices)
     return inside, Access(access.space, address, count * access.bytes)

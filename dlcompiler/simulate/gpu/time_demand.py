@@ -13,8 +13,8 @@ from dlcompiler.simulate.gpu.counters import AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Loop, Reach, Read
 from dlcompiler.simulate.gpu.time_values import bodies_of, distinct_loads
-from dlcompiler.simulate.gpu.unrolling import copies_together
 from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES, WORD_BYTES
+from dlcompiler.simulate.gpu.unrolling import copies_together
 
 MMA = 16 * 8 * 16
 """Products of float16 that a warp's instruction on tensor cores adds up. It takes as long for half

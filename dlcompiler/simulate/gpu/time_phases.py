@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dlcompiler import dtypes
@@ -37,7 +37,6 @@ from dlcompiler.simulate.gpu.forms import Form, constant_form
 from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.reading import Reader, Scope
 from dlcompiler.simulate.gpu.unrolling import is_left, is_unrolled
-
 
 
 @dataclass(frozen=True, slots=True, eq=False)

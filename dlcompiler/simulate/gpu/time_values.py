@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ MOST_COPIES = 1 << 16
 LONGEST_REORDERED = 4096
 """Loads and sums of a piece of code that NVIDIA's assembler orders anew so that few values are in
 registers at once. If it is longer, and its results are stored under a condition, they stay in the
-order of the program. **Source:** SASS by ptxas 12.9 of 30 image convolutions, sm_80 and sm_86; [1]."""
+order of the program. **Source:** machine code of 30 image convolutions, ptxas 12.9, sm_86; [1]."""
 _Offsets = npt.NDArray[np.int64]
 
 

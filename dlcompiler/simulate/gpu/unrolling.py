@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dlcompiler.ir import For, Stmt, walk
 
 MOST_COPIES = 64
-"""Longest loop of constant length, with the loops inside, that is replaced by copies, about. In the
-machine code of products (sm_86, NVRTC 12.9), nests of 64 copies of a sum are, but not of 512; [1]."""
+"""Longest loop of constant length, with the loops inside, that is replaced by copies, about: in the
+machine code of products (sm_86, NVRTC 12.9) those of 64 sums are, but not those of 512; [1]."""
 PARTLY = 75
 """Loads, stores and sums up to which copies of a longer loop's body are put together. **Source:**
 LLVM, NVPTXTargetTransformInfo.h: a quarter of the threshold for whole loops, 300; [1]."""

@@ -10,9 +10,9 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.bench.programs import tiled_gpu_gemm
 from dlcompiler.bench.gpu_model import predict_row
 from dlcompiler.bench.gpu_model_works import KERNELS
+from dlcompiler.bench.programs import tiled_gpu_gemm
 from dlcompiler.ir import Var
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
 from dlcompiler.pipeline.gpu_report import generated_thread, time_of
@@ -252,7 +252,8 @@ def test_longer_latencies_are_never_faster(name, latency):
 def test_a_higher_clock_is_never_slower(name):
     schedule = PROGRAMS[name]()
     times = [
-        predicted(*schedule, target=with_rate(A6000, clock=factor)).seconds for factor in (0.5, 1, 2)
+        predicted(*schedule, target=with_rate(A6000, clock=factor)).seconds
+        for factor in (0.5, 1, 2)
     ]
     assert times == sorted(times, reverse=True)
 

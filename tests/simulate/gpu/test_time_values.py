@@ -23,9 +23,7 @@ def reach(buffer, factors, loops, *, is_update=False, constant=0):
     """Return an access of 4 bytes whose address is a sum over the loops."""
     terms = {loop.var: 4 * factor for loop, factor in zip(loops, factors, strict=True) if factor}
     space = "local" if is_update else "shared"
-    return Reach(
-        buffer, is_update, space, Form(4 * constant, terms), 4, 1, tuple(loops), is_update
-    )
+    return Reach(buffer, is_update, space, Form(4 * constant, terms), 4, 1, tuple(loops), is_update)
 
 
 def nest(extents, rolled=0):
