@@ -223,7 +223,10 @@ def _key_of(schedule: Schedule, axis: Axis | str) -> str:
             "there is no such loop now",
             got=f"axis {axis.name}" if isinstance(axis, Axis) else repr(axis),
             expected=", ".join(sorted(keys)),
-            hint="give one of the axes that the last step returned, or a key of the loop tree",
+            hint="give one of the axes that the last step returned, or a key of the loop tree"
+            + (
+                "; tensors are a later argument: args=[…]" if isinstance(axis, list | tuple) else ""
+            ),
         )
     return found
 
