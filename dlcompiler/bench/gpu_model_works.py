@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dlcompiler import te
 from dlcompiler.ir import Axis
@@ -35,40 +36,64 @@ class Kernel:
     """Tells whether the parameters of a row can be made a schedule."""
     constant: tuple[str, ...] = ()
     """Arrays that the measured kernel keeps in constant memory."""
+    is_merged: bool = True
+    """Whether its compiler merges neighbouring loads of shared memory, as that of CUDA C does."""
 
 
 def convolution(row: Row) -> tuple[Schedule, list[Tensor]]:
     """Return an image convolution whose blocks read their part of the image from shared memory.
 
-    A thread computes ``tile`` outputs that lie a block apart, so its sums are virtual threads. The
-    arrays are as long as all blocks together, as if the kernel stored what it computes beyond the
-    image. The rows of a block's window are copied by a loop that the compiler leaves as it is.
+    A thread computes ``tile`` outputs that lie a block apart. Their sums have an index for the
+    block, one for the place in the tile and one for the thread. The image is as long as all blocks
+    together; only the store of results is guarded where blocks reach beyond the image. The rows of
+    a block's window are copied by a loop that the compiler leaves as it is.
     """
     threads = row["block_size_y"], row["block_size_x"]
-    rows, columns = (threads[0] * row["tile_size_y"], threads[1] * row["tile_size_x"])
-    height, width = (-(-IMAGE // size) * size for size in (rows, columns))
-    image = te.placeholder((height + FILTER - 1, width + FILTER - 1), name="image")
+    tile = row["tile_size_y"], row["tile_size_x"]
+    size = threads[0] * tile[0], threads[1] * tile[1]
+    blocks = [-(-IMAGE // each) for each in size]
+    image = te.placeholder(
+        tuple(count * each + FILTER - 1 for count, each in zip(blocks, size, strict=True)),
+        name="image",
+    )  # fmt: skip
     weights = te.placeholder((FILTER, FILTER), name="filter")
     i, j = (te.reduce_axis((0, FILTER), name=name) for name in "ij")
+    sums = te.compute(
+        (*blocks, *threads, *tile),
+        lambda block_y, block_x, y, x, tile_y, tile_x: te.sum(
+            image[(block_y * tile[0] + tile_y) * threads[0] + y + i,
+                  (block_x * tile[1] + tile_x) * threads[1] + x + j] * weights[i, j],
+            axis=[i, j],
+        ),
+        name="sums",
+    )  # fmt: skip
     out = te.compute(
-        (height, width), lambda y, x: te.sum(image[y + i, x + j] * weights[i, j], axis=[i, j]),
+        (IMAGE, IMAGE),
+        lambda y, x: sums[
+            y // size[0], x // size[1], y % threads[0], x % threads[1],
+            y // threads[0] % tile[0], x // threads[1] % tile[1],
+        ],
         name="out",
     )  # fmt: skip
     s = create_schedule(out.op)
-    sums = s.cache_write(out, "local")
+    s[sums].set_scope("local")
     window = s.cache_read(image, "shared", [sums])
     y, x = s[out].op.axis
-    (block_y, y), (block_x, x) = s[out].split(y, rows), s[out].split(x, columns)
+    (block_y, y), (block_x, x) = s[out].split(y, size[0]), s[out].split(x, size[1])
     (tile_y, y), (tile_x, x) = s[out].split(y, threads[0]), s[out].split(x, threads[1])
-    s[out].reorder(block_y, block_x, tile_y, tile_x, y, x)
-    _bind(s, out, {"blockIdx.y": block_y, "blockIdx.x": block_x, "vthread": tile_y})
-    _bind(s, out, {"vthread": tile_x, "threadIdx.y": y, "threadIdx.x": x})
+    s[out].reorder(block_y, block_x, y, x, tile_y, tile_x)
+    _bind(s, out, {"blockIdx.y": block_y, "blockIdx.x": block_x})
+    _bind(s, out, {"threadIdx.y": y, "threadIdx.x": x})
+    s[out].unroll(tile_y)
+    s[out].unroll(tile_x)
     s[sums].compute_at(s[out], x)
+    axes = s[sums].op.axis
     i, j = s[sums].op.reduce_axis
+    s[sums].reorder(i, j, *axes)  # the compiler unrolls the few outputs inside, too
     _unrolled(s, sums, (i, j))
     s[window].compute_at(s[out], block_x)
     if row["use_padding"]:
-        stride = FILTER - 1 + columns + (32 - (FILTER - 1 + columns - threads[1])) % 32
+        stride = FILTER - 1 + size[1] + (32 - (FILTER - 1 + size[1] - threads[1])) % 32
         s[window].storage_align(s[window].op.axis[0], 32, stride % 32)
     y, x = s[window].op.axis
     (outer_y, y), (outer_x, x) = s[window].split(y, threads[0]), s[window].split(x, threads[1])
@@ -80,40 +105,56 @@ def convolution(row: Row) -> tuple[Schedule, list[Tensor]]:
 
 
 def product(row: Row) -> tuple[Schedule, list[Tensor]]:
-    """Return a matrix product in tiles of a block and of a thread, from shared memory or not."""
+    """Return a matrix product in tiles of a block and of a thread, from shared memory or not.
+
+    Rows with equal tiles are branches of one history: steps that they have in common are checked
+    once. So the steps that depend on fewer parameters come first.
+    """
+    root, a, b, c = _products(*(row[name] for name in ("MWG", "NWG", "MDIMC", "NDIMC")))
+    s = root.fork("row")
+    sums = s.cache_write(c, "local")
+    m_threads, n_threads = row["MDIMC"], row["NDIMC"]
+    tiles = []  # of A along m, of B along n
+    for tensor, name in ((a, "SA"), (b, "SB")):
+        shared = s.cache_read(tensor, "shared", [sums]) if row[name] else None
+        tiles.append((shared, s.cache_read(tensor if shared is None else shared, "local", [sums])))
+    j, i = s[c].op.axis
+    (block_j, j), (block_i, i) = s[c].split(j, row["NWG"]), s[c].split(i, row["MWG"])
+    (thread_j, j), (thread_i, i) = (
+        s[c].split(j, row["NWG"] // n_threads), s[c].split(i, row["MWG"] // m_threads)
+    )  # fmt: skip
+    s[c].reorder(block_j, block_i, thread_j, thread_i, j, i)
+    _bind(s, c, {"blockIdx.y": block_j, "blockIdx.x": block_i})
+    _bind(s, c, {"threadIdx.y": thread_j, "threadIdx.x": thread_i})
+    s[sums].compute_at(s[c], thread_i)
+    (k,) = s[sums].op.reduce_axis
+    outer, inner = s[sums].split(k, row["KWG"])
+    inner, few = s[sums].split(inner, row["KWI"])
+    s[sums].reorder(outer, inner, few, *s[sums].op.axis)
+    _unrolled(s, sums, (few, *s[sums].op.axis))
+    for shared, local in tiles:
+        s[local].compute_at(s[sums], few)
+        if shared is not None:
+            s[shared].compute_at(s[sums], outer)
+    vectors = (row["VWM"], row["VWN"])
+    for (shared, local), vector, width in zip(
+        tiles, vectors, (row["MDIMA"], row["NDIMB"]), strict=True
+    ):
+        _vectors(s, local, s[local].op.axis[1], vector)
+        if shared is not None:
+            _copied(s, shared, (m_threads, n_threads), width, vector)
+    _vectors(s, c, i, row["VWM"])
+    return s, [a, b, c]
+
+
+@lru_cache(maxsize=1)  # the history of one tile: it grows with each row
+def _products(*_tile: int) -> tuple[Schedule, Tensor, Tensor, Tensor]:
+    """Return a product without any step, and its arguments."""
     n = PRODUCT
     a, b = (te.placeholder((n, n), name=name) for name in "AB")
     k = te.reduce_axis((0, n), name="k")
     c = te.compute((n, n), lambda j, i: te.sum(a[k, i] * b[k, j], axis=k), name="C")
-    s = create_schedule(c.op)
-    sums = s.cache_write(c, "local")
-    m_threads, n_threads = row["MDIMC"], row["NDIMC"]
-    m_own, n_own = row["MWG"] // m_threads, row["NWG"] // n_threads
-    tiles = []  # of A along m, of B along n
-    for tensor, name, vector in ((a, "SA", row["VWM"]), (b, "SB", row["VWN"])):
-        shared = s.cache_read(tensor, "shared", [sums]) if row[name] else None
-        source = tensor if shared is None else shared
-        tiles.append((shared, s.cache_read(source, "local", [sums]), vector))
-    j, i = s[c].op.axis
-    (block_j, j), (block_i, i) = s[c].split(j, row["NWG"]), s[c].split(i, row["MWG"])
-    (thread_j, j), (thread_i, i) = s[c].split(j, n_own), s[c].split(i, m_own)
-    s[c].reorder(block_j, block_i, thread_j, thread_i, j, i)
-    _bind(s, c, {"blockIdx.y": block_j, "blockIdx.x": block_i})
-    _bind(s, c, {"threadIdx.y": thread_j, "threadIdx.x": thread_i})
-    _vectors(s, c, i, row["VWM"])
-    s[sums].compute_at(s[c], thread_i)
-    outer, inner = s[sums].split(s[sums].op.reduce_axis[0], row["KWG"])
-    inner, few = s[sums].split(inner, row["KWI"])
-    s[sums].reorder(outer, inner, few, *s[sums].op.axis)
-    _unrolled(s, sums, (few, *s[sums].op.axis))
-    reshaped = (row["MDIMA"], row["NDIMB"])
-    for (shared, local, vector), width in zip(tiles, reshaped, strict=True):
-        s[local].compute_at(s[sums], few)
-        _vectors(s, local, s[local].op.axis[1], vector)
-        if shared is not None:
-            s[shared].compute_at(s[sums], outer)
-            _copied(s, shared, (m_threads, n_threads), width, vector)
-    return s, [a, b, c]
+    return create_schedule(c.op), a, b, c
 
 
 def _copied(s: Schedule, shared: Tensor, threads: tuple[int, int], width: int, vector: int) -> None:
@@ -153,7 +194,7 @@ KERNELS: Mapping[str, Kernel] = {
     ),
     "gemm": Kernel(
         ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "KWI", "VWM", "VWN", "SA", "SB"),
-        product,
+        product, is_merged=False,  # OpenCL: rows with VWN = 1 take longer than those with VWN = 4
     ),
 }  # fmt: skip
 """Kernels by the first part of the names of their files."""

@@ -196,9 +196,7 @@ def _ended(document: dict[str, Any], args: argparse.Namespace) -> int:
 
 
 def _gpu_model(args: argparse.Namespace) -> int:
-    """Judge predicted times by files of measured ones."""
-    if args.data is None:
-        raise UserError("bench --suite gpu-model", "no data", expected="--data FOLDER")
+    """Judge predicted times by published ones, and by files of measured ones."""
     say = _say_nothing if args.json else _say
     document = gpu_model.run_suite(say, args.data, sample=args.sample)
     return _ended(document, args)
@@ -287,8 +285,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="FOLDER", help="measured search spaces for --suite gpu-model"
     )
     parser.add_argument(
-        "--sample", type=_count, default=gpu_model.SAMPLE,
-        help="most rows of a file for --suite gpu-model (default: %(default)s)",
+        "--sample", type=_count, default=0,
+        help="most rows of a file for --suite gpu-model (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--peers",

@@ -28,7 +28,8 @@ from dlcompiler.simulate.gpu.counters import WARP
 from dlcompiler.simulate.gpu.occupancy import Occupancy, occupancy
 from dlcompiler.simulate.gpu.populations import FIELDS, astuple
 from dlcompiler.simulate.gpu.resources import Resources, estimated
-from dlcompiler.simulate.gpu.time import KernelTime, count_phases, predict
+from dlcompiler.simulate.gpu.time import Counted, KernelTime, count_phases, predict
+from dlcompiler.simulate.gpu.time_values import bodies_of
 from dlcompiler.target import Target
 from dlcompiler.target.gpus import INSTRUCTIONS
 
@@ -156,7 +157,7 @@ def report_of(
             got=f"target {target.name}, a {target.device}", hint='build it for target="gpu"',
         )  # fmt: skip
     given = given_by(program.func, source, arguments)
-    resources = _resources(program, source, target, arguments)
+    resources = _resources(program, source, target, arguments, given)
     kernels = (
         _kernel(launch, needs, target, given)
         for launch, needs in zip(program.launches, resources, strict=True)
@@ -176,7 +177,8 @@ def predicted_s(program: Program, target: Target) -> float | None:
     """
     total = 0.0
     for launch in program.launches:
-        time = time_of(launch, estimate_of(launch), target, Given())
+        counted = counted_of(launch, target, Given())
+        time = time_of_counted(counted, estimate_of(launch, counted), target)
         if time is None:
             return None
         total += time.seconds
@@ -203,18 +205,38 @@ def time_of(
     constant
         Names of arrays that are in constant memory.
     """
-    counted = count_phases(generated_thread(launch, target.emits), given, loops=launch.loops)
+    return time_of_counted(counted_of(launch, target, given), needs, target, constant)
+
+
+def counted_of(
+    launch: Launch, target: Target, given: Given, *, is_merged: bool | None = None
+) -> Counted:
+    """Count what a kernel executes between its barriers. Parameters as of `time_of`.
+
+    Parameters
+    ----------
+    is_merged
+        Whether the compiler merges neighbouring loads of shared memory; None: if it is NVIDIA's.
+    """
+    return count_phases(
+        generated_thread(launch, target.emits), given, loops=launch.loops,
+        is_merged=target.cpu.startswith("sm_") if is_merged is None else is_merged,
+        warp_size=target.limits.get("warp_size", WARP),
+    )  # fmt: skip
+
+
+def time_of_counted(
+    counted: Counted, needs: Resources, target: Target, constant: Sequence[str] = ()
+) -> KernelTime | None:
+    """Predict the time of a kernel whose counts are known. Parameters as of `time_of`."""
     found = occupancy(target, threads=counted.threads, registers=needs.registers,
                       shared_bytes=needs.shared_bytes)  # fmt: skip
     kinds = {kind for counters, _ in counted.phases for kind in counters.instructions}
     is_tensor = any(kind.endswith(" mma") for kind in kinds)
     if found is None or (is_tensor and "tensor cores" not in target.rates):
         return None
-    arrays = {
-        reach.buffer for _, read in counted.phases for reach in read.reaches
-        if reach.buffer.name in constant
-    }  # fmt: skip
-    return predict(counted, target, found, needs.shared_bytes, arrays)
+    arrays = {b for _, read in counted.phases for b in read.buffers if b.name in constant}
+    return predict(counted, target, found, needs, arrays)
 
 
 def generated_thread(launch: Launch, emits: Collection[str]) -> ThreadProgram:
@@ -341,25 +363,44 @@ def _assembled(source: Source, target: Target) -> list[Resources] | str:
 
 
 def _resources(
-    program: Program, source: Source, target: Target, arguments: Sequence[Any]
+    program: Program, source: Source, target: Target, arguments: Sequence[Any], given: Given
 ) -> list[Resources]:
     """Return the resources of each launch; an assembler does not know what a launch adds."""
     registers, launches = _assembled(source, target), launches_with_memory(program)
     shared = list(shared_bytes(launches, source.interface, arguments).values())
     if isinstance(registers, str):
         return [
-            replace(estimate_of(launch), shared_bytes=sum(sizes), note=registers)
+            replace(
+                estimate_of(launch, counted_of(launch, target, given)),
+                shared_bytes=sum(sizes), note=registers,
+            )
             for launch, sizes in zip(program.launches, shared, strict=True)
-        ]
+        ]  # fmt: skip
     return [
         replace(each, shared_bytes=each.shared_bytes + added)
         for each, (_, added) in zip(registers, shared, strict=True)
     ]
 
 
-def estimate_of(launch: Launch) -> Resources:
-    """Estimate the resources of a kernel in CUDA C, whose shuffles replace some memory."""
-    return estimated(with_shuffles(launch, merge_thread_loops(launch))[0])
+def estimate_of(
+    launch: Launch, counted: Counted | None = None, constant: Sequence[str] = ()
+) -> Resources:
+    """Estimate the resources of a kernel in CUDA C, whose shuffles replace some memory.
+
+    Parameters
+    ----------
+    launch
+        The launch of the kernel.
+    counted
+        Its counts; without them, unrolled code is taken to need no further registers.
+    constant
+        Names of arrays that are in constant memory.
+    """
+    bodies = [
+        body for _, read in (counted.phases if counted else ())
+        for body in bodies_of(read, [b for b in read.buffers if b.name in constant])
+    ]  # fmt: skip
+    return estimated(with_shuffles(launch, merge_thread_loops(launch))[0], bodies)
 
 
 def _numbers(tally: Tally) -> dict[str, int]:

@@ -147,7 +147,9 @@ def _run(command: list[str | Path], text: str = "") -> subprocess.CompletedProce
             command, input=text, capture_output=True, encoding="utf-8", errors="replace",
             timeout=TIMEOUT_S, check=False,
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        return f"it took more than {TIMEOUT_S} s"
+    except OSError as error:
         return str(error)
     return done.stderr.strip()[:300] or "it failed" if done.returncode else done
 

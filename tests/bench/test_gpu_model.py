@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dlcompiler.bench import gpu_model
+from dlcompiler.bench import gpu_ladders, gpu_model, gpu_model_works
 from dlcompiler.bench.gpu_model import read_space, score_of
 from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.cli import main
 from dlcompiler.errors import UserError
+from dlcompiler.ir import print_func
+from dlcompiler.simulate.gpu import Given
+from dlcompiler.simulate.gpu.time_values import bodies_of
 from dlcompiler.target import resolve
 
 CONVOLUTION = KERNELS["convolution"]
@@ -27,6 +30,7 @@ ROWS = [(32, 4, x, y, 0, 1, 0, 2.5 - 0.1 * (x * 4 + y)) for x in (1, 2, 3) for y
 
 def test_a_file_made_by_hand_is_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("dlcompiler.bench.gpu_model_works.IMAGE", 256)
+    monkeypatch.setattr(gpu_model, "LADDERS", ())
     failed, direct = (32, 4, 1, 1, 0, 1, 0, ""), (32, 4, 1, 1, 0, 0, 0, 2.0)
     (tmp_path / "convolution_rtx-a6000.csv").write_text(table([*ROWS[:11], failed, direct]))
     (tmp_path / "convolution_rtx-9999.csv").write_text(table(ROWS))
@@ -59,7 +63,40 @@ def test_schedules_have_the_parameters_of_a_row(is_shared):
     (launch,) = program.launches
     needs = gpu_model.estimate_of(launch)
     assert needs.shared_bytes == is_shared * 4 * 32 * (64 + 64)
-    assert gpu_model._predicted_ms(KERNELS["gemm"], row, resolve("rtx-3090")) > 5
+    times = gpu_model.predict_row(KERNELS["gemm"], row, ("rtx-3090", "titan-rtx"))
+    assert 5 < times["rtx-3090"] < times["titan-rtx"] < 100
+
+
+def test_a_row_that_is_too_large_for_one_gpu_has_a_time_on_another():
+    row = {**GEMM, "MWG": 128, "NWG": 128, "KWG": 128, "MDIMC": 16, "NDIMC": 16, "SA": 1, "SB": 1}
+    times = gpu_model.predict_row(KERNELS["gemm"], row, ("a100", "titan-rtx"))
+    assert times["a100"] > 1
+    assert times["titan-rtx"] is None
+
+
+def test_a_row_is_the_same_program_as_a_branch_of_a_history_and_alone():
+    def kernel(**more):
+        made = KERNELS["gemm"].make({**GEMM, "SA": 1, "SB": 1, **more})
+        (launch,) = gpu_model.lower_program(*made, "gpu").launches
+        return print_func(launch.kernel).text
+
+    kernel(VWN=1)
+    branch = kernel()
+    gpu_model_works._products.cache_clear()
+    assert kernel() == branch
+
+
+@pytest.mark.parametrize("tile", [1, 3])
+def test_only_a_tile_that_reaches_beyond_the_image_is_guarded(tile, monkeypatch):
+    monkeypatch.setattr("dlcompiler.bench.gpu_model_works.IMAGE", 128)
+    row = dict(zip(CONVOLUTION.parameters, (32, 4, tile, 1, 0, 1), strict=True))
+    (launch,) = gpu_model.lower_program(*CONVOLUTION.make(row), "gpu").launches
+    (body,) = [
+        body for _, read in gpu_model.counted_of(launch, resolve("gpu"), Given()).phases
+        for body in bodies_of(read)
+    ]  # fmt: skip
+    assert body.is_guarded == (tile == 3)
+    assert (body.sums, body.loads) == (225 * tile, 225 * tile + 225)
 
 
 @pytest.mark.parametrize(
@@ -85,5 +122,16 @@ def test_a_folder_without_files_is_refused(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "no measured search space" in printed
     assert "KERNEL_TARGET.csv" in printed
-    assert main(["bench", "--suite", "gpu-model"]) == 2
-    assert "expected  --data FOLDER" in capsys.readouterr().err
+
+
+def test_without_files_there_are_the_ladders(monkeypatch, capsys):
+    monkeypatch.setattr(gpu_model, "LADDERS", (gpu_ladders.MALI,))
+    assert main(["bench", "--suite", "gpu-model", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (ladder,) = document["ladders"]
+    assert (ladder["target"], document["results"]) == ("mali-t860", [])
+    assert [rung["name"] for rung in ladder["rungs"]] == ["bound", "unrolled", "vectorized"]
+    assert main(["bench", "--suite", "gpu-model"]) == 0
+    printed = capsys.readouterr().out
+    assert "bound" in printed
+    assert "published   5.62 s, predicted" in printed

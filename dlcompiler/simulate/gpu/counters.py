@@ -19,6 +19,7 @@ import numpy as np
 from dlcompiler.errors import UserError
 from dlcompiler.ir import Buffer, Expr, For, Var
 from dlcompiler.simulate.gpu.forms import constant_form
+from dlcompiler.simulate.gpu.merging import merged
 from dlcompiler.simulate.gpu.populations import Place, Populations, Tally, Warps
 from dlcompiler.simulate.gpu.program import Found, OneThread, Site, found_in, inside_loop
 from dlcompiler.simulate.gpu.reading import Reader, Scope
@@ -144,6 +145,7 @@ def count_launch(
     loops: Sequence[For] = (),
     given: Given | None = None,
     warp_size: int = WARP,
+    is_merged: bool = False,
 ) -> KernelCounters:
     """Count what the warps of a launch execute.
 
@@ -159,6 +161,8 @@ def count_launch(
         Values of symbols, and arrays.
     warp_size
         Threads of a warp. [1]
+    is_merged
+        Whether neighbouring loads are counted as compilers merge them: see `merging`.
 
     Raises
     ------
@@ -188,7 +192,8 @@ def count_launch(
     everything = populations.count(place)[1].requests
     return KernelCounters(
         name, everything // max(len(warps.active), 1), threads, len(warps.active),
-        _accesses(found, populations), _instructions(found, populations), warp_size,
+        _accesses(found, populations, is_merged=is_merged), _instructions(found, populations),
+        warp_size,
     )  # fmt: skip
 
 
@@ -203,10 +208,14 @@ def _constant(reader: Reader, var: Var, extent: Expr, scope: Scope) -> int:
     return max(int(high), 0)
 
 
-def _accesses(found: Found, populations: Populations) -> tuple[AccessCounters, ...]:
+def _accesses(
+    found: Found, populations: Populations, *, is_merged: bool
+) -> tuple[AccessCounters, ...]:
     """Count the accesses; the copies that unrolling made of one are added."""
     sums: dict[tuple[Site, str, int], tuple[Tally, Tally]] = {}
     for site, place, access in found.accesses:
+        if is_merged and access.space == "shared" and not site.is_write:
+            place, access = merged(place, access, found.unrolled)
         key = site, access.space, access.bytes
         least, most = sums.get(key, (Tally(), Tally()))
         low, high = populations.count(place, access)

@@ -46,9 +46,10 @@ from dlcompiler.ir.expr import lanes_of
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.rewrite import children
-from dlcompiler.simulate.gpu.forms import Fixed, Form, Predicate, constant_form
+from dlcompiler.simulate.gpu.forms import Fixed, Form, Predicate, constant_form, variables_of
 from dlcompiler.simulate.gpu.populations import Access, Place, Space
 from dlcompiler.simulate.gpu.reading import Reader, Scope, negated
+from dlcompiler.simulate.gpu.unrolling import is_left, is_unrolled
 
 LONGEST_VECTOR_BYTES = 16
 """Most bytes that a thread accesses at once; [byte]."""
@@ -97,6 +98,8 @@ class Found:
     """Accesses to global and shared memory."""
     instructions: dict[Place, Counter[str]] = field(default_factory=dict)
     """Number of instructions of each kind in each place."""
+    unrolled: set[Var] = field(default_factory=set)
+    """The variables of loops that compilers unroll."""
 
 
 def found_in(thread: OneThread, reader: Reader, place: Place, scope: Scope) -> Found:
@@ -162,6 +165,7 @@ class _Walk:
         """The choices that led to each expression of the statement, by its `id`."""
         self._numbers: Counter[tuple[Buffer, bool]] = Counter()
         self._values: tuple[Expr, ...] = ()
+        self._is_left = False
 
     def executed(self, kind: str, place: Place, times: int = 1) -> None:
         """Add instructions of a kind."""
@@ -218,7 +222,11 @@ class _Walk:
         inside, scope = inside_loop(self.reader, loop.var, loop.extent, place, scope)
         if loop.kind != "unrolled":
             self.executed("branch", inside)
+        around, self._is_left = self._is_left, is_left(loop, self._is_left)
+        if not self._is_left and is_unrolled(loop, is_constant=isinstance(loop.extent, Const)):
+            self.found.unrolled.update(variables_of(scope[loop.var]))
         self.statement(loop.body, inside, scope)
+        self._is_left = around
 
     def _let(self, stmt: Let, place: Place, scope: Scope) -> None:
         var, value = stmt.var, stmt.value

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler.ir import Buffer, For, Var
-from dlcompiler.simulate.gpu.counters import Given, KernelCounters, count_launch
+from dlcompiler.simulate.gpu.counters import WARP, Given, KernelCounters, count_launch
 from dlcompiler.simulate.gpu.occupancy import Occupancy
 from dlcompiler.simulate.gpu.program import OneThread
-from dlcompiler.simulate.gpu.time_demand import Demand, demand_of
+from dlcompiler.simulate.gpu.resources import Resources
+from dlcompiler.simulate.gpu.time_demand import Demand, demand_of, spill
 from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Phase, Read, phases_of, read_phase
+from dlcompiler.simulate.gpu.time_queues import clocks_together
 from dlcompiler.simulate.gpu.transactions import SECTOR_BYTES
 from dlcompiler.target import Target
 
@@ -35,6 +37,11 @@ FORMULAS = {
     "DRAM": "bytes between L2 and memory / (peak rate · fraction that copies reach)",
 }
 """How the term of a resource is computed; of other resources: operations / lanes."""
+OF_SCHEDULERS = (
+    *("issue", "float32", "float16", "float64", "integer", "special", "convert"),
+    *("tensor cores", "tensor cores, int8"),
+)
+"""Resources of which each scheduler of a multiprocessor has a part of its own."""
 _RATE_OF = {"shared and L1": "l1", "issue": "schedulers", "L2 port": "l2_port", "L2": "l2",
             "DRAM": "dram"}  # fmt: skip
 
@@ -63,13 +70,14 @@ class KernelTime:
     seconds: float
     """All of it [s]."""
     least_s: float
-    """If every cache kept all it could [s]."""
+    """If every cache kept all it could, at the highest clock [s]."""
     most_s: float
-    """If no cache kept anything [s]."""
+    """If no cache kept anything, at the lowest clock [s]."""
     terms: tuple[Term, ...]
     """Resources, the one that binds first. They overlap: they do not add up."""
     latency_s: float
-    """Stalls that the work of other warps does not hide [s]."""
+    """Waiting for results and for other warps that the work of the resource that binds does not
+    hide [s]."""
     tail_s: float
     """What the last blocks add, which do not fill all multiprocessors [s]."""
     launch_s: float
@@ -123,7 +131,10 @@ class Counted:
     """How often the kernel is started [1]."""
 
 
-def count_phases(thread: OneThread, given: Given, *, loops: Sequence[For] = ()) -> Counted:
+def count_phases(
+    thread: OneThread, given: Given, *, loops: Sequence[For] = (), is_merged: bool = True,
+    warp_size: int = WARP,
+) -> Counted:  # fmt: skip
     """Count what a kernel executes between its barriers.
 
     Parameters
@@ -134,12 +145,17 @@ def count_phases(thread: OneThread, given: Given, *, loops: Sequence[For] = ()) 
         Values of symbols, and arrays.
     loops
         Loops of the host around the launch.
+    is_merged
+        Whether the compiler merges neighbouring loads of shared memory: see `merging`.
+    warp_size
+        Threads of a warp. [1]
     """
     phases = phases_of(thread)
     counted = [
-        (count_launch(phase, loops=loops, given=given), read_phase(phase, given.numbers, loops))
+        (count_launch(phase, loops=loops, given=given, is_merged=is_merged, warp_size=warp_size),
+         read_phase(phase, given.numbers, loops))
         for phase in phases
-    ]
+    ]  # fmt: skip
     if not counted:
         nothing = Phase(thread.axes, thread.extents, thread.shared, thread.body)
         counted = [(count_launch(nothing, loops=loops, given=given), Read())]
@@ -150,7 +166,7 @@ def count_phases(thread: OneThread, given: Given, *, loops: Sequence[For] = ()) 
 
 
 def predict(
-    counted: Counted, target: Target, occupancy: Occupancy, shared_bytes: int,
+    counted: Counted, target: Target, occupancy: Occupancy, needs: Resources,
     constant: Iterable[Buffer] = (),
 ) -> KernelTime | None:  # fmt: skip
     """Predict the time of a kernel; None if the target has no rates, or no block fits.
@@ -163,15 +179,17 @@ def predict(
         The GPU.
     occupancy
         How many of its blocks a multiprocessor runs at once.
-    shared_bytes
-        Shared memory of a block. [byte]
+    needs
+        Its shared memory, and what it spills.
     constant
         Arrays that are in constant memory.
     """
     if not target.rates or not occupancy.blocks:
         return None
-    machine = _Machine(target, occupancy, shared_bytes, tuple(constant))
-    likely, least, most = (machine.run(counted, caches) for caches in ("likely", "all", "none"))
+    likely, least, most = (
+        _Machine(target, occupancy, needs, tuple(constant), clock).run(counted, caches)
+        for clock, caches in (("clock", "likely"), ("clock_most", "all"), ("clock_least", "none"))
+    )
     dram = tuple(each.dram_bytes[0] for each in (likely, least, most))
     times = sorted(each.seconds for each in (likely, least, most))
     return KernelTime(
@@ -184,16 +202,19 @@ class _Machine:
     """A GPU, on which each multiprocessor has room for some blocks of a kernel."""
 
     def __init__(
-        self, target: Target, occupancy: Occupancy, shared_bytes: int, constant: tuple[Buffer, ...]
-    ) -> None:
+        self, target: Target, occupancy: Occupancy, needs: Resources,
+        constant: tuple[Buffer, ...], clock: str,
+    ) -> None:  # fmt: skip
         self.target = target
         self.rates = {name: rate.value for name, rate in target.rates.items()}
+        self.rates["clock"] = self.rates[clock if clock in self.rates else "clock"]
         self.resident = occupancy.blocks
         self.processors = target.cores
         self.constant = constant
         l1, l2 = (target.cache_bytes(level) for level in (0, 1))
         is_one = target.limit("shared_bytes_per_processor") <= l1  # L1 and shared memory
-        self.l1_bytes = l1 - (shared_bytes * occupancy.blocks if is_one else 0)
+        self.l1_bytes = l1 - (needs.shared_bytes * occupancy.blocks if is_one else 0)
+        self.spill_bytes = needs.spill_bytes
         self.l2_bytes = l2
 
     def run(self, counted: Counted, caches: str) -> KernelTime:
@@ -210,27 +231,38 @@ class _Machine:
         kept = {"likely": self.l2_bytes, "all": math.inf, "none": 0.0}[caches]
         reads = [read for _, read in counted.phases]
         dram = min(_dram_bytes(reads, kept, at_once, blocks), l2_bytes)
-        return self._time(counted, demands, l2_bytes, dram, blocks)
+        spill_misses = 0.0
+        if self.spill_bytes:
+            spill(demands, counted.phases, self.spill_bytes, self.rates, l1_bytes)
+            spill_misses = max(1 - kept / (self.spill_bytes * counted.threads * at_once), 0.0)
+        missing = dram / l2_bytes if l2_bytes else 0.0
+        return self._time(counted, demands, (missing, spill_misses), blocks)
 
     def _time(
-        self, counted: Counted, demands: list[Demand], l2_bytes: float, dram: float, blocks: float
+        self, counted: Counted, demands: list[Demand], misses: tuple[float, float], blocks: float
     ) -> KernelTime:
+        """Return the time if L2 misses some parts of the bytes of arrays, and of spilled values."""
         rates = self.rates
         active = min(self.processors, blocks)
         dram_clock = rates["dram"] * rates["dram_fraction"] / rates["clock"]
-        missing = dram / l2_bytes if l2_bytes else 0.0
+        missing, dram = misses[0], 0.0
         for demand in demands:
-            demand.clocks["L2"] = demand.l2_bytes / (rates["l2"] / active)
-            demand.clocks["DRAM"] = demand.l2_bytes * missing / (dram_clock / active)
+            bytes_ = demand.l2_bytes + demand.spilled_bytes
+            beyond = demand.l2_bytes * missing + demand.spilled_bytes * misses[1]
+            demand.clocks["L2"] = bytes_ / (rates["l2"] / active)
+            demand.clocks["DRAM"] = beyond / (dram_clock / active)
+            dram += beyond * blocks
         busy: dict[str, float] = defaultdict(float)
         for demand in demands:
             for name, clocks in demand.clocks.items():
                 busy[name] += clocks
         bound = max(busy.values(), default=0.0)
 
+        warps = max(counted.phases[0][0].warps, 1)
+
         def clocks_of(resident: int) -> float:
             barriers = rates["barrier"] * sum(d.instances for d in demands) * (len(demands) > 1)
-            return barriers + sum(_clocks(d, rates, missing, resident) for d in demands)
+            return barriers + sum(_clocks(d, rates, missing, resident, warps) for d in demands)
 
         full, rest = divmod(blocks, self.resident * self.processors)
         last = clocks_of(math.ceil(rest / self.processors)) if rest else 0.0
@@ -258,27 +290,36 @@ class _Machine:
         return rate.source if rate else ""
 
 
-def _clocks(demand: Demand, rates: Mapping[str, float], missing: float, resident: int) -> float:
+def _clocks(
+    demand: Demand, rates: Mapping[str, float], missing: float, blocks: int, warps: int
+) -> float:
     """Return the clocks of a phase of some blocks that a multiprocessor runs at once.
 
     Blocks that start together get equal shares of each resource, so they go through their phases
-    together: the waiting of one phase does not hide behind the work of another. In each instance
-    of a phase the warps wait for memory some times, one wait after the other. These waits hide
-    behind the work of other warps, but for the first one, at which all warps wait.
+    together: all their warps share the resources. A scheduler has a part of the warps; the unit
+    that its warps need most keeps its other units waiting.
     """
     n = max(demand.instances, 1)
-    work = max([*demand.clocks.values(), 0.0]) / n * resident
-    rounds = max(demand.rounds.get("global", 0.0), 1.0)
-    # One sector that a cache does not have makes all warps wait that need it, or its neighbours.
-    latency = (
-        rates["l1_latency"] + min(demand.missed / rounds, 1.0) * rates["l2_latency"]
-        + min(demand.missed * missing / rounds, 1.0) * rates["dram_latency"]
-    )  # fmt: skip
-    waits = [(demand.rounds.get("global", 0.0) / n, latency),
-             (demand.rounds.get("shared", 0.0) / n, rates["shared_latency"])]  # fmt: skip
-    own = max(demand.chain, demand.issue) / n + sum(count * each for count, each in waits)
-    first = sum(each for count, each in waits if count)
-    return n * (max(work, own) + min(work, first))
+    together, of_scheduler = blocks * warps, blocks * warps / rates["schedulers"]
+    inside = [c for name, c in demand.clocks.items() if name in OF_SCHEDULERS]
+    own = max(inside, default=0.0) / n / warps * rates["schedulers"]
+    demands = [(own, of_scheduler)] if own else []
+    demands += [(clocks / n / warps, together) for name, clocks in demand.clocks.items()
+                if clocks and name not in OF_SCHEDULERS]  # fmt: skip
+    waits = _waits(demand, rates, missing) + max(demand.chain - n * own, 0.0)
+    return n * clocks_together(demands, waits / n)
+
+
+def _waits(demand: Demand, rates: Mapping[str, float], missing: float) -> float:
+    """Return the clocks in which a warp waits for memory; loads of one round wait together.
+
+    One sector that a cache does not have makes all warps wait that need it, or its neighbours.
+    """
+    rounds = demand.rounds.get("global", 0.0)
+    missed = demand.missed / max(rounds, 1.0)
+    latency = rates["l1_latency"] + min(missed, 1.0) * rates["l2_latency"]
+    latency += min(missed * missing, 1.0) * rates["dram_latency"]
+    return rounds * latency + demand.rounds.get("shared", 0.0) * rates["shared_latency"]
 
 
 # -- the second level cache -----------------------------------------------------------------------

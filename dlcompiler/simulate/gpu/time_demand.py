@@ -6,25 +6,23 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dlcompiler.ir import Buffer
-from dlcompiler.simulate.gpu.counters import WARP, AccessCounters, KernelCounters
+from dlcompiler.simulate.gpu.counters import AccessCounters, KernelCounters
 from dlcompiler.simulate.gpu.time_footprints import touched
-from dlcompiler.simulate.gpu.time_phases import (
-    UNROLLED_BY_COMPILER,
-    Loop,
-    Reach,
-    Read,
-    distinct_loads,
-)
-from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES
+from dlcompiler.simulate.gpu.time_phases import Loop, Reach, Read
+from dlcompiler.simulate.gpu.time_values import bodies_of, distinct_loads
+from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES, WORD_BYTES
+from dlcompiler.simulate.gpu.unrolling import copies_together
 
 MMA = 16 * 8 * 16
 """Products of float16 that a warp's instruction on tensor cores adds up. It takes as long for half
 as many of TF32, or twice as many of int8."""
 DIVISION = 8
 """Operations on floats that a division is made of, besides one special one; [1]."""
-_REGISTERS = ("load local", "store local")
+Kept: TypeAlias = Mapping[tuple[Buffer, bool], float]
+"""Array, and whether it is stored -> the fraction of its accesses that remain after unrolling."""
 
 
 @dataclass(slots=True)
@@ -42,7 +40,9 @@ class Demand:
     issue: float = 0.0
     """Clocks that one warp needs to issue its instructions if nothing keeps it."""
     l2_bytes: float = 0.0
-    """Bytes between L1 and L2 [byte]."""
+    """Bytes of arrays between L1 and L2 [byte]."""
+    spilled_bytes: float = 0.0
+    """Bytes of values without a register between L1 and L2 [byte]."""
     missed: float = 0.0
     """Sectors that L1 does not have [1]."""
     hit_fraction: float = 0.0
@@ -71,13 +71,17 @@ def demand_of(
     kept = _kept(read, set(constant))
     blocks = max(counters.blocks, 1)
     made = Demand(instances=_instances(read))
-    issued = _issued(counters, kept) / blocks
+    lanes_at_once = rates.get("vector lanes", 1.0)
+    width = min(_width(read), lanes_at_once)
+    issued = _issued(counters, kept, width) / blocks - read.removed_branches * counters.warps
+    issued = max(issued, 0.0)  # guards may leave out some of the branches that are removed
     made.issue = issued / max(counters.warps, 1)
     clocks = made.clocks
     clocks["issue"] = issued / rates["schedulers"]
     for unit, lanes in _arithmetic(counters).items():
-        clocks[unit] = lanes / blocks / rates[unit]
-    passes = (_passes(access, rates) * _share(access, kept) for access in counters.accesses)
+        clocks[unit] = lanes * lanes_at_once / width / blocks / rates[unit]
+    passes = (_passes(access, rates, counters.warp_size) * _share(access, kept)
+              for access in counters.accesses)  # fmt: skip
     clocks["shared and L1"] = sum(passes) / blocks
     made.l2_bytes = _l2_bytes(counters, read, l1_bytes, kept, made) / blocks
     clocks["L2 port"] = made.l2_bytes / rates["l2_port"]
@@ -86,30 +90,34 @@ def demand_of(
     return made
 
 
-def _kept(read: Read, constant: set[Buffer]) -> dict[Buffer, float]:
-    """Return for each array the fraction of its loads that remain after unrolling."""
-    of: dict[Buffer, list[Reach]] = defaultdict(list)
+def _kept(read: Read, constant: set[Buffer]) -> Kept:
+    """Return for each array the fraction of its loads, and stores, that remain after unrolling.
+
+    Of the stores, these are sums in memory: each is stored once, after its last update.
+    """
+    of: dict[tuple[Buffer, bool], list[Reach]] = defaultdict(list)
     for reach in read.reaches:
-        if not reach.is_write and reach.space != "local":
-            of[reach.buffer].append(reach)
-    return {b: 0.0 if b in constant else distinct_loads(each) for b, each in of.items()}
+        if reach.space != "local" and (reach.is_update or not reach.is_write):
+            of[reach.buffer, reach.is_write].append(reach)
+    return {key: 0.0 if key[0] in constant else distinct_loads(each) for key, each in of.items()}
 
 
-def _share(access: AccessCounters, kept: Mapping[Buffer, float]) -> float:
-    return 1.0 if access.site.is_write else kept.get(access.site.buffer, 1.0)
+def _share(access: AccessCounters, kept: Kept) -> float:
+    return kept.get((access.site.buffer, access.site.is_write), 1.0)
 
 
-def _issued(counters: KernelCounters, kept: Mapping[Buffer, float]) -> float:
-    """Return the instructions of all warps, without those that the compiler removes."""
+def _issued(counters: KernelCounters, kept: Kept, width: float) -> float:
+    """Return the instructions of all warps, without those that the compiler removes.
+
+    `width` is the number of elements that one of them computes, on a GPU with vectors.
+    """
     total = 0.0
     for kind, (_, most) in counters.instructions.items():
-        if kind in _REGISTERS or kind in ("load shared", "load global"):
+        if kind.startswith(("load ", "store ")):
             continue
-        total += most.requests * (DIVISION + 1 if kind.endswith(" div") else 1)
-    for access in counters.accesses:
-        if not access.site.is_write:
-            total += access.most.requests * _share(access, kept)
-    return total
+        computed = 1.0 if kind in ("branch", "barrier") else width
+        total += most.requests / computed * (DIVISION + 1 if kind.endswith(" div") else 1)
+    return total + sum(access.most.requests * _share(access, kept) for access in counters.accesses)
 
 
 def _arithmetic(counters: KernelCounters) -> dict[str, float]:
@@ -133,21 +141,27 @@ def _arithmetic(counters: KernelCounters) -> dict[str, float]:
     return dict(lanes)
 
 
+def _width(read: Read) -> float:
+    """Return how many elements the stores of a phase have, in the mean."""
+    stores = [reach for reach in read.reaches if reach.is_write]
+    total = sum(reach.executions for reach in stores)
+    return sum(reach.lanes * reach.executions for reach in stores) / total if total else 1.0
+
+
 def _unit(dtype: str) -> str:
     return {"float16": "float16", "bfloat16": "float16", "float64": "float64"}.get(dtype, "float32")
 
 
-def _passes(access: AccessCounters, rates: Mapping[str, float]) -> float:
+def _passes(access: AccessCounters, rates: Mapping[str, float], warp_size: int) -> float:
     """Return the clocks of an access in the unit of loads and stores.
 
-    The cache looks up one line in a clock, or in two where it gives half a line in a clock.
+    Without a rate of shared memory, what threads share is memory like any other.
     """
     most = access.most
-    units = most.requests * WARP / rates["memory_units"]
-    if access.space == "shared":
-        return max(most.wavefronts, units)
-    whole = most.lines * LINE_BYTES / max(rates["l1"], LINE_BYTES / 2)
-    return max(whole, most.sectors * SECTOR_BYTES / rates["l1"], units)
+    units = most.requests * warp_size / rates["memory_units"]
+    if access.space == "global":
+        return max(most.lines / rates["lookups"], most.sectors * SECTOR_BYTES / rates["l1"], units)
+    return max(most.wavefronts * LINE_BYTES / rates["shared"] if "shared" in rates else 0.0, units)
 
 
 def _instances(read: Read) -> int:
@@ -157,15 +171,50 @@ def _instances(read: Read) -> int:
     return math.prod(outside.values())
 
 
+def spill(
+    demands: Sequence[Demand], phases: Sequence[tuple[KernelCounters, Read]], bytes_: int,
+    rates: Mapping[str, float], l1_bytes: float,
+) -> None:  # fmt: skip
+    """Add to the demands of a block what it spills.
+
+    A value without a register is stored, and loaded again, in each execution of the code that
+    updates most sums. Stores go through to L2; loads find in L1 what there is room for.
+
+    Parameters
+    ----------
+    demands
+        Of the phases, which are changed.
+    phases
+        Counters of each, and what it touches.
+    bytes_
+        What a thread spills. [byte]
+    rates
+        Numbers of the target.
+    l1_bytes
+        First level cache for one block. [byte]
+    """
+    found = [(body.sums * body.executions, body.executions, number)
+             for number, (_, read) in enumerate(phases) for body in bodies_of(read)]  # fmt: skip
+    _, times, number = max(found, default=(0, 1, len(phases) - 1))
+    demand, counters = demands[number], phases[number][0]
+    stores = bytes_ / WORD_BYTES * counters.warps * times
+    each = max(1 / rates["lookups"], counters.warp_size / rates["memory_units"])
+    demand.clocks["shared and L1"] += 2 * stores * each
+    demand.clocks["issue"] += 2 * stores / rates["schedulers"]
+    held = bytes_ * counters.threads
+    demand.spilled_bytes = stores * LINE_BYTES * (1 + max(1 - l1_bytes / held, 0.0))
+    demand.clocks["L2 port"] += demand.spilled_bytes / rates["l2_port"]
+
+
 # -- caches ---------------------------------------------------------------------------------------
 
 
 def _l2_bytes(
-    counters: KernelCounters, read: Read, l1_bytes: float, kept: Mapping[Buffer, float],
+    counters: KernelCounters, read: Read, l1_bytes: float, kept: Kept,
     made: Demand,
 ) -> float:  # fmt: skip
     """Return the bytes that all blocks move between L1 and L2; note the fraction of hits."""
-    stored = sum(a.most.sectors for a in counters.accesses if a.site.is_write)
+    stored = sum(a.most.sectors * _share(a, kept) for a in counters.accesses if a.site.is_write)
     asked: dict[Buffer, float] = defaultdict(float)
     for access in counters.accesses:
         if not access.site.is_write and access.space == "global":
@@ -233,19 +282,26 @@ def _by_array(
 # -- waiting --------------------------------------------------------------------------------------
 
 
-def _rounds(read: Read, kept: Mapping[Buffer, float]) -> dict[str, float]:
-    """Return how often a warp waits for memory: loads in one stretch of code wait together."""
-    stretches: dict[str, dict[tuple[int, ...], float]] = {"global": {}, "shared": {}}
+def _rounds(read: Read, kept: Kept) -> dict[str, float]:
+    """Return how often a warp waits for memory: loads in one stretch of code wait together.
+
+    Of a loop that is too long to be unrolled, some iterations are put together.
+    """
+    stretches: dict[tuple[int, ...], list[Reach]] = defaultdict(list)
     for reach in read.reaches:
-        if reach.is_write or reach.space == "local" or not kept.get(reach.buffer, 1.0):
-            continue
-        around = reach.loops[: len(reach.loops) - len(reach.copies)]
+        stretches[tuple(id(loop.var) for loop in reach.around)].append(reach)
+    rounds = {"global": 0.0, "shared": 0.0}
+    for reaches in stretches.values():
+        around = reaches[0].around
         times = float(math.prod(loop.extent for loop in around))
         if around and not (around[-1].is_outside or around[-1].is_rolled):
+            size = sum(math.prod(loop.extent for loop in r.copies) for r in reaches)
             extent = around[-1].extent
-            times *= math.ceil(extent / UNROLLED_BY_COMPILER) / max(extent, 1)
-        stretches[reach.space][tuple(id(loop.var) for loop in around)] = times
-    return {space: sum(times.values()) for space, times in stretches.items()}
+            times *= math.ceil(extent / copies_together(size)) / max(extent, 1)
+        loaded = {r.space for r in reaches if not r.is_write and kept.get((r.buffer, False), 1.0)}
+        for space in rounds:
+            rounds[space] += times * (space in loaded)
+    return rounds
 
 
 def _chain(read: Read, rates: Mapping[str, float]) -> float:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.ir import (
@@ -38,16 +36,7 @@ from dlcompiler.ir.lanes import at_lane
 from dlcompiler.simulate.gpu.forms import Form, constant_form
 from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.reading import Reader, Scope
-
-UNROLLED_BY_COMPILER = 4
-"""Factor by which NVIDIA's compilers unroll a loop without a directive; [1]."""
-MOST_UNROLLED = 64
-"""Longest loop, with its inner ones, that they replace by copies of its body, about; [1]."""
-MOST_COPIES = 1 << 16
-"""Most copies of a load that are compared; of more, none is taken to be removed; [1]."""
-
-
-_AUTO_UNROLL = "auto_unroll_max_step"
+from dlcompiler.simulate.gpu.unrolling import is_left, is_unrolled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +77,17 @@ class Reach:
     """Distance from the begin of the array; [byte]."""
     bytes: int
     """Bytes that a thread accesses in one execution; [byte]."""
+    lanes: int
+    """Elements that it accesses in one execution; [1]."""
     loops: tuple[Loop, ...]
     """The loops around it, outermost first."""
     is_update: bool
     """Whether it stores what it has computed from the element that it replaces: a sum."""
+
+    @property
+    def around(self) -> tuple[Loop, ...]:
+        """The loops around the copies, outermost first."""
+        return self.loops[: len(self.loops) - len(self.copies)]
 
     @property
     def copies(self) -> tuple[Loop, ...]:
@@ -114,6 +110,15 @@ class Read:
     """The variables of the threads of a block, with their extents, x first."""
     blocks: dict[Var, int] = field(default_factory=dict)
     """The variables of the blocks, with their extents, x first."""
+    removed_branches: int = 0
+    """Branches of a thread that unrolling removes; [1]."""
+    guarded: set[Buffer] = field(default_factory=set)
+    """Arrays of the thread of which elements are stored elsewhere under a condition."""
+
+    @property
+    def buffers(self) -> set[Buffer]:
+        """The arrays that are accessed."""
+        return {reach.buffer for reach in self.reaches}
 
 
 def phases_of(thread: OneThread) -> list[Phase]:
@@ -204,6 +209,7 @@ class _Walk:
         self.shared = set(phase.shared)
         self.own: set[Buffer] = set()
         self.read = Read()
+        self.is_guarded = False
 
     def statement(  # noqa: C901 - by node
         self, stmt: Stmt, loops: tuple[Loop, ...], scope: Scope
@@ -217,9 +223,11 @@ class _Walk:
                 self._loop(stmt, loops, scope)
             case If(condition, then, otherwise):
                 self._loads(condition, loops, scope)
+                around, self.is_guarded = self.is_guarded, True
                 self.statement(then, loops, scope)
                 if otherwise is not None:
                     self.statement(otherwise, loops, scope)
+                self.is_guarded = around
             case Allocate(buffer, body):
                 self.own.add(buffer)
                 self.statement(body, loops, scope)
@@ -232,6 +240,8 @@ class _Walk:
                 self.statement(body, loops, scope)
             case Store(buffer=buffer, value=value, indices=indices):
                 elements = {load.buffer for load in self._loads(value, loops, scope)}
+                if buffer not in self.own and (self.is_guarded or stmt.predicate is not None):
+                    self.read.guarded |= elements & self.own
                 self._access(buffer, indices, loops, scope, is_write=True,
                              is_update=buffer in elements)  # fmt: skip
 
@@ -240,14 +250,13 @@ class _Walk:
         extent = max(int(high), 0) if math.isfinite(high) else 1
         var, form = self.reader.variable(loop.var.name, extent)
         is_outside = _Outside.NOTE in loop.annotations
-        given = dict(loop.annotations).get(_AUTO_UNROLL)
-        around = loops[-1].is_rolled if loops else False
-        is_rolled = loop.kind != "unrolled" and (around if given is None else given == 0)
-        is_unrolled = not (is_outside or is_rolled) and (
-            loop.kind == "unrolled" or (low == high and _copies(loop) <= MOST_UNROLLED)
-        )
-        inside = Loop(var, extent, is_unrolled, is_rolled, is_outside)
-        self.statement(loop.body, (*loops, inside), {**scope, loop.var: form})
+        is_rolled = is_left(loop, loops[-1].is_rolled if loops else False)
+        may_unroll = not (is_outside or is_rolled)
+        is_copied = may_unroll and is_unrolled(loop, is_constant=low == high)
+        inside = (*loops, Loop(var, extent, is_copied, is_rolled, is_outside))
+        if is_copied and loop.kind != "unrolled":
+            self.read.removed_branches += math.prod(each.extent for each in inside)
+        self.statement(loop.body, inside, {**scope, loop.var: form})
 
     def _loads(self, value: Expr, loops: tuple[Loop, ...], scope: Scope) -> list[Load]:
         found = [node for node in walk(value) if isinstance(node, Load)]
@@ -273,52 +282,5 @@ class _Walk:
                 total = total.plus(form, step)
         space = "shared" if buffer in self.shared else "local" if buffer in self.own else "global"
         self.read.reaches.append(
-            Reach(buffer, is_write, space, total.times(size), size * lanes, loops, is_update)
+            Reach(buffer, is_write, space, total.times(size), size * lanes, lanes, loops, is_update)
         )
-
-
-def _copies(loop: For) -> int:
-    """Return how many copies of its innermost body unrolling would make."""
-    extent = getattr(loop.extent, "value", MOST_UNROLLED + 1)
-    inner = max((_copies(node) for node in _inner_loops(loop.body)), default=1)
-    return int(extent) * inner
-
-
-def _inner_loops(stmt: Stmt) -> Iterator[For]:
-    return (node for node in walk(stmt) if isinstance(node, For))
-
-
-def distinct_loads(reaches: Sequence[Reach]) -> float:
-    """Return the fraction of a thread's loads that remain if none is made twice.
-
-    Parameters
-    ----------
-    reaches
-        Loads of one buffer in one stretch of code without a barrier: the copies of unrolled loops,
-        and different loads of one statement.
-    """
-    total, kept = 0, 0
-    stretches: dict[tuple[object, ...], list[tuple[np.ndarray, int]]] = {}
-    for reach in reaches:
-        copies = reach.copies
-        count = math.prod(loop.extent for loop in copies)
-        around = math.prod(loop.extent for loop in reach.loops[: len(reach.loops) - len(copies)])
-        total += count * around
-        unknown = not reach.address.is_known or any(
-            term in own for own in ({loop.var for loop in copies},)
-            for part in reach.address.terms if not isinstance(part, Var) for term in part.variables
-        )  # fmt: skip
-        if count > MOST_COPIES or unknown:
-            kept += count * around
-            continue
-        offsets = np.array([reach.address.constant], np.int64)
-        rest = dict(reach.address.terms)
-        for loop in copies:
-            factor = rest.pop(loop.var, 0)
-            offsets = np.unique((offsets[:, None] + factor * np.arange(loop.extent)).ravel())
-        outside = tuple(id(loop.var) for loop in reach.loops[: len(reach.loops) - len(copies)])
-        key = (outside, frozenset(rest.items()), reach.bytes)
-        stretches.setdefault(key, []).append((offsets, around))
-    for found in stretches.values():
-        kept += len(np.unique(np.concatenate([o for o, _ in found]))) * found[0][1]
-    return kept / total if total else 1.0

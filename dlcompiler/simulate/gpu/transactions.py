@@ -110,6 +110,7 @@ def _used_parts(mask: Truth, parts: int) -> Integers:
 
 
 def _split(lanes: Integers | Truth, parts: int) -> np.ndarray:
+    parts = min(parts, lanes.shape[-1])
     return lanes.reshape(*lanes.shape[:-1], parts, lanes.shape[-1] // parts)
 
 

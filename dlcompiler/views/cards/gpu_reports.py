@@ -124,8 +124,8 @@ def _time_facts(time: KernelTime | None) -> list[tuple[str, str]]:
         )
     )  # fmt: skip
     return [
-        ("predicted time", f"{format_seconds(time.seconds)}, from {least} if caches keep all they "
-         f"could to {most} if they keep nothing"),
+        ("predicted time", f"{format_seconds(time.seconds)}, from {least} (caches keep all they "
+         f"could, highest clock) to {most} (they keep nothing, lowest clock)"),
         ("what binds", f"{time.bound_by}; next {time.next_bound}; {added}"),
         ("waves of blocks", f"{time.waves:.3g}"),
         ("memory", f"{predicted:,.0f} bytes, from {low:,.0f} to {high:,.0f}; L1 answers "

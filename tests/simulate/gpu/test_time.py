@@ -10,6 +10,8 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.bench.gpu_model import predict_row
+from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.bench.programs import tiled_gpu_gemm
 from dlcompiler.ir import Var
 from dlcompiler.passes.merge_thread_loops import merge_thread_loops
@@ -18,7 +20,8 @@ from dlcompiler.simulate.gpu import Given
 from dlcompiler.simulate.gpu.forms import Form
 from dlcompiler.simulate.gpu.resources import Resources
 from dlcompiler.simulate.gpu.time_footprints import touched
-from dlcompiler.simulate.gpu.time_phases import distinct_loads, phases_of, read_phase
+from dlcompiler.simulate.gpu.time_phases import phases_of, read_phase
+from dlcompiler.simulate.gpu.time_values import distinct_loads
 from dlcompiler.target import GPUS, resolve
 from dlcompiler.target.gpu_rates import MODELS
 from tests.thread_programs import convolution, softmax, staged_copy
@@ -198,3 +201,142 @@ def test_each_model_has_a_target_with_sources():
         assert target.limits["max_threads_per_processor"] in (1024, 1536, 2048)
     times = {name: predicted(*copied, target=resolve(name)).seconds for name in ("t4", "h100")}
     assert times["h100"] < times["t4"]
+
+
+# -- physics --------------------------------------------------------------------------------------
+
+PROGRAMS = {
+    "copy": lambda: copy(1 << 20), "strided": lambda: copy(1 << 20, 8),
+    "product": lambda: tiled_gpu_gemm(256), "softmax": softmax, "convolution": convolution,
+}  # fmt: skip
+
+
+def with_rate(target, **factors):
+    changed = {
+        name.replace("_", " ") if name.replace("_", " ") in target.rates else name: factor
+        for name, factor in factors.items()
+    }
+    rates = {
+        name: replace(rate, value=rate.value * changed.get(name, 1))
+        for name, rate in target.rates.items()
+    }
+    return replace(target, rates=rates)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "rate",
+    ["dram", "l2", "l2_port", "l1", "shared", "lookups", "memory_units", "float32"],
+)
+def test_more_of_a_rate_is_never_slower(name, rate):
+    schedule = PROGRAMS[name]()
+    times = [
+        predicted(*schedule, target=with_rate(A6000, **{rate: factor})).seconds
+        for factor in (0.5, 1, 2)
+    ]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("latency", ["l1_latency", "l2_latency", "dram_latency", "float_latency"])
+def test_longer_latencies_are_never_faster(name, latency):
+    schedule = PROGRAMS[name]()
+    times = [
+        predicted(*schedule, target=with_rate(A6000, **{latency: factor})).seconds
+        for factor in (0.5, 1, 4)
+    ]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_higher_clock_is_never_slower(name):
+    schedule = PROGRAMS[name]()
+    times = [
+        predicted(*schedule, target=with_rate(A6000, clock=factor)).seconds
+        for factor in (0.5, 1, 2)
+    ]
+    assert times == sorted(times, reverse=True)
+
+
+def test_more_multiprocessors_are_never_slower_where_blocks_are_many():
+    schedule = tiled_gpu_gemm(1024)
+    times = [predicted(*schedule, target=replace(A6000, cores=n)).seconds for n in (21, 42, 84)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > 3 * times[2]
+
+
+def sums_of_rows(padding):
+    """Return sums of rows of 32 elements: a thread reads a row from shared memory."""
+    A = te.placeholder((1 << 13, 32, 32), name="A")
+    k = te.reduce_axis((0, 32), name="k")
+    B = te.compute((1 << 13, 32), lambda n, i: te.sum(A[n, i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    shared, local = s.cache_read(A, "shared", [B]), s.cache_write(B, "local")
+    block, thread = s[B].op.axis
+    s[B].bind(block, te.thread_axis("blockIdx.x"))
+    s[B].bind(thread, te.thread_axis("threadIdx.x"))
+    s[local].compute_at(s[B], thread)
+    s[shared].compute_at(s[B], block)
+    _, row, column = s[shared].op.axis
+    s[shared].bind(column, te.thread_axis("threadIdx.x"))
+    if padding:
+        s[shared].storage_align(row, 32, padding)
+    return s, [A, B]
+
+
+@pytest.mark.parametrize("target", ["gtx-1080", "titan-rtx", "a100", "rtx-a6000"])
+def test_a_bank_conflict_is_never_faster(target):
+    slow, *padded = (
+        predicted(*sums_of_rows(n), target=resolve(target)).seconds for n in (0, 4, 2, 1)
+    )
+    assert slow > 1.2 * max(padded)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_spilled_registers_are_never_faster(name):
+    schedule = PROGRAMS[name]()
+    times = [
+        predicted(*schedule, needs=replace(NEEDS, spill_bytes=bytes_)).seconds
+        for bytes_ in (0, 16, 256, 4096)
+    ]
+    assert times == sorted(times)
+    assert times[-1] > times[0]
+
+
+def test_fewer_blocks_at_once_are_not_faster_where_warps_wait():
+    schedule = copy(1 << 22)
+    times = [
+        predicted(*schedule, needs=replace(NEEDS, registers=registers)).seconds
+        for registers in (32, 128, 255)
+    ]
+    assert times == sorted(times)
+
+
+def test_the_bounds_come_from_clocks_and_caches():
+    time = predicted(*tiled_gpu_gemm(256))
+    assert time.least_s < time.seconds < time.most_s
+    clocks = [A6000.rates[name].value for name in ("clock_least", "clock", "clock_most")]
+    same = with_rate(A6000, clock_most=clocks[1] / clocks[2])
+    narrow = predicted(*copy(1 << 24), target=same)
+    assert clocks[0] == clocks[1] < clocks[2]
+    assert narrow.most_s <= 1.01 * narrow.least_s  # each byte is moved once: no cache helps
+
+
+def test_the_usual_clock_is_the_boost_clock_of_consumers_and_the_base_clock_of_others():
+    usual = {model.name: resolve(model.name).rates["clock"].value / 1e6 for model in MODELS}
+    clocks = {model.name: model.clocks_mhz for model in MODELS}
+    assert all(base < boost for base, boost in clocks.values())
+    assert usual["rtx-3090"], usual["titan-rtx"] == (clocks["rtx-3090"][1], clocks["titan-rtx"][1])
+    for name in ("rtx-a6000", "rtx-6000-ada", "a100", "h100", "t4"):
+        assert usual[name] == clocks[name][0]
+
+
+def test_copying_to_shared_memory_does_not_help_on_mali(monkeypatch):
+    monkeypatch.setattr("dlcompiler.bench.gpu_model_works.PRODUCT", 256)
+    names = ("MWG", "NWG", "KWG", "MDIMC", "NDIMC", "MDIMA", "NDIMB", "KWI", "VWM", "VWN")
+    row = dict(zip(names, (32, 32, 16, 8, 8, 8, 8, 2, 4, 4), strict=True))
+    direct, staged = (
+        predict_row(KERNELS["gemm"], {**row, "SA": flag, "SB": flag}, ["mali-t860"])["mali-t860"]
+        for flag in (0, 1)
+    )
+    assert staged > direct
