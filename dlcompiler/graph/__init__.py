@@ -1,0 +1,1 @@
+"""Graphs: models as typed expressions, passes that give their reasons."""
