@@ -182,7 +182,7 @@ class _Inference:
             if node not in self.terms and not isinstance(node, Op):
                 self.terms[node] = self.term(node)
 
-    def term(self, node: Node) -> _Term:
+    def term(self, node: Node) -> _Term:  # noqa: C901 - by node
         """Return the term of a node whose children have theirs."""
         terms = self.terms
         match node:
@@ -342,7 +342,7 @@ def _all_closed(terms: Sequence[_Term]) -> tuple[Type, ...] | None:
     return known if len(known) == len(kinds) else None
 
 
-def _unify(a: _Term, b: _Term, where: str) -> None:
+def _unify(a: _Term, b: _Term, where: str) -> None:  # noqa: C901 - by node
     """Make two terms equal; a dimension `ANY` agrees with each extent."""
     a, b = _found(a), _found(b)
     if a is b:

@@ -93,6 +93,16 @@ class Module:
         """Return the calls of operators by their names, in the order in which they are computed."""
         return {n.name: n for n in self.nodes() if isinstance(n, Call) and isinstance(n.op, Op)}
 
+    def decisions(self, about: str | None = None) -> tuple[Decision, ...]:
+        """Return what passes decided: everything, or about one call.
+
+        Parameters
+        ----------
+        about : str, optional
+            Name of a call: ``"conv2d_3"``.
+        """
+        return tuple(d for d in self.log if about is None or about in d.subject)
+
     def structural_hash(self) -> str:
         """Return a short text that is equal for equal modules, and the same in every process."""
         return structural_hash(_as_node(self))
@@ -118,13 +128,11 @@ def _as_node(module: Module) -> Node:
 
 
 def named(module: Module) -> Module:
-    """Give each call of an operator a name of its own: ``conv2d_1``, ``conv2d_2``, …
+    """Give each call of an operator a name of its own, such as ``conv2d_1``.
 
     A call keeps the name that it has, unless an earlier call has it already.
     """
-    given = Counter(
-        node.name for node in module.nodes() if isinstance(node, Call) and node.name
-    )
+    given = Counter(node.name for node in module.nodes() if isinstance(node, Call) and node.name)
     taken: set[str] = set()
     next_number: Counter[str] = Counter()
 

@@ -37,7 +37,7 @@ from dlcompiler.graph.ir.types import TensorType, Type
 MAX_SCOPES = 100
 """Most scopes inside each other: functions, branches and lets as operands; [1]."""
 
-AttrValue: TypeAlias = None | bool | int | float | str | tuple["AttrValue", ...]
+AttrValue: TypeAlias = bool | int | float | str | tuple["AttrValue", ...] | None
 """A value of an attribute."""
 Attrs: TypeAlias = Mapping[str, AttrValue]
 

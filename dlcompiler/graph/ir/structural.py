@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from dlcompiler.graph.ir.nodes import (
     AttrValue,
     Call,
@@ -86,7 +88,7 @@ def _type_key(kind: Type | None) -> str:
 
 def digest_of(constant: Constant) -> str:
     """Return a digest of the bytes of a constant."""
-    return hashlib.sha256(memoryview(constant.value.reshape(-1).view("uint8"))).hexdigest()
+    return hashlib.sha256(constant.value.reshape(-1).view(np.uint8).data).hexdigest()
 
 
 def attrs_key(attrs: Mapping[str, AttrValue]) -> Key:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call
-from dlcompiler.graph.operators import elementwise
+from dlcompiler.graph.operators import elementwise, shapes
 from dlcompiler.graph.operators.attributes import REQUIRED, Attribute
 from dlcompiler.graph.operators.base import (
     CallTypes,
@@ -38,7 +38,7 @@ __all__ = [
 
 #: Name of an operator -> its entry.
 REGISTRY: Registry[GraphOperator] = Registry(
-    "graph operator", {entry.name: entry for entry in (*elementwise.TABLE,)}
+    "graph operator", {entry.name: entry for entry in (*elementwise.TABLE, *shapes.TABLE)}
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, GraphError, shown_number
@@ -21,8 +21,16 @@ class Required:
 
 
 REQUIRED: Final = Required()
-Kind: TypeAlias = Callable[[Any], AttrValue]
-"""Returns a value in its normal form; raises TypeError or ValueError for another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an attribute may be."""
+
+    expected: str
+    """Says it, in errors and in the documentation."""
+    normal: Callable[[Any], AttrValue]
+    """Returns the normal form of a value; raises TypeError or ValueError for another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +39,10 @@ class Attribute:
 
     name: str
     kind: Kind
-    """Returns the normal form of a value: ``strides=1`` is ``(1, 1)``."""
+    """What it may be; it also gives the normal form: ``strides=1`` is ``(1, 1)``."""
     default: AttrValue | Required = REQUIRED
     doc: str = ""
     """What it means, with its unit."""
-
-    @property
-    def expected(self) -> str:
-        """What a value must be, in words."""
-        return (self.kind.__doc__ or self.kind.__name__).splitlines()[0].rstrip(".").lower()
 
 
 def completed(
@@ -66,145 +69,137 @@ def _value(operation: str, attribute: Attribute, given: Mapping[str, AttrValue])
     value = given.get(attribute.name, attribute.default)
     if isinstance(value, Required):
         raise GraphError(
-            operation, f"attribute {attribute.name} is missing", expected=attribute.expected
+            operation, f"attribute {attribute.name} is missing", expected=attribute.kind.expected
         )
     if value is attribute.default and value is None:
         return None
     try:
-        return attribute.kind(value)
+        return attribute.kind.normal(value)
     except (TypeError, ValueError, OverflowError, ExpressionError):
         raise GraphError(
             operation, f"attribute {attribute.name} has a wrong value",
             got=shown_number(value) if isinstance(value, int) else repr(value),
-            expected=attribute.expected,
+            expected=attribute.kind.expected,
         ) from None  # fmt: skip
 
 
 # -- kinds ----------------------------------------------------------------------------------------
 
 
-def integer(value: Any) -> int:
-    """An integer."""
-    if isinstance(value, bool):
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError
-    number = int(value.__index__()) if hasattr(value, "__index__") else _whole(value)
+    number = int(value.__index__())
     if not -(2**63) <= number < 2**63:
         raise ValueError
     return number
 
 
-def _whole(value: Any) -> int:
-    raise TypeError
+def _at_least(least: int) -> Callable[[Any], int]:
+    def normal(value: Any) -> int:
+        if (number := _integer(value)) < least:
+            raise ValueError
+        return number
+
+    return normal
 
 
-def positive(value: Any) -> int:
-    """A positive integer."""
-    if (number := integer(value)) < 1:
-        raise ValueError
-    return number
-
-
-def non_negative(value: Any) -> int:
-    """An integer that is not negative."""
-    if (number := integer(value)) < 0:
-        raise ValueError
-    return number
-
-
-def real(value: Any) -> float:
-    """A number."""
+def _real(value: Any) -> float:
     if isinstance(value, bool | str):
         raise TypeError
     return float(value)
 
 
-def finite(value: Any) -> float:
-    """A finite number."""
-    if not math.isfinite(number := real(value)):
+def _finite(value: Any) -> float:
+    if not math.isfinite(number := _real(value)):
         raise ValueError
     return number
 
 
-def boolean(value: Any) -> bool:
-    """True or False."""
+def _boolean(value: Any) -> bool:
     if not isinstance(value, bool | int) or value not in (0, 1):
         raise TypeError
     return bool(value)
 
 
-def text(value: Any) -> str:
-    """A text."""
+def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def dtype(value: Any) -> str:
-    """A dtype such as float32."""
+def _dtype(value: Any) -> str:
     name = dtypes.as_dtype(value)
     if dtypes.is_index(name) or dtypes.lanes(name) > 1:
         raise ValueError
     return name
 
 
-def dtype_or_same(value: Any) -> str:
-    """A dtype, or '' for that of the input."""
-    return "" if value == "" else dtype(value)
+def _integers(value: Any) -> tuple[int, ...]:
+    items = value if isinstance(value, list | tuple) else (value,)
+    return tuple(_integer(item) for item in items)
 
 
-def integers(value: Any) -> tuple[int, ...]:
-    """An integer or a list of integers."""
-    if isinstance(value, list | tuple):
-        return tuple(integer(item) for item in value)
-    return (integer(value),)
+def _sections(value: Any) -> int | tuple[int, ...]:
+    return _integers(value) if isinstance(value, list | tuple) else _integer(value)
 
 
-def axis_or_all(value: Any) -> tuple[int, ...] | None:
-    """An axis, a list of axes, or None for all."""
-    return None if value is None else integers(value)
+def optional(kind: Kind) -> Kind:
+    """Return the kind of the attributes that may also be None."""
+    return Kind(f"{kind.expected}, or None", lambda v: None if v is None else kind.normal(v))
 
 
 def one_of(*words: str) -> Kind:
     """Return the kind of the attributes that are one of some words."""
 
-    def kind(value: Any) -> str:
+    def normal(value: Any) -> str:
         if value not in words:
             raise ValueError
         return str(value)
 
-    kind.__doc__ = f"One of {', '.join(map(repr, words))}."
-    return kind
+    return Kind(f"one of {', '.join(map(repr, words))}", normal)
 
 
 def extents(rank: int, least: int = 1) -> Kind:
     """Return the kind of the attributes with a number for each spatial dimension."""
 
-    def kind(value: Any) -> tuple[int, ...]:
-        found = integers(value)
+    def normal(value: Any) -> tuple[int, ...]:
+        found = _integers(value)
         found = found * rank if len(found) == 1 else found
         if len(found) != rank or min(found, default=least) < least:
             raise ValueError
         return found
 
-    kind.__doc__ = f"An integer of at least {least}, or {rank} of them."
-    return kind
+    return Kind(f"an integer of at least {least}, or {rank} of them", normal)
 
 
 def padding(rank: int) -> Kind:
-    """Return the kind of the attributes that pad spatial dimensions; before all, then after all."""
+    """Return the kind of the attributes that pad spatial dimensions: before each, after each."""
 
-    def kind(value: Any) -> tuple[int, ...]:
-        found = integers(value)
-        if len(found) == 1:
-            found = found * (2 * rank)
-        elif len(found) == rank:
-            found = found * 2
+    def normal(value: Any) -> tuple[int, ...]:
+        found = _integers(value)
+        if len(found) in (1, rank):
+            found = found * (2 * rank // len(found))
         if len(found) != 2 * rank or min(found) < 0:
             raise ValueError
         return found
 
-    kind.__doc__ = (
-        f"One number that is not negative, {rank} (for both sides of each dimension), "
-        f"or {2 * rank} (before each dimension, then after each)."
+    return Kind(
+        f"one number of at least 0, {rank} for both sides of each dimension, "
+        f"or {2 * rank}: before each dimension, then after each",
+        normal,
     )
-    return kind
+
+
+integer = Kind("an integer", _integer)
+positive = Kind("an integer of at least 1", _at_least(1))
+non_negative = Kind("an integer of at least 0", _at_least(0))
+real = Kind("a number", _real)
+finite = Kind("a finite number", _finite)
+boolean = Kind("True or False", _boolean)
+text = Kind("a text", _text)
+dtype = Kind("a dtype such as float32", _dtype)
+dtype_or_same = Kind("a dtype, or '' for that of the input", lambda v: "" if v == "" else _dtype(v))
+integers = Kind("an integer, or a list of integers", _integers)
+axis_or_all = Kind("an axis, a list of axes, or None for all", optional(integers).normal)
+sections = Kind("a number of equal sections, or a list of places to cut at", _sections)

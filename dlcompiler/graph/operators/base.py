@@ -154,7 +154,8 @@ class GraphOperator:
     relation: Relation
     """Returns the type of the result from those of the arguments."""
     evaluate: Callable[..., Value]
-    """Computes it with NumPy: ``evaluate(result, *arrays)``; the meaning of the operator."""
+    """Computes it with NumPy: ``evaluate(result, *arrays)``; this is the meaning of the operator.
+    An argument that is a tuple is a tuple of arrays."""
     pattern: Pattern
     define: Callable[..., Tensor | tuple[Tensor, ...]] | None = None
     """Returns it as tensor expressions: ``define(result, *tensors)``. None: nothing is computed,
@@ -217,4 +218,5 @@ def operator_name(call: Call) -> str:
 
 def as_array(value: Any, kind: TensorType) -> Array:
     """Return a value as an array of a type's dtype and shape."""
-    return np.asarray(value).astype(dtypes.to_numpy(kind.dtype), copy=False).reshape(kind.shape)
+    array: Array = np.asarray(value).astype(dtypes.to_numpy(kind.dtype), copy=False)
+    return array.reshape([extent for extent in kind.shape if isinstance(extent, int)])

@@ -194,7 +194,8 @@ _UNARY = (
         "Each element, or the bound that it is beyond.",
         (Attribute("a_min", real, doc="lower bound"), Attribute("a_max", real, doc="upper bound")),
     ),
-    *(_activation(name, a) for name, a in ACTIVATIONS.items() if name not in ("sigmoid", "tanh", "leaky_relu")),
+    *(_activation(name, ACTIVATIONS[name])
+      for name in ("relu", "relu6", "gelu", "gelu_tanh", "silu")),
     _unary("nn.leaky_relu", "float", lambda x, alpha: np.where(x > 0, x, x * alpha), _leaky_relu,
            "x, or alpha·x where x is negative.", (ALPHA,)),
     _unary("nn.elu", "float",

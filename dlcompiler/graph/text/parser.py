@@ -161,7 +161,7 @@ class _Parser:
             self.fail("not a text that JSON allows", at=self.tokens[self.next - 1])
 
     def separated(self, read: Callable[[], T], end: str) -> list[T]:
-        """Read items between commas up to a closing mark, which is taken; a last comma may stand."""
+        """Read items up to a closing mark, which is taken; a comma may stand before it."""
         items: list[T] = []
         self.enter()
         while not self.is_at(end):
@@ -369,8 +369,11 @@ class _Parser:
         try:
             kind = dtypes.to_numpy(dtype)
             value = float(match[1]) if dtypes.is_float(dtype) else int(match[1])
-            return Constant(np.asarray(match[1] if dtype == "float32" else value).astype(kind)
-                            if dtypes.is_float(dtype) else np.asarray(value, kind))
+            return Constant(
+                np.asarray(match[1] if dtype == "float32" else value).astype(kind)
+                if dtypes.is_float(dtype)
+                else np.asarray(value, kind)
+            )
         except (DLCompilerError, OverflowError, ValueError):
             self.fail(f"not a number of dtype {dtype}", at=token)
 
