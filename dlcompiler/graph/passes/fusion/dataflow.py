@@ -62,7 +62,9 @@ def flows_of(function: Function, types: Types) -> dict[Node, Flow]:
     """
     nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
     params = [p for p in function.params if p not in nodes]
-    flows = {node: Flow(node, i, _pattern(node, types)) for i, node in enumerate([*params, *nodes])}
+    flows: dict[Node, Flow] = {
+        node: Flow(node, i, _pattern(node, types)) for i, node in enumerate([*params, *nodes])
+    }
     for node in nodes:
         _note_uses(flows, node, types)
     flows[function.body].leaves_because = "it is a result of the function"
@@ -104,7 +106,9 @@ def _is_flat(kind: Type) -> bool:
     return isinstance(kind, TupleType) and all(isinstance(f, TensorType) for f in kind.fields)
 
 
-def _note_uses(flows: dict[Node, Flow], node: Node, types: Types) -> None:
+def _note_uses(  # noqa: C901 - by node
+    flows: dict[Node, Flow], node: Node, types: Types
+) -> None:
     """Link a node to what it uses."""
 
     def link(child: Node, pattern: Pattern) -> None:

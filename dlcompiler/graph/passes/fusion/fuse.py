@@ -122,7 +122,7 @@ class _Rebuilder:
         """Return a function whose groups are functions."""
         for flow in self.partition.flows:
             self._add(flow)
-        body = self.outside[function.body]
+        body: Expr = self.outside[function.body]  # type: ignore[assignment]  # no operator
         if body is function.body:
             return function
         return replace(function, body=body)

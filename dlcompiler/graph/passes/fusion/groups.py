@@ -71,7 +71,7 @@ class Partition:
             for flow in self.flows:
                 self._try(flow, phase)
 
-    def _try(self, flow: Flow, phase: int) -> None:
+    def _try(self, flow: Flow, phase: int) -> None:  # noqa: C901 - the rules, in their order
         """Merge the group of a node into that of its post-dominator, if the rules allow it."""
         sink, own = flow.dominator, self.groups[flow]
         if own.pattern is Pattern.OPAQUE or sink is None:
