@@ -157,13 +157,14 @@ def pad_by_elements(
 
     Parameters
     ----------
-    mode : {"edge", "reflect"}
-        Repeat the outermost element, or mirror the tensor there without repeating it; then the
-        border is narrower than the tensor.
+    mode : {"edge", "reflect", "symmetric", "wrap"}
+        Repeat the outermost element; mirror the tensor there, without repeating that element, or
+        with it; or go on at the other end. The border is no wider than the elements that it shows.
     """
     pairs = list(zip(pad_before, pad_after, data.static_shape, strict=True))
     for first, last, extent in pairs:
-        too_wide = extent == 0 or (mode == "reflect" and max(first, last) >= extent)
+        most = extent - 1 if mode == "reflect" else extent
+        too_wide = extent == 0 or (mode != "edge" and max(first, last) > most)
         if max(first, last) > 0 and too_wide:
             raise ExpressionError("pad", "the border is wider than the tensor", got=(first, last))
 
@@ -171,6 +172,11 @@ def pad_by_elements(
         moved = index - first
         if mode == "edge":
             return te.minimum(te.maximum(moved, 0), extent - 1)
+        if mode == "wrap":
+            return te.floormod(moved, extent)
+        if mode == "symmetric":
+            beyond = te.maximum(moved, -moved - 1)
+            return te.minimum(beyond, 2 * extent - 1 - beyond)
         beyond = te.maximum(moved, -moved)
         return te.minimum(beyond, 2 * (extent - 1) - beyond)
 
