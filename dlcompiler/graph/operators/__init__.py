@@ -13,13 +13,17 @@ from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call
 from dlcompiler.graph.operators import (
     convolutions,
+    creation,
     elementwise,
+    indexing,
     norms,
     padding,
     pooling,
     products,
     reductions,
     shapes,
+    slicing,
+    sorting,
 )
 from dlcompiler.graph.operators.attributes import REQUIRED, Attribute
 from dlcompiler.graph.operators.base import (
@@ -45,7 +49,10 @@ __all__ = [
     "names",
 ]
 
-_FAMILIES = (elementwise, shapes, products, convolutions, pooling, norms, padding, reductions)
+_FAMILIES = (
+    elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
+    norms, padding, reductions,
+)  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 
 #: Name of an operator -> its entry.

@@ -123,6 +123,17 @@ def _bound(value: Any) -> float:
     return number
 
 
+def _number(value: Any) -> int | float:
+    return _integer(value) if hasattr(value, "__index__") else _real(value)
+
+
+def _lengths(value: Any) -> tuple[int, ...]:
+    found = _integers(value)
+    if min(found, default=0) < 0:
+        raise ValueError
+    return found
+
+
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool | int) or value not in (0, 1):
         raise TypeError
@@ -212,18 +223,21 @@ def _pairs(value: Any) -> tuple[tuple[int, int], ...]:
 integer = Kind("an integer", _integer)
 positive = Kind("an integer of at least 1", _at_least(1))
 non_negative = Kind("an integer of at least 0", _at_least(0))
+number = Kind("an integer or a number", _number)
 real = Kind("a number", _real)
 bound = Kind("a number, which may be infinite", _bound)
 finite = Kind("a finite number", _finite)
 boolean = Kind("True or False", _boolean)
 text = Kind("a text", _text)
 dtype = Kind("a dtype such as float32", _dtype)
+index_dtype = one_of("int32", "int64")
 dtype_or_same = Kind("a dtype, or '' for that of the input", lambda v: "" if v == "" else _dtype(v))
 layout = Kind("a layout such as NCHW or NCHW16c", _layout)
 layout_or_same = Kind(
     "a layout, or '' for that of the data", lambda v: "" if v == "" else _layout(v)
 )
 integers = Kind("an integer, or a list of integers", _integers)
+lengths = Kind("an integer of at least 0, or a list of them", _lengths)
 pairs = Kind("a pair of integers of at least 0 for each dimension", _pairs)
 axis_or_all = Kind("an axis, a list of axes, or None for all", optional(integers).normal)
 axis_or_flat = Kind("an axis, or None for all elements in order", optional(integer).normal)

@@ -75,6 +75,16 @@ def of_numbers(call: CallTypes) -> TensorType:
     return kind
 
 
+def index_type(call: CallTypes, i: int) -> TensorType:
+    """Return the type of argument `i`, which must hold indices: integers that fit int64."""
+    kind = call.tensor(i)
+    if not dtypes.is_int(kind.dtype) or kind.dtype == "uint64":
+        call.fail(
+            f"argument {call.name(i)} has dtype {kind.dtype}", expected="integers, but not uint64"
+        )
+    return kind
+
+
 def expect(call: CallTypes, i: int, shape: Sequence[Dimension], dtype: str) -> TensorType:
     """Give argument `i` a type if it has none; refuse one that has another type."""
     wanted = TensorType(tuple(shape), dtype)

@@ -144,7 +144,7 @@ def test_weights_get_the_type_that_follows(name):
     operator = REGISTRY[name]
     for case in CASES[name]:
         for _, result in list(calls_of(name, case))[:1]:
-            types = [result.inputs[0], *[None] * (len(result.inputs) - 1)]
+            types = [*result.inputs[:1], *[None] * (len(result.inputs) - 1)]
             call = CallTypes(operator, types, result.attrs)
             try:
                 operator.relation(call)
