@@ -11,7 +11,20 @@ from __future__ import annotations
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call
-from dlcompiler.graph.operators import elementwise, shapes
+from dlcompiler.graph.operators import (
+    convolutions,
+    creation,
+    elementwise,
+    indexing,
+    norms,
+    padding,
+    pooling,
+    products,
+    reductions,
+    shapes,
+    slicing,
+    sorting,
+)
 from dlcompiler.graph.operators.attributes import REQUIRED, Attribute
 from dlcompiler.graph.operators.base import (
     CallTypes,
@@ -36,9 +49,15 @@ __all__ = [
     "names",
 ]
 
+_FAMILIES = (
+    elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
+    norms, padding, reductions,
+)  # fmt: skip
+"""The modules with the entries, in the order of the documentation."""
+
 #: Name of an operator -> its entry.
 REGISTRY: Registry[GraphOperator] = Registry(
-    "graph operator", {entry.name: entry for entry in (*elementwise.TABLE, *shapes.TABLE)}
+    "graph operator", {entry.name: entry for family in _FAMILIES for entry in family.TABLE}
 )
 
 

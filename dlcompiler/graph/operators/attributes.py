@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, GraphError, shown_number
 from dlcompiler.graph.ir.nodes import AttrValue
+from dlcompiler.ops.layouts import layout_of
 
 
 @final
@@ -116,6 +117,23 @@ def _finite(value: Any) -> float:
     return number
 
 
+def _bound(value: Any) -> float:
+    if math.isnan(number := _real(value)):
+        raise ValueError
+    return number
+
+
+def _number(value: Any) -> int | float:
+    return _integer(value) if hasattr(value, "__index__") else _real(value)
+
+
+def _lengths(value: Any) -> tuple[int, ...]:
+    found = _integers(value)
+    if min(found, default=0) < 0:
+        raise ValueError
+    return found
+
+
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool | int) or value not in (0, 1):
         raise TypeError
@@ -142,6 +160,10 @@ def _integers(value: Any) -> tuple[int, ...]:
 
 def _sections(value: Any) -> int | tuple[int, ...]:
     return _integers(value) if isinstance(value, list | tuple) else _integer(value)
+
+
+def _layout(value: Any) -> str:
+    return layout_of(_text(value)).text
 
 
 def optional(kind: Kind) -> Kind:
@@ -191,15 +213,32 @@ def padding(rank: int) -> Kind:
     )
 
 
+def _pairs(value: Any) -> tuple[tuple[int, int], ...]:
+    found = [_integers(pair) for pair in value]
+    if any(len(pair) != 2 or min(pair) < 0 for pair in found):
+        raise ValueError
+    return tuple((first, last) for first, last in found)
+
+
 integer = Kind("an integer", _integer)
 positive = Kind("an integer of at least 1", _at_least(1))
 non_negative = Kind("an integer of at least 0", _at_least(0))
+number = Kind("an integer or a number", _number)
 real = Kind("a number", _real)
+bound = Kind("a number, which may be infinite", _bound)
 finite = Kind("a finite number", _finite)
 boolean = Kind("True or False", _boolean)
 text = Kind("a text", _text)
 dtype = Kind("a dtype such as float32", _dtype)
+index_dtype = one_of("int32", "int64")
 dtype_or_same = Kind("a dtype, or '' for that of the input", lambda v: "" if v == "" else _dtype(v))
+layout = Kind("a layout such as NCHW or NCHW16c", _layout)
+layout_or_same = Kind(
+    "a layout, or '' for that of the data", lambda v: "" if v == "" else _layout(v)
+)
 integers = Kind("an integer, or a list of integers", _integers)
+lengths = Kind("an integer of at least 0, or a list of them", _lengths)
+pairs = Kind("a pair of integers of at least 0 for each dimension", _pairs)
 axis_or_all = Kind("an axis, a list of axes, or None for all", optional(integers).normal)
+axis_or_flat = Kind("an axis, or None for all elements in order", optional(integer).normal)
 sections = Kind("a number of equal sections, or a list of places to cut at", _sections)

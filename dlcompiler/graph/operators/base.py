@@ -124,6 +124,8 @@ def origin_of(call: Call | None) -> str | None:
 
 Relation: TypeAlias = Callable[[CallTypes], Type]
 """Returns the type of the result. Raises `NotKnown`, or reports an error by `CallTypes.fail`."""
+TensorRelation: TypeAlias = Callable[[CallTypes], TensorType]
+"""A relation whose result is a tensor."""
 
 
 @dataclass(frozen=True, slots=True)

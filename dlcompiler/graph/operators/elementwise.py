@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.graph.ir.types import TensorType
-from dlcompiler.graph.operators.attributes import Attribute, dtype, real
+from dlcompiler.graph.operators.attributes import Attribute, bound, dtype, real
 from dlcompiler.graph.operators.base import (
     Array,
     CallTypes,
@@ -137,7 +138,23 @@ def _const(value: float, x: Any) -> Any:
 
 
 def _clip(x: Any, low: float, high: float) -> Any:
+    low, high = _bounds(low, high, x.dtype)
     return te.maximum(te.minimum(x, _const(high, x)), _const(low, x))
+
+
+def _clip_arrays(x: Array, low: float, high: float) -> Any:
+    low, high = (x.dtype.type(n) for n in _bounds(low, high, dtypes.from_numpy(x.dtype)))
+    return np.maximum(np.minimum(x, high), low)
+
+
+def _bounds(low: float, high: float, dtype: str) -> tuple[float, float]:
+    """Return the bounds of a clip; those of integers are the outermost integers inside."""
+    if dtypes.is_float(dtype):
+        return low, high
+    least, most = dtypes.min_value(dtype), dtypes.max_value(dtype)
+    first = least if low < least else math.ceil(min(low, most))
+    last = most if high > most else math.floor(max(high, least))
+    return first, last
 
 
 def _leaky_relu(x: Any, alpha: float) -> Any:
@@ -190,9 +207,10 @@ _UNARY = (
     _unary("bitwise_not", "integer", np.invert, te.bitwise_not, "All bits of each element."),
     _unary("copy", "any", np.array, lambda x: x, "The same elements, as another tensor."),
     _unary(
-        "clip", "number", lambda x, low, high: np.maximum(np.minimum(x, high), low), _clip,
+        "clip", "number", _clip_arrays, _clip,
         "Each element, or the bound that it is beyond.",
-        (Attribute("a_min", real, doc="lower bound"), Attribute("a_max", real, doc="upper bound")),
+        (Attribute("a_min", bound, doc="lower bound"),
+         Attribute("a_max", bound, doc="upper bound")),
     ),
     *(_activation(name, ACTIVATIONS[name])
       for name in ("relu", "relu6", "gelu", "gelu_tanh", "silu")),
