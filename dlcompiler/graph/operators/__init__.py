@@ -20,6 +20,7 @@ from dlcompiler.graph.operators import (
     padding,
     pooling,
     products,
+    rearranging,
     reductions,
     shapes,
     slicing,
@@ -51,7 +52,7 @@ __all__ = [
 
 _FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
-    norms, padding, reductions,
+    norms, padding, reductions, rearranging,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 

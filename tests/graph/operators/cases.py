@@ -3,6 +3,7 @@
 from tests.graph.operators import elementwise_cases as elementwise
 from tests.graph.operators import image_cases as images
 from tests.graph.operators import indexing_cases as indexing
+from tests.graph.operators import rearranging_cases as rearranging
 
 CASES = {
     **elementwise.ELEMENTWISE,
@@ -11,6 +12,7 @@ CASES = {
     **indexing.SLICING,
     **indexing.INDEXING,
     **indexing.SORTING,
+    **rearranging.REARRANGING,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,
