@@ -12,6 +12,8 @@ from __future__ import annotations
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call
 from dlcompiler.graph.operators import (
+    attention,
+    contraction,
     convolutions,
     creation,
     elementwise,
@@ -22,6 +24,7 @@ from dlcompiler.graph.operators import (
     products,
     rearranging,
     reductions,
+    resize,
     shapes,
     slicing,
     sorting,
@@ -52,7 +55,8 @@ __all__ = [
 
 _FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
-    norms, padding, reductions, rearranging,
+    norms, padding, reductions, rearranging, resize, contraction,
+    attention,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 

@@ -4,6 +4,7 @@ from tests.graph.operators import elementwise_cases as elementwise
 from tests.graph.operators import image_cases as images
 from tests.graph.operators import indexing_cases as indexing
 from tests.graph.operators import rearranging_cases as rearranging
+from tests.graph.operators import sequence_cases as sequence
 
 CASES = {
     **elementwise.ELEMENTWISE,
@@ -13,6 +14,9 @@ CASES = {
     **indexing.INDEXING,
     **indexing.SORTING,
     **rearranging.REARRANGING,
+    **rearranging.RESIZE,
+    **rearranging.CONTRACTION,
+    **sequence.ATTENTION,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,
