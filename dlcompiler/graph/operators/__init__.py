@@ -23,6 +23,7 @@ from dlcompiler.graph.operators import (
     pooling,
     products,
     rearranging,
+    recurrent,
     reductions,
     resize,
     shapes,
@@ -56,7 +57,7 @@ __all__ = [
 _FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
     norms, padding, reductions, rearranging, resize, contraction,
-    attention,
+    attention, recurrent,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 

@@ -17,6 +17,7 @@ CASES = {
     **rearranging.RESIZE,
     **rearranging.CONTRACTION,
     **sequence.ATTENTION,
+    **sequence.RECURRENT,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,
