@@ -22,6 +22,7 @@ from dlcompiler.graph.operators.attributes import (
 from dlcompiler.graph.operators.base import Array, CallTypes, GraphOperator, Pattern, Result
 from dlcompiler.graph.operators.layouts import (
     Extents,
+    Layouts,
     extents_of,
     layout_of,
     layout_with,
@@ -109,6 +110,15 @@ def _define_depth(call: Result, x: te.Tensor) -> te.Tensor:
     return rearranging.depth_to_space(
         x, attrs["block_size"], layout_of(attrs["layout"]), is_depth_first=attrs["mode"] == "DCR"
     )
+
+
+def _image_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+    """Return the layouts for images in any layout without blocks."""
+    del call, current
+    new = layout_of(wanted)
+    if sorted(new.dimensions) != sorted("NCHW") or new.is_blocked:
+        return None
+    return Layouts((wanted,), (wanted,), {"layout": wanted})
 
 
 # -- batch and space ------------------------------------------------------------------------------
@@ -253,13 +263,13 @@ TABLE = (
         _define_depth,
         (_BLOCK, _LAYOUT, Attribute("mode", one_of("DCR", "CRD"), "DCR", "the place in a block is "
                                     "the outer part of a channel, or the inner one")),
-        "Move channels into blocks of pixels.",
+        "Move channels into blocks of pixels.", _image_layouts,
     ),
     GraphOperator(
         "nn.space_to_depth", ("data",), _space_type, _space_to_depth, Pattern.INJECTIVE,
         lambda call, x: rearranging.space_to_depth(
             x, call.attrs["block_size"], layout_of(call.attrs["layout"])),
-        (_BLOCK, _LAYOUT), "Move blocks of pixels into channels.",
+        (_BLOCK, _LAYOUT), "Move blocks of pixels into channels.", _image_layouts,
     ),
     GraphOperator(
         "nn.space_to_batch_nd", ("data",), _to_batch_type, _to_batch, Pattern.INJECTIVE,
