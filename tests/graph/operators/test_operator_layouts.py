@@ -12,8 +12,8 @@ from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.ir.numeric import quiet
 from dlcompiler.ops.rounding import UNITS
 from tests.graph.operators.cases import CASES
+from tests.graph.operators.definitions import calls_of
 from tests.graph.operators.operator_cases import Given, case
-from tests.graph.operators.test_operator_table import calls_of
 
 IMAGE = "NCHW"
 WANTED = ("NHWC", "NCHW2c", "CNHW")
