@@ -12,6 +12,8 @@ from __future__ import annotations
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call
 from dlcompiler.graph.operators import (
+    attention,
+    contraction,
     convolutions,
     creation,
     elementwise,
@@ -20,7 +22,10 @@ from dlcompiler.graph.operators import (
     padding,
     pooling,
     products,
+    rearranging,
+    recurrent,
     reductions,
+    resize,
     shapes,
     slicing,
     sorting,
@@ -51,7 +56,8 @@ __all__ = [
 
 _FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
-    norms, padding, reductions,
+    norms, padding, reductions, rearranging, resize, contraction,
+    attention, recurrent,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 

@@ -127,6 +127,10 @@ def _number(value: Any) -> int | float:
     return _integer(value) if hasattr(value, "__index__") else _real(value)
 
 
+def _numbers(value: Any) -> tuple[float, ...]:
+    return tuple(_finite(item) for item in (value if isinstance(value, list | tuple) else [value]))
+
+
 def _lengths(value: Any) -> tuple[int, ...]:
     found = _integers(value)
     if min(found, default=0) < 0:
@@ -237,6 +241,7 @@ layout_or_same = Kind(
     "a layout, or '' for that of the data", lambda v: "" if v == "" else _layout(v)
 )
 integers = Kind("an integer, or a list of integers", _integers)
+numbers = Kind("a finite number, or a list of them", _numbers)
 lengths = Kind("an integer of at least 0, or a list of them", _lengths)
 pairs = Kind("a pair of integers of at least 0 for each dimension", _pairs)
 axis_or_all = Kind("an axis, a list of axes, or None for all", optional(integers).normal)

@@ -339,9 +339,13 @@ def kernel_layout_for(call: Result, wanted: str) -> str | None:
     """Return the layout of the weights for a layout of the images; None if blocks do not divide."""
     images, spatial = layout_of(wanted), SPATIAL[len(call.attrs["strides"])]
     block = images.factor("C")
+    is_transposed = "output_padding" in call.attrs
     if block == 1:
         is_last = images.index("C") > images.index(spatial[-1])
-        return f"{spatial}IO" if is_last else f"OI{spatial}"
+        first = "IO" if is_transposed else "OI"
+        return f"{spatial}IO" if is_last else f"{first}{spatial}"
+    if is_transposed:
+        return None
     weight = call.inputs[1]
     assert isinstance(weight, TensorType)
     found = layout_of(call.attrs["kernel_layout"]).extents(weight.shape)
@@ -403,6 +407,7 @@ def _transposed_convolution(rank: int) -> GraphOperator:
         f"nn.{name}", ("data", "weight"), _transposed(rank), _evaluate_transposed, Pattern.ANCHOR,
         _define_transposed(name), _transposed_attributes(rank),
         "The gradient of a convolution for its data: each element, times the kernel, is added up.",
+        _layouts,
     )  # fmt: skip
 
 

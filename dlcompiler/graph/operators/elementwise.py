@@ -21,6 +21,7 @@ from dlcompiler.graph.operators.base import (
     Result,
     as_array,
 )
+from dlcompiler.graph.operators.layouts import broadcast_layouts, same_layouts
 from dlcompiler.graph.operators.relations import broadcast, same_dtype
 from dlcompiler.ir.expr import Not, compare
 from dlcompiler.ir.function_values import call_function
@@ -96,7 +97,7 @@ def _unary(
 
     return GraphOperator(
         name, ("data",), _of(family, result), evaluate, Pattern.ELEMENTWISE, define,
-        tuple(attributes), doc,
+        tuple(attributes), doc, same_layouts(),
     )  # fmt: skip
 
 
@@ -247,6 +248,7 @@ def _cast_operator() -> GraphOperator:
     return GraphOperator(
         "cast", ("data",), _cast_relation, evaluate, Pattern.ELEMENTWISE, define,
         (Attribute("dtype", dtype, doc="dtype of the result"),), "Convert each element to a dtype.",
+        same_layouts(),
     )  # fmt: skip
 
 
@@ -268,8 +270,9 @@ def _binary(
         return made
 
     return GraphOperator(
-        name, ("lhs", "rhs"), _of_two(family, result), evaluate, Pattern.BROADCAST, define, doc=doc
-    )
+        name, ("lhs", "rhs"), _of_two(family, result), evaluate, Pattern.BROADCAST, define, doc=doc,
+        layouts=broadcast_layouts(2),
+    )  # fmt: skip
 
 
 def _arithmetic(name: str, op: BinaryOp, element: Callable[[Any, Any], Any], doc: str,
@@ -311,6 +314,21 @@ def _truncated_rest(a: Array, b: Array) -> Any:
     return binary_function("truncmod", kind, vector=True)(a, b)
 
 
+def _floored_rest(a: Array, b: Array) -> Any:
+    kind = dtypes.from_numpy(a.dtype)
+    if not dtypes.is_float(kind):
+        return binary_function("floormod", kind, vector=True)(a, b)
+    rest = call_function("fmod", kind)(a, b)
+    return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+def _floor_rest(a: Any, b: Any) -> Any:
+    """Return the remainder of floats: that of `fmod`, moved to the sign of the divisor."""
+    rest, zero = te.fmod(a, b), _const(0, a)
+    is_other = te.select(b < zero, rest > zero, rest < zero)
+    return te.select(is_other, rest + b, rest)
+
+
 _BINARY = (
     _arithmetic("add", "add", lambda a, b: a + b, "Add."),
     _arithmetic("subtract", "sub", lambda a, b: a - b, "Subtract."),
@@ -322,11 +340,14 @@ _BINARY = (
             "Divide, and round toward minus infinity."),
     _binary("mod", "number", _truncated_rest, _by_kind(te.fmod, te.truncmod),
             "The remainder of the division; it has the sign of the dividend."),
-    _arithmetic("floor_mod", "floormod", te.floormod,
-                "The remainder of `floor_divide`; it has the sign of the divisor.", "integer"),
+    _binary("floor_mod", "number", _floored_rest, _by_kind(_floor_rest, te.floormod),
+            "The remainder of `floor_divide`; it has the sign of the divisor."),
     _binary("power", "float",
             lambda a, b: call_function("pow", dtypes.from_numpy(a.dtype))(a, b), te.power,
             "Raise to a power."),
+    _binary("atan2", "float",
+            lambda a, b: call_function("atan2", dtypes.from_numpy(a.dtype))(a, b), te.atan2,
+            "The angle of the point (b, a), from -π to π."),
     _arithmetic("maximum", "max", te.maximum, "The larger element; NaN if one is NaN."),
     _arithmetic("minimum", "min", te.minimum, "The smaller element; NaN if one is NaN."),
     _comparison("equal", "eq", "Tell where a == b."),
@@ -371,6 +392,7 @@ def _where() -> GraphOperator:
     return GraphOperator(
         "where", ("condition", "x", "y"), _where_relation, evaluate, Pattern.BROADCAST, define,
         doc="The elements of x where the condition is true, else those of y.",
+        layouts=broadcast_layouts(3),
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ def axis_layouts(parameters: int, outputs: int = 0) -> LayoutRule:
     return rule
 
 
-def moved_axis(call: Result, current: str, wanted: str) -> int | None:
+def moved_axis(call: Result, current: str, wanted: str, *, may_split: bool = False) -> int | None:
     """Return where the axis of a call is in another layout; None if it is split there."""
     if not current:
         return None
@@ -140,7 +140,7 @@ def moved_axis(call: Result, current: str, wanted: str) -> int | None:
     letter = old.axes[call.attrs["axis"] % len(old.axes)]
     if sorted(old.dimensions) != sorted(new.dimensions) or not letter.isupper():
         return None
-    if old.factor(letter) > 1 or new.factor(letter) > 1:
+    if not may_split and (old.factor(letter) > 1 or new.factor(letter) > 1):
         return None
     return new.index(letter)
 

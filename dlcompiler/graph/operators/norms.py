@@ -25,7 +25,7 @@ from dlcompiler.graph.operators.base import (
     Result,
     TensorRelation,
 )
-from dlcompiler.graph.operators.layouts import axis_layouts, same_layouts
+from dlcompiler.graph.operators.layouts import Layouts, axis_layouts, layout_of, same_layouts
 from dlcompiler.graph.operators.relations import (
     axes_of,
     axis_of,
@@ -313,6 +313,13 @@ def _define_dropout(call: Result, x: te.Tensor) -> tuple[te.Tensor, ...]:
     return _copied(x), tensor(x.shape, lambda *i: te.const(1, x.dtype), "dropout_mask", ELEMWISE)
 
 
+def _by_image(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+    """Return the layouts of a normalisation of each image: the images stay the first dimension."""
+    if current[0] and layout_of(current[0]).axes[0] != layout_of(wanted).axes[0]:
+        return None
+    return axis_layouts(2)(call, current, wanted)
+
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -357,15 +364,14 @@ TABLE = (
     GraphOperator(
         "nn.instance_norm", _PARAMETERS, _instance_norm_type, _instance_norm, Pattern.ANCHOR,
         _define_instance_norm, (_axis_attribute(1), *_affine_attributes()),
-        "Normalise each channel of each image by its own mean and variance.", axis_layouts(2),
+        "Normalise each channel of each image by its own mean and variance.", _by_image,
     ),
     GraphOperator(
         "nn.group_norm", _PARAMETERS, _group_norm_type, _group_norm, Pattern.ANCHOR,
         _define_group_norm,
         (Attribute("num_groups", positive, doc="groups of channels"), _axis_attribute(1),
          *_affine_attributes()),
-        "Normalise groups of channels of each image by their own mean and variance.",
-        axis_layouts(2),
+        "Normalise groups of channels of each image by their own mean and variance.", _by_image,
     ),
     GraphOperator(
         "nn.rms_norm", ("data", "weight"), _per_channel(of_floats, 1), _rms_norm, Pattern.ANCHOR,

@@ -94,7 +94,7 @@ TABLE = (
     GraphOperator(
         "nn.pad", ("data", "pad_value?"), _padded, _evaluate, Pattern.INJECTIVE, _define,
         (_WIDTH, Attribute("pad_mode", one_of(*_MODES), "constant", "what the border holds")),
-        "The tensor with a border of one value, or of its own elements.", _layouts, kernel="pad",
+        "The tensor with a border of one value, or of its own elements.", _layouts,
     ),
     GraphOperator(
         "nn.mirror_pad", ("data",), _padded, _evaluate, Pattern.INJECTIVE, _define,

@@ -229,6 +229,14 @@ def reduced_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layo
     return Layouts((wanted,), (result,), {"axis": axes, "exclude": False})
 
 
+def _position_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+    """Return the layouts of a position along one dimension that is not split."""
+    found = reduced_layouts(call, current, wanted)
+    if found is None or len(reduced_axes(call)) != 1 or len(found.attrs["axis"]) != 1:  # type: ignore[arg-type]  # axes
+        return None
+    return found
+
+
 def _without(text: str, gone: set[str]) -> str:
     layout = layout_of(text)
     return "".join(
@@ -257,7 +265,7 @@ _LAST = Attribute("select_last_index", boolean, False, "the last of equal elemen
 def _position_of(name: str, find: Callable[..., Any], doc: str) -> GraphOperator:
     return GraphOperator(
         name, ("data",), _reduced("number", "int32"), _evaluate_position(find), Pattern.REDUCTION,
-        _define_position(getattr(reductions, name)), (*AXES, _LAST), doc,
+        _define_position(getattr(reductions, name)), (*AXES, _LAST), doc, _position_layouts,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from dlcompiler.graph.operators.base import (
     Pattern,
     Result,
 )
+from dlcompiler.graph.operators.layouts import Layouts, layout_of, moved_axis
 from dlcompiler.graph.operators.relations import axis_of, same_dtype
 from dlcompiler.ops import transforms
 from dlcompiler.ops.helpers import INJECTIVE, tensor
@@ -250,13 +251,41 @@ def _part_of(x: te.Tensor, axis: int, before: int, after: int) -> te.Tensor:
     )
 
 
+def _joined_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+    """Return the layouts of joined tensors, whose extents along the axis blocks must divide."""
+    axis = moved_axis(call, current[0], wanted, may_split=True)
+    kinds = call.inputs[0]
+    assert isinstance(kinds, TupleType)
+    if axis is None:
+        return None
+    old, new = layout_of(current[0]), layout_of(wanted)
+    place, letter = call.attrs["axis"] % len(old.axes), new.axes[axis]
+    for kind in kinds.fields:
+        assert isinstance(kind, TensorType)
+        extent = kind.shape[place]
+        if new.is_blocked and (
+            not isinstance(extent, int) or extent * old.factor(letter) % new.factor(letter)
+        ):
+            return None
+    return Layouts((wanted,), (wanted,), {"axis": axis})
+
+
+def _split_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+    """Return the layouts of a cut along a dimension that is not split into blocks."""
+    axis = moved_axis(call, current[0], wanted)
+    kind = call.type
+    assert isinstance(kind, TupleType)
+    count = len(kind.fields)
+    return None if axis is None else Layouts((wanted,), (wanted,) * count, {"axis": axis})
+
+
 _AXIS = Attribute("axis", integer, 0, "the dimension; negative ones count from the end")
 _JOINS = (
     GraphOperator(
         "concatenate", ("data",), _concatenated,
         lambda call, parts: np.concatenate(parts, call.attrs["axis"]), Pattern.INJECTIVE,
         lambda call, parts: transforms.concatenate(parts, call.attrs["axis"]), (_AXIS,),
-        "Join tensors along a dimension.",
+        "Join tensors along a dimension.", _joined_layouts,
     ),
     GraphOperator(
         "stack", ("data",), _stacked, lambda call, parts: np.stack(parts, call.attrs["axis"]),
@@ -270,7 +299,7 @@ _JOINS = (
         "split", ("data",), _split_types, _split, Pattern.INJECTIVE, _define_split,
         (Attribute("indices_or_sections", sections, doc="how many sections, or where to cut"),
          _AXIS),
-        "Cut a tensor along a dimension.",
+        "Cut a tensor along a dimension.", _split_layouts,
     ),
 )  # fmt: skip
 

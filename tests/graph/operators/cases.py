@@ -3,6 +3,8 @@
 from tests.graph.operators import elementwise_cases as elementwise
 from tests.graph.operators import image_cases as images
 from tests.graph.operators import indexing_cases as indexing
+from tests.graph.operators import rearranging_cases as rearranging
+from tests.graph.operators import sequence_cases as sequence
 
 CASES = {
     **elementwise.ELEMENTWISE,
@@ -11,6 +13,11 @@ CASES = {
     **indexing.SLICING,
     **indexing.INDEXING,
     **indexing.SORTING,
+    **rearranging.REARRANGING,
+    **rearranging.RESIZE,
+    **rearranging.CONTRACTION,
+    **sequence.ATTENTION,
+    **sequence.RECURRENT,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,
