@@ -49,13 +49,24 @@ class Step(Protocol):
     """What a pass did, on a function of the loop IR (`Change`) or on a graph."""
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """Its place in the order."""
+        ...
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
+        ...
+
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """How long it took; [s]."""
+        ...
+
     @property
-    def effect(self) -> str: ...
+    def effect(self) -> str:
+        """What it changed, in a few words."""
+        ...
 
 
 def show_changes(change: Step) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dlcompiler.graph.ir import Module
-from dlcompiler.pipeline.observers import Observer
 
 
 @dataclass(frozen=True, slots=True)

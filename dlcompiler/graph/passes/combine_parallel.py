@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import infer_types, types_of
@@ -118,7 +119,9 @@ def _key(call: Call, types: Mapping[Node, object]) -> tuple[object, ...] | None:
     kind = types[weight]
     attrs = attrs_of(call)
     is_leaf = isinstance(weight, Constant | Var)  # it cannot depend on the other calls
-    if not is_leaf or not isinstance(kind, TensorType) or attrs.get("groups", 1) != 1:
+    if not isinstance(kind, TensorType) or not kind.is_static:
+        return None
+    if not is_leaf or attrs.get("groups", 1) != 1:
         return None
     if "kernel_layout" in attrs and layout_of(attrs["kernel_layout"]).is_blocked:
         return None
@@ -132,13 +135,14 @@ def _combined(group: list[Call], new: Call, types: KnownTypes) -> Call:
     """Return the one call, split into the results of the calls of a group."""
     weights, channels = AXES[operator_of(new)]
     axis, first = weights(new), group[0]
-    sizes = [int(types.tensor(call.args[1]).shape[axis]) for call in group]  # type: ignore[call-overload]  # of constants and parameters
+    extents = [types.tensor(call.args[1]).shape[axis] for call in group]
+    sizes = [extent for extent in extents if isinstance(extent, int)]  # `_key` takes no others
     joined = call_like(
         first, "concatenate", Tuple(tuple(call.args[1] for call in group)), suffix="weights",
         axis=axis,
     )  # fmt: skip
-    attrs = {k: v for k, v in new.attrs.items() if k not in ("channels", "units")}
-    whole = call_like(first, operator_of(new), new.args[0], joined, suffix="combined", **attrs)  # type: ignore[arg-type]  # attributes
+    attrs: dict[str, Any] = {k: v for k, v in new.attrs.items() if k not in ("channels", "units")}
+    whole = call_like(first, operator_of(new), new.args[0], joined, suffix="combined", **attrs)
     places = tuple(sum(sizes[: n + 1]) for n in range(len(sizes) - 1))
     return call_like(
         first, "split", whole, suffix="parts", indices_or_sections=places, axis=channels(new)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.ir import Call, Constant, Expr, Module, Node, TensorType, children
@@ -124,7 +125,8 @@ class _Folder:
             axis = _channel_axis(factor, inner, types)
             if axis == layout.index("C") and isinstance(factor, Constant):
                 scaled = _scaled_weight(call, weight, factor, kernel.index("I"), types)
-                return call_like(call, operator_of(call), inner, scaled, **dict(call.attrs))
+                same: dict[str, Any] = dict(call.attrs)
+                return call_like(call, operator_of(call), inner, scaled, **same)
         return None
 
 
@@ -157,7 +159,8 @@ def _scaled_outputs(data: Call, factor: Constant, axis: int, types: KnownTypes) 
     if place is None or is_wider:
         return None
     scaled = _scaled_weight(data, weight, factor, place, types)
-    return call_like(data, operator_of(data), inner, scaled, **dict(data.attrs))
+    same: dict[str, Any] = dict(data.attrs)
+    return call_like(data, operator_of(data), inner, scaled, **same)
 
 
 def _scaled_weight(
