@@ -18,6 +18,7 @@ from dlcompiler.graph.operators import (
     creation,
     elementwise,
     indexing,
+    losses,
     norms,
     padding,
     pooling,
@@ -26,6 +27,7 @@ from dlcompiler.graph.operators import (
     recurrent,
     reductions,
     resize,
+    sampling,
     shapes,
     slicing,
     sorting,
@@ -57,7 +59,7 @@ __all__ = [
 _FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
     norms, padding, reductions, rearranging, resize, contraction,
-    attention, recurrent,
+    attention, recurrent, losses, sampling,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 
