@@ -44,6 +44,7 @@ from dlcompiler.graph.operators.base import (
 from dlcompiler.registry import Registry
 
 __all__ = [
+    "FAMILIES",
     "REGISTRY",
     "REQUIRED",
     "Attribute",
@@ -56,7 +57,7 @@ __all__ = [
     "names",
 ]
 
-_FAMILIES = (
+FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
     norms, padding, reductions, rearranging, resize, contraction,
     attention, recurrent, losses, sampling,
@@ -65,7 +66,7 @@ _FAMILIES = (
 
 #: Name of an operator -> its entry.
 REGISTRY: Registry[GraphOperator] = Registry(
-    "graph operator", {entry.name: entry for family in _FAMILIES for entry in family.TABLE}
+    "graph operator", {entry.name: entry for family in FAMILIES for entry in family.TABLE}
 )
 
 
