@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 from dlcompiler.graph.ir.nodes import AttrValue
 
 Verdict: TypeAlias = Literal[
-    "fused", "not fused", "folded", "rewritten", "laid out", "reused", "placed", "removed",
+    "fused", "not fused", "folded", "not folded", "rewritten", "removed", "laid out", "reused",
+    "not reused", "placed",
 ]  # fmt: skip
 
 

@@ -111,9 +111,7 @@ def evaluate(
     values = _bound(chosen, args, named, function)
     for param, value in zip(chosen.params, values, strict=True):
         frame.values[param] = _argument(value, types[param], param.name, function)
-    with quiet():
-        result = _Interpreter(whole).run(chosen.body, frame)
-    return _plain(result)
+    return _plain(_Interpreter(whole).run(chosen.body, frame))
 
 
 def _bound(
@@ -237,7 +235,7 @@ class _Interpreter:
                 chosen = then if known(condition) else otherwise
                 return (yield chosen, _Frame(frame))  # type: ignore[no-any-return]
             case Call(Op(), args):
-                return _applied(node, [known(arg) for arg in args])
+                return value_of_call(node, [known(arg) for arg in args])
             case Call(callee, args):
                 closure = known(callee)  # type: ignore[arg-type]  # the case above has the operators
                 inner = _Frame(closure.frame)
@@ -271,8 +269,21 @@ def type_of_value(value: Value) -> Type:
     return TensorType(value.shape, dtypes.from_numpy(value.dtype))
 
 
-def _applied(call: Call, values: Sequence[Value]) -> Value:
-    """Return the value of a call of an operator."""
+def value_of_call(call: Call, values: Sequence[Value]) -> Value:
+    """Return the value of a call of an operator.
+
+    Parameters
+    ----------
+    call : Call
+        The call; its arguments are not computed.
+    values : sequence
+        Values of its arguments.
+
+    Raises
+    ------
+    GraphError
+        If their types do not fit.
+    """
     operator = find(call.op.name, call)  # type: ignore[union-attr]  # called for operators only
     inputs = tuple(map(type_of_value, values))
     attrs = operator.complete(call)
@@ -280,7 +291,8 @@ def _applied(call: Call, values: Sequence[Value]) -> Value:
         kind = operator.result_type(call, inputs)
     except NotKnown:
         raise InternalError(describe(operator, call), "has no type for known inputs") from None
-    result = operator.evaluate(Result(attrs, inputs, kind), *values)
+    with quiet():
+        result = operator.evaluate(Result(attrs, inputs, kind), *values)
     if type_of_value(result) != kind:
         raise InternalError(
             describe(operator, call), "its value is not of its type",

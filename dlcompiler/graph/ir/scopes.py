@@ -53,8 +53,9 @@ class Scopes:
             self._note_needs(node)
 
     def _scope(self, owner: Node | None, parent: Scope | None, root: Node) -> Scope:
+        # A let with several uses is no part of a chain: it has a scope of its own.
         lets, last = [], root
-        while isinstance(last, Let) and (last is root or self.uses[last] == 1):
+        while isinstance(last, Let) and (last is owner or self.uses[last] <= 1):
             lets.append(last)
             last = last.body
         self._chained.update(lets)

@@ -42,9 +42,14 @@ from dlcompiler.json_text import JsonError
 from dlcompiler.json_text import parse as parse_json
 
 T = TypeVar("T")
-MAX_DEPTH = 2 * MAX_SCOPES
+MAX_DEPTH = MAX_SCOPES + 20
 """Most brackets inside each other; [1]."""
-_DTYPES = {suffix: dtype for dtype, suffix in SUFFIXES.items()}
+_DTYPES = {
+    **{suffix: dtype for dtype, suffix in SUFFIXES.items()},
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+}
+"""Dtype by the end of a number."""
 _NUMBER = re.compile(r"(-?[\d.]+(?:[eE][-+]?\d+)?)([a-z]*\d*)", re.ASCII)
 
 
@@ -363,18 +368,15 @@ class _Parser:
         """Return a number as a constant."""
         match = _NUMBER.fullmatch(token.text)
         suffix = match[2] if match else ""
-        dtype = _DTYPES.get(suffix) or suffix.replace("u", "uint").replace("i", "int")
-        if match is None or (dtype == "int32" and not match[1].lstrip("-").isdigit()):
+        dtype = _DTYPES.get(suffix, "")
+        if match is None or not dtype:
             self.fail("not a number of a dtype", "2, 2i64, 2.5f, 2.5f64", token)
         try:
-            kind = dtypes.to_numpy(dtype)
-            value = float(match[1]) if dtypes.is_float(dtype) else int(match[1])
-            return Constant(
-                np.asarray(match[1] if dtype == "float32" else value).astype(kind)
-                if dtypes.is_float(dtype)
-                else np.asarray(value, kind)
-            )
-        except (DLCompilerError, OverflowError, ValueError):
+            # By way of float64, a float32 would be rounded twice.
+            number = match[1] if dtypes.is_float(dtype) else int(match[1])
+            value = np.float32(number) if dtype == "float32" else np.asarray(number, _wide(dtype))
+            return Constant(np.asarray(value).astype(dtypes.to_numpy(dtype)))
+        except (OverflowError, ValueError):
             self.fail(f"not a number of dtype {dtype}", at=token)
 
     def attribute(self) -> tuple[str, AttrValue]:
@@ -465,6 +467,11 @@ class _Parser:
             return TensorType(shape, dtype)
         except DLCompilerError as error:
             self.fail(f"not a type: {error.problem}", at=at)
+
+
+def _wide(dtype: str) -> str:
+    """Return the dtype in which a number is read before it is rounded."""
+    return "float64" if dtypes.is_float(dtype) else dtype
 
 
 _WORDS: Mapping[str, AttrValue] = {
