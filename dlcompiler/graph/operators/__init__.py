@@ -18,6 +18,7 @@ from dlcompiler.graph.operators import (
     creation,
     elementwise,
     indexing,
+    losses,
     norms,
     padding,
     pooling,
@@ -26,6 +27,7 @@ from dlcompiler.graph.operators import (
     recurrent,
     reductions,
     resize,
+    sampling,
     shapes,
     slicing,
     sorting,
@@ -42,6 +44,7 @@ from dlcompiler.graph.operators.base import (
 from dlcompiler.registry import Registry
 
 __all__ = [
+    "FAMILIES",
     "REGISTRY",
     "REQUIRED",
     "Attribute",
@@ -54,16 +57,16 @@ __all__ = [
     "names",
 ]
 
-_FAMILIES = (
+FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
     norms, padding, reductions, rearranging, resize, contraction,
-    attention, recurrent,
+    attention, recurrent, losses, sampling,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 
 #: Name of an operator -> its entry.
 REGISTRY: Registry[GraphOperator] = Registry(
-    "graph operator", {entry.name: entry for family in _FAMILIES for entry in family.TABLE}
+    "graph operator", {entry.name: entry for family in FAMILIES for entry in family.TABLE}
 )
 
 

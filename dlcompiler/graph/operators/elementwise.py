@@ -192,6 +192,7 @@ def _cast_arrays(x: Array, to: str) -> Any:
     return cast_function(dtypes.from_numpy(x.dtype), to, vector=True)(x)
 
 
+ALPHA_OF_ELU = Attribute("alpha", real, 1.0, "factor of negative results [1]")
 ALPHA = Attribute("alpha", real, 0.01, "factor of negative numbers [1]")
 
 _UNARY = (
@@ -219,13 +220,13 @@ _UNARY = (
            "x, or alpha·x where x is negative.", (ALPHA,)),
     _unary("nn.elu", "float",
            _in_float64(lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))),
-           _elu, "x, or alpha·(e**x - 1) where x is negative.", (Attribute("alpha", real, 1.0),)),
+           _elu, "x, or alpha·(e**x - 1) where x is negative.", (ALPHA_OF_ELU,)),
     _unary("nn.softplus", "float", _in_float64(lambda x: np.logaddexp(x, 0)), _softplus,
            "log(1 + e**x) of each element."),
     _unary("nn.hard_sigmoid", "float",
            lambda x, alpha, beta: np.clip(x * alpha + beta, 0, 1), _hard_sigmoid,
            "alpha·x + beta, between 0 and 1.",
-           (Attribute("alpha", real, 1 / 6), Attribute("beta", real, 0.5))),
+           (Attribute("alpha", real, 1 / 6, "slope"), Attribute("beta", real, 0.5, "value at 0"))),
     _unary("nn.hard_swish", "float", lambda x: x * np.clip(x + 3, 0, 6) / 6, _hard_swish,
            "x · min(max(x + 3, 0), 6) / 6 of each element."),
 )  # fmt: skip

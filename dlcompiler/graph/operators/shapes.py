@@ -74,6 +74,14 @@ def _reshaped(call: CallTypes) -> TensorType:
     return TensorType(tuple(wanted), kind.dtype)
 
 
+def _like_type(call: CallTypes) -> TensorType:
+    kind, like = call.tensor(0), call.tensor(1)
+    sizes = _elements(kind.shape), _elements(like.shape)
+    if None not in sizes and sizes[0] != sizes[1]:
+        call.fail(f"the shapes have {sizes[0]} and {sizes[1]} elements")
+    return TensorType(like.shape, kind.dtype)
+
+
 def _flattened(call: CallTypes) -> TensorType:
     kind = call.tensor(0)
     if not kind.rank:
@@ -103,11 +111,11 @@ def _squeezed(call: CallTypes) -> TensorType:
     return TensorType(tuple(e for n, e in enumerate(kind.shape) if n not in gone), kind.dtype)
 
 
-def _in_shape(call: Result, x: Array) -> Array:
+def _in_shape(call: Result, x: Array, *_: Array) -> Array:
     return np.ascontiguousarray(x).reshape(call.tensor.shape)  # type: ignore[arg-type]  # all known in a run
 
 
-def _define_reshape(call: Result, x: te.Tensor) -> te.Tensor:
+def _define_reshape(call: Result, x: te.Tensor, *_: te.Tensor) -> te.Tensor:
     return transforms.reshape(x, call.tensor.shape)
 
 
@@ -126,6 +134,10 @@ _VIEWS = (
         Attribute("newshape", integers, doc="the shape; 0 copies an extent, -1 is what remains"),
         Attribute("allowzero", boolean, False, "take an extent 0 as it is"),
     ), "The same elements in another shape."),
+    GraphOperator(
+        "reshape_like", ("data", "shape_like"), _like_type, _in_shape, Pattern.INJECTIVE,
+        _define_reshape, doc="The same elements in the shape of another tensor.",
+    ),
     _view("nn.batch_flatten", _flattened, doc="All dimensions but the first as one."),
     _view("expand_dims", _expanded, (
         Attribute("axis", integer, doc="place of the first new dimension"),

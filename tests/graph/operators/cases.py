@@ -18,6 +18,8 @@ CASES = {
     **rearranging.CONTRACTION,
     **sequence.ATTENTION,
     **sequence.RECURRENT,
+    **sequence.LOSSES,
+    **rearranging.SAMPLING,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,

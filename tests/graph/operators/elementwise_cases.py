@@ -8,7 +8,6 @@ _DOMAINS = {
     "rsqrt": (0.1, 9), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "acosh": (1.2, 9),
     "atanh": (-0.9, 0.9), "tan": (-1.2, 1.2),
 }  # fmt: skip
-_STEPS = {"floor", "ceil", "round", "trunc", "sign"}
 _ATTRS = {"clip": {"a_min": -1.0, "a_max": 2.0}, "cast": {"dtype": "int32"}}
 _DIVISORS = {"divide", "floor_divide", "mod", "floor_mod"}
 _ROUNDED = {"floor_divide", "mod"}
@@ -17,8 +16,7 @@ _ROUNDED = {"floor_divide", "mod"}
 def _unary(name):
     low, high = _DOMAINS.get(name, (-3, 3))
     attrs = _ATTRS.get(name, {})
-    smooth = name not in _STEPS
-    return [case(Given(shape, low=low, high=high), is_smooth=smooth, **attrs)
+    return [case(Given(shape, low=low, high=high), **attrs)
             for shape in ((), (0, 2), (3, 1, 5))]  # fmt: skip
 
 
@@ -51,6 +49,7 @@ ELEMENTWISE["cast"] = [
 VIEWS = {
     "reshape": [case((2, 3, 4), newshape=(-1, 4)), case((0, 3), newshape=(3, 0), allowzero=True),
                 case((), newshape=(1, 1)), case((5,), newshape=(0,))],
+    "reshape_like": [case((2, 3, 4), (6, 4)), case((), (1, 1)), case((0, 2), (5, 0))],
     "nn.batch_flatten": [case((2, 3, 4)), case((3,)), case((0, 5))],
     "expand_dims": [case((2, 3), axis=1), case((), axis=0, num_newaxis=3), case((4,), axis=-1)],
     "squeeze": [case((1, 3, 1)), case((1, 3, 1), axis=(-1,)), case((1,))],

@@ -1,6 +1,6 @@
 """Cases of operators that move blocks, resize images, and combine tensors by index."""
 
-from tests.graph.operators.operator_cases import case
+from tests.graph.operators.operator_cases import Given, case
 
 REARRANGING = {
     "layout_transform": [
@@ -87,4 +87,19 @@ CONTRACTION = {
         case([(2, 3), (3, 2), (2,)], equation="ij,ji,j->i"),
         case([(2, 3)], equation="i..."), case([(2, 2, 3), (3,)], equation="ii...,...->..."),
     ],
+}  # fmt: skip
+
+_GRID = Given((2, 2, 3, 4), low=-1.4, high=1.4)
+SAMPLING = {
+    "image.grid_sample": [
+        *(case((2, 3, 4, 5), _GRID, method=method, padding_mode=padding, align_corners=align)
+          for method in ("bilinear", "nearest", "bicubic")
+          for padding in ("zeros", "border", "reflection") for align in (True, False)),
+        case((1, 2, 2, 3, 4), Given((1, 3, 2, 1, 3), low=-1.2, high=1.2), layout="NCDHW",
+             method="trilinear"),
+        case((1, 1, 1, 1), Given((1, 2, 2, 2)), padding_mode="reflection", is_smooth=False),
+        case((0, 2, 3, 3), (0, 2, 2, 2)),
+    ],
+    "image.affine_grid": [case((2, 2, 3), target_shape=(3, 4)), case((1, 2, 3), target_shape=1),
+                          case((0, 2, 3), target_shape=2)],
 }  # fmt: skip

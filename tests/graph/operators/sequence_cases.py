@@ -41,3 +41,18 @@ RECURRENT = {
     **{f"nn.{kind}_cell": _calls(kind, ()) for kind in _GATES},
     **{f"nn.{kind}": [*_calls(kind, (2,)), *_calls(kind, (0,))[:1]] for kind in _GATES},
 }
+
+_CLASS = Given((3,), "int64", 0, 5)
+LOSSES = {
+    "nn.nll_loss": [
+        case((3, 5), _CLASS, Given((5,), low=0.5)), case((5,), Given((), "int32", 0, 5), (5,)),
+        case((2, 4, 3), Given((2, 3), "int32", 0, 4), Given((4,), low=0.5), ignore_index=2),
+        case((3, 5), _CLASS, (5,), reduction="sum"), case((0, 5), Given((0,), "int32"), (5,),
+                                                          reduction="none"),
+        case((3, 5), _CLASS, (5,), reduction="none", ignore_index=1),
+    ],
+    "nn.cross_entropy": [
+        case(Given((3, 4), low=0.1), (3, 4)), case(Given((1, 1), low=0.1), (1, 1)),
+    ],
+    "nn.cross_entropy_with_logits": [case((3, 4), (3, 4)), case((1, 5), (1, 5))],
+}  # fmt: skip

@@ -357,6 +357,14 @@ OPERATORS: dict[str, Any] = {
     "logsumexp": _reduction(torch.logsumexp),
     "norm": lambda a, x: _reduction(
         lambda y, axes, keep: torch.linalg.vector_norm(y, a["ord"], axes, keep))(a, x),
+    "nn.nll_loss": lambda a, x, t, w: F.nll_loss(
+        x, t.long(), w, ignore_index=a["ignore_index"], reduction=a["reduction"]),
+    "image.grid_sample": lambda a, x, g: F.grid_sample(
+        x, g.movedim(1, -1), a["method"].replace("tri", "bi"), a["padding_mode"],
+        a["align_corners"]) if 0 not in x.shape else None,
+    "image.affine_grid": lambda a, m: F.affine_grid(
+        m, [len(m), 1, *a["target_shape"]], align_corners=True).movedim(-1, 1)
+    if 1 not in a["target_shape"] and len(m) else None,
     "argmax": _position(torch.argmax), "argmin": _position(torch.argmin),
     "nn.depth_to_space": lambda a, x: F.pixel_shuffle(x, a["block_size"])
     if a["mode"] == "CRD" and a["layout"] == "NCHW" else None,
