@@ -61,31 +61,13 @@ def _is_default(value: object, default: object) -> bool:
     return type(value) is type(default) and value == default
 
 
-class OperatorFunction:
-    """The function that makes calls of an operator: ``op.nn.conv2d(x, w, padding=1)``."""
-
-    def __init__(self, operator: GraphOperator) -> None:
-        self.operator = operator
-        self.__name__ = operator.name
-        self.__doc__ = f"{operator.doc}\n\n{_parameters_text(operator)}"
-        self.__signature__ = _signature(operator)
-
-    def __call__(self, *args: Any, name: str = "", span: Span | None = None, **attrs: Any) -> Call:
-        """Make a call; inputs may be given by their names."""
-        by_name = [i.rstrip("?") for i in self.operator.inputs[len(args) :]]
-        inputs = [attrs.pop(key) for key in by_name if key in attrs]
-        return call(self.operator, [*args, *inputs], attrs, name, span)
-
-    def __repr__(self) -> str:
-        return f"<operator {signature_text(self.operator)}>"
-
-
 def signature_text(operator: GraphOperator) -> str:
     """Return how an operator is called: ``nn.conv2d(data, weight, *, strides=(1, 1), …)``."""
-    return f"{operator.name}{_signature(operator)}"
+    return f"{operator.name}{signature(operator)}"
 
 
-def _signature(operator: GraphOperator) -> inspect.Signature:
+def signature(operator: GraphOperator) -> inspect.Signature:
+    """Return the arguments of an operator, as Python shows those of a function."""
     empty, kinds = inspect.Parameter.empty, inspect.Parameter
     inputs = [
         kinds(
@@ -102,7 +84,8 @@ def _signature(operator: GraphOperator) -> inspect.Signature:
     return inspect.Signature([*inputs, *attributes])
 
 
-def _parameters_text(operator: GraphOperator) -> str:
+def parameters_text(operator: GraphOperator) -> str:
+    """Return the arguments of an operator as a docstring lists them."""
     lines = ["Parameters", "----------"]
     lines += [f"{name.rstrip('?')} : Expr" for name in operator.inputs]
     for attribute in operator.attributes:
