@@ -134,7 +134,7 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "stop_fusion"
     if Pattern.OPAQUE in (a.pattern, b.pattern):
         return "opaque"
-    if a.leaves_because:
+    if a.leaves_because or _is_returned(a):
         return "result"
     if own.anchor is not None and other.anchor is not None:
         return "two anchors"
@@ -142,13 +142,22 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "into an anchor"
     if a.pattern is Pattern.REDUCTION:
         return "reduction"
-    if a.dominator is None:
+    if a.dominator is None or (a.dominator.leaves_because and _is_tuple(a.dominator)):
         return "no common consumer"
     if own.anchor is not None:
         return "repeated after anchor" if b.pattern is Pattern.BROADCAST else "moved after anchor"
     if partition.size_with(a, a.dominator) > partition.max_depth:
         return "too many"
-    return "tuple" if a.dominator.pattern is Pattern.TUPLE else "path"
+    return "tuple" if _is_tuple(a.dominator) else "path"
+
+
+def _is_tuple(flow: Flow) -> bool:
+    return flow.pattern is Pattern.TUPLE
+
+
+def _is_returned(flow: Flow) -> bool:
+    """Tell whether a value is a field of a tuple that is returned."""
+    return any(_is_tuple(user) and user.leaves_because for user, _ in flow.uses)
 
 
 def _words(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
@@ -159,7 +168,7 @@ def _words(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
     groups = partition.of(a), partition.of(b)
     anchors = ["" if g.anchor is None else name_of(partition.at[g.anchor]) for g in groups]
     return {
-        "a": name_of(a), "b": name_of(b), "because": a.leaves_because,
+        "a": name_of(a), "b": name_of(b), "because": a.leaves_because or (sink.leaves_because if sink else ""),
         "opaque": name_of(a if a.pattern is Pattern.OPAQUE else b),
         "anchor_a": anchors[0], "anchor_b": anchors[1],
         "users": " and ".join(name_of(user) for user, _ in a.uses[:3]),
