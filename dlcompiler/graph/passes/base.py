@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dlcompiler.graph.ir import Module
-from dlcompiler.pipeline.observers import Change, Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +22,34 @@ class GraphPass:
     def __call__(self, module: Module) -> Module:
         """Run the pass."""
         return self.run(module)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChange:
+    """The module before and after one pass."""
+
+    number: int
+    name: str
+    before: Module
+    after: Module
+    seconds: float
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Tell whether the pass returned its input."""
+        return self.before is self.after
+
+    @property
+    def effect(self) -> str:
+        """What the pass changed, in a few words."""
+        if self.is_unchanged:
+            return "unchanged"
+        difference = len(self.after.calls()) - len(self.before.calls())
+        decisions = len(self.after.log) - len(self.before.log)
+        return f"{difference:+} calls, {decisions} decisions"
+
+
+Observer: TypeAlias = Callable[[GraphChange], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +89,7 @@ def run_passes(
     context : PassContext
         Decides which of them run.
     observers : sequence
-        Called after each pass with a `Change`.
+        Called after each pass with a `GraphChange`.
     """
     for number, step in enumerate(steps, 1):
         if not context.runs(step):
@@ -71,6 +98,6 @@ def run_passes(
         after = step(module)
         seconds = time.perf_counter() - start
         for observer in observers:
-            observer(Change(number, step.name, module, after, seconds))
+            observer(GraphChange(number, step.name, module, after, seconds))
         module = after
     return module

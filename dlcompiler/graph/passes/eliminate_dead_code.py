@@ -65,7 +65,7 @@ def _reached(module: Module, entry: str) -> list[str]:
 def _without_lets(function: Function) -> Function:
     """Remove unused lets until there are none."""
     while True:
-        uses = Counter(
+        uses: Counter[Node] = Counter(
             child
             for node in post_order(function)
             for place, child in enumerate(children(node))

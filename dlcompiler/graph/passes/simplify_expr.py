@@ -7,7 +7,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.graph.decisions import Decision
-from dlcompiler.graph.ir import Call, Expr, Module, Tuple
+from dlcompiler.graph.ir import Call, Constant, Expr, Module, Tuple
 from dlcompiler.graph.passes.tools import (
     KnownTypes,
     attrs_of,
@@ -75,6 +75,21 @@ def _without_neutral(neutral: float, *, is_commutative: bool) -> Callable[..., _
         return None
 
     return rule
+
+
+def _plus_zero(call: Call, types: KnownTypes) -> _Found:
+    """Remove a sum with 0; join the constants of two sums."""
+    if (found := _without_neutral(0, is_commutative=True)(call, types)) is not None:
+        return found
+    inner, last = call.args
+    if not isinstance(last, Constant) or operator_of(inner) != "add":
+        return None
+    assert isinstance(inner, Call)
+    data, first = inner.args
+    if not isinstance(first, Constant) or types[inner] != types[data]:
+        return None
+    both = call_like(call, "add", first, last, suffix="constants")
+    return "two constants are one", call_like(call, "add", data, both)
 
 
 def _same_shape(call: Call, types: KnownTypes) -> _Found:
@@ -206,7 +221,7 @@ def _padded(call: Call, types: KnownTypes) -> _Found:
 _VIEWS = ("reshape", "expand_dims", "squeeze", "nn.batch_flatten")
 
 RULES: Mapping[str, Callable[[Call, KnownTypes], _Found]] = {
-    "add": _without_neutral(0, is_commutative=True),
+    "add": _plus_zero,
     "subtract": _without_neutral(0, is_commutative=False),
     "multiply": _without_neutral(1, is_commutative=True),
     "divide": _without_neutral(1, is_commutative=False),
