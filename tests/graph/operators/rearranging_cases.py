@@ -103,3 +103,9 @@ SAMPLING = {
     "image.affine_grid": [case((2, 2, 3), target_shape=(3, 4)), case((1, 2, 3), target_shape=1),
                           case((0, 2, 3), target_shape=2)],
 }  # fmt: skip
+
+ANNOTATIONS = {
+    "annotation.stop_fusion": [case((2, 3)), case(()), case((0,))],
+    "on_device": [case((2, 3), device="cpu"), case((), device="gpu")],
+    "device_copy": [case((2, 3), source="cpu", target="gpu"), case((0,), source="a", target="b")],
+}
