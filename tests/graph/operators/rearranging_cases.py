@@ -84,7 +84,7 @@ CONTRACTION = {
         case([(5, 2, 3), (1, 3, 4)], equation="...ij,...jk->...ik"),
         case([(2, 3, 4), (2, 4)], equation="b...d,bd->b..."), case([()], equation="->"),
         case([(2, 0), (0, 3)], equation="ij,jk->ik"),
-        case([(2, 3), (3, 2), (2,)], equation="ij,ji,j->i"),
+        case([(2, 3), (3, 2), (3,)], equation="ij,ji,j->i"),
         case([(2, 3)], equation="i..."), case([(2, 2, 3), (3,)], equation="ii...,...->..."),
     ],
 }  # fmt: skip
