@@ -77,11 +77,11 @@ def attention(
         lambda *i: te.max(scores[(*i, k)], axis=k, where=sees((*i, k))),
         "attention.largest",
     )
-    zero = te.const(0, dtype)
+    zero, lowest = te.const(0, dtype), te.const(-math.inf, dtype)
 
     def power(*i: Any) -> Any:
         base = largest[i[:-1]]
-        base = te.select(te.isinf(base), zero, base)
+        base = te.select(base == lowest, zero, base)  # of no key, or of keys that all are masked
         made = te.exp(te.minimum(scores[i] - base, zero))
         condition = sees(i)
         return made if condition is None else te.select(condition, made, zero)

@@ -169,8 +169,8 @@ def convolve_transposed(
 ) -> te.Tensor:  # fmt: skip
     """Define a transposed convolution: the gradient of a convolution for its images.
 
-    Zeros are put between the elements of the images and around them; the result is a convolution of
-    that with the reversed kernels.
+    A result looks for the elements of the images that are added to it: each place of the kernel
+    has one, or none if the place is between two elements or beyond the edge.
 
     Parameters
     ----------
@@ -196,25 +196,25 @@ def convolve_transposed(
     spatial, windows = spatial_of(images), of.windows
     sizes, weights = images.extents(data.shape), kernels.extents(weight.shape)
     inner, outer = weights["I"] // of.groups, weights["O"]
-    image = _spread(data, images, windows, extra)
     rc = over(inner, "rc")
     taps = [over(k, tap) for k, tap in zip(windows.kernel, _TAPS[len(spatial)], strict=True)]
+    rows = list(zip(spatial, windows.strides, windows.dilation, windows.before, taps, strict=True))
 
     def element(*places: Any) -> Any:
-        at = results.element(places)
-        channel = rc if of.groups == 1 else at["C"] // outer * inner + rc
-        read = {
-            letter: at[letter] + tap * distance
-            for letter, tap, distance in zip(spatial, taps, windows.dilation, strict=True)
-        }
-        turned = {
-            letter: size - 1 - tap
-            for letter, tap, size in zip(spatial, taps, windows.kernel, strict=True)
-        }
-        left = image[images.place({"N": at["N"], "C": channel, **read})]
+        at, inside = results.element(places), []
+        pixel = {"N": at["N"], "C": rc if of.groups == 1 else at["C"] // outer * inner + rc}
+        for letter, step, distance, first, tap in rows:
+            place = at[letter] + first - tap * distance
+            inside += [place >= 0, place < (sizes[letter] - 1) * step + 1]
+            inside += [te.floormod(place, step) == 0] if step > 1 else []
+            pixel[letter] = te.floordiv(place, step) if step > 1 else place
         own = at["C"] if of.groups == 1 else at["C"] % outer
-        right = weight[kernels.place({"I": channel, "O": own, **turned})]
-        return te.sum(_as(left, of.out_dtype) * _as(right, of.out_dtype), axis=[rc, *taps])
+        right = weight[
+            kernels.place({"I": pixel["C"], "O": own, **dict(zip(spatial, taps, strict=True))})
+        ]
+        product = _as(data[images.place(pixel)], of.out_dtype) * _as(right, of.out_dtype)
+        zero = te.const(0, product.dtype)
+        return te.sum(te.if_then_else(te.all(*inside), product, zero), axis=[rc, *taps])
 
     out = {
         letter: (sizes[letter] - 1) * step + reach - first - last + more
@@ -225,29 +225,6 @@ def convolve_transposed(
     }  # fmt: skip
     shape = results.shape({"N": sizes["N"], "C": outer * of.groups, **out})
     return tensor(shape, element, name=name, tag=name)
-
-
-def _spread(data: te.Tensor, layout: Layout, windows: Windows, extra: Sequence[int]) -> te.Tensor:
-    """Put zeros between the elements of images and around them, for a transposed convolution."""
-    spatial = spatial_of(layout)
-    sizes = layout.extents(data.shape)
-    grown = dict(sizes)
-    rows = list(zip(spatial, windows.strides, windows.reach, windows.before, windows.after, extra,
-                    strict=True))  # fmt: skip
-    for letter, step, reach, first, last, more in rows:
-        grown[letter] = (sizes[letter] - 1) * step + 2 * reach - 1 - first - last + more
-
-    def element(*places: Any) -> Any:
-        at, inside = layout.element(places), []
-        for letter, step, reach, first, _, _ in rows:
-            place = at[letter] - (reach - 1 - first)
-            inside += [place >= 0, place < (sizes[letter] - 1) * step + 1]
-            inside += [te.floormod(place, step) == 0] if step > 1 else []
-            at[letter] = te.floordiv(place, step) if step > 1 else place
-        zero = te.const(0, data.dtype)
-        return te.if_then_else(te.all(*inside), data[layout.place(at)], zero)
-
-    return tensor(layout.shape(grown), element, "spread", "injective,pad")
 
 
 def named_axes(element: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from dlcompiler.graph.operators import (
     elementwise,
     indexing,
     losses,
+    markers,
     norms,
     padding,
     pooling,
@@ -60,7 +61,7 @@ __all__ = [
 FAMILIES = (
     elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
     norms, padding, reductions, rearranging, resize, contraction,
-    attention, recurrent, losses, sampling,
+    attention, recurrent, losses, sampling, markers,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""
 

@@ -84,12 +84,12 @@ def _evaluate(
         k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
     scores = q @ np.swapaxes(k, -1, -2) * _scale(call)
     if mask is not None:
-        added = np.where(mask, 0.0, -np.inf) if dtypes.is_bool(str(mask.dtype)) else wide(mask)
-        scores = scores + added
+        is_bool = dtypes.is_bool(dtypes.from_numpy(mask.dtype))
+        scores = np.where(mask, scores, -np.inf) if is_bool else scores + wide(mask)
     if call.attrs["is_causal"]:
         scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
     largest = scores.max(-1, keepdims=True, initial=-np.inf)
-    powers = np.exp(scores - np.where(np.isinf(largest), 0, largest))
+    powers = np.exp(scores - np.where(largest == -np.inf, 0, largest))
     total = powers.sum(-1, keepdims=True)
     return rounded(powers @ v / np.where(total == 0, 1, total), call.tensor)
 

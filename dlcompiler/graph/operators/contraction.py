@@ -52,7 +52,13 @@ def _equation(call: Result) -> Equation:
 
 
 def _evaluate(call: Result, parts: Sequence[Array]) -> Array:
-    found = np.einsum(call.attrs["equation"], *map(wide, parts), optimize=True)
+    equation = _equation(call)
+    # Only a product of matrices may be optimised: sums ahead of products give other infinities.
+    is_product = len(parts) == 2 and all(
+        len(set(names)) == len(names) and set(equation.summed) <= set(names)
+        for names in equation.operands
+    )
+    found = np.einsum(call.attrs["equation"], *map(wide, parts), optimize=is_product)
     return rounded(found, call.tensor)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +137,7 @@ def _result(call: CallTypes, rank: int, out: dict[str, Dimension]) -> TensorType
 
 
 def _evaluate(call: Result, x: Array) -> Array:
-    """Multiply each spatial dimension by the matrix of its weights."""
+    """Combine the elements along one spatial dimension after the other."""
     of, dtype = _description(call), call.tensor.dtype
     lines, dims = _positions(call), _dims(call)
     found = converted(x, dtype) if of.method == "nearest_neighbor" else wide(x)
@@ -144,18 +145,27 @@ def _evaluate(call: Result, x: Array) -> Array:
     for n, line in zip(dims, lines, strict=True):
         out = static(call.tensor)[n]
         places = [line.position(k) for k in range(out)]
+        shape = [1] * x.ndim
+        shape[n] = out
         if of.method == "nearest_neighbor":
             found = found.take([_nearest(at, line.size, of.rounding) for at in places], n)
         else:
-            weights = np.array([_weights(at, line.size, of) for at in places])
-            weights = weights.reshape(out, line.size)
-            found = np.moveaxis(np.tensordot(weights, found, (1, n)), 0, n)
-        shape = [1] * x.ndim
-        shape[n] = out
+            found = _combined(found, n, [_weights(at, line.size, of) for at in places])
         is_outside = is_outside | np.reshape([not 0 <= at <= line.size - 1 for at in places], shape)
     if of.outside is not None:
         found = np.where(is_outside, np.asarray(of.outside).astype(found.dtype), found)
     return rounded(found, call.tensor)
+
+
+def _combined(x: Array, n: int, rows: Sequence[Sequence[tuple[int, float]]]) -> Array:
+    """Return sums of elements along a dimension, times weights: each row has as many."""
+    shape = [1] * x.ndim
+    shape[n] = len(rows)
+    total: Any = np.zeros(()) if rows else x.take([], n)
+    for tap in range(len(rows[0]) if rows else 0):
+        weights = np.reshape([row[tap][1] for row in rows], shape)
+        total = total + x.take([row[tap][0] for row in rows], n) * weights
+    return np.asarray(total)
 
 
 def _nearest(at: Fraction, size: int, rounding: str) -> int:
@@ -167,19 +177,17 @@ def _nearest(at: Fraction, size: int, rounding: str) -> int:
     return min(max(found, 0), size - 1)
 
 
-def _weights(at: Fraction, size: int, of: Resize) -> Sequence[float]:
-    """Return the weight of each element of a dimension for a result."""
-    row = [0.0] * size
+def _weights(at: Fraction, size: int, of: Resize) -> Sequence[tuple[int, float]]:
+    """Return the elements of a dimension that a result reads, with their weights."""
     first = math.floor(at)
     reach = range(first, first + 2) if of.method == "linear" else range(first - 1, first + 3)
-    weights = {k: _kernel(abs(float(at - k)), of) for k in reach}
+    weights = [_kernel(abs(float(at - k)), of) for k in reach]
     if of.method == "cubic" and of.excludes:
-        weights = {k: w for k, w in weights.items() if 0 <= k < size}
-        total = sum(weights.values())
-        weights = {k: w / total for k, w in weights.items()}
-    for k, weight in weights.items():
-        row[min(max(k, 0), size - 1)] += weight
-    return row
+        weights = [w if 0 <= k < size else 0.0 for k, w in zip(reach, weights, strict=True)]
+        total = sum(weights)
+        weights = [w / total for w in weights]
+    places = [min(max(k, 0), size - 1) for k in reach]
+    return list(zip(places, weights, strict=True))
 
 
 def _kernel(distance: float, of: Resize) -> float:

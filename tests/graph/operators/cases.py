@@ -20,6 +20,7 @@ CASES = {
     **sequence.RECURRENT,
     **sequence.LOSSES,
     **rearranging.SAMPLING,
+    **rearranging.ANNOTATIONS,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
     **images.POOLING,

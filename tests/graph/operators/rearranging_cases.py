@@ -84,7 +84,7 @@ CONTRACTION = {
         case([(5, 2, 3), (1, 3, 4)], equation="...ij,...jk->...ik"),
         case([(2, 3, 4), (2, 4)], equation="b...d,bd->b..."), case([()], equation="->"),
         case([(2, 0), (0, 3)], equation="ij,jk->ik"),
-        case([(2, 3), (3, 2), (2,)], equation="ij,ji,j->i"),
+        case([(2, 3), (3, 2), (3,)], equation="ij,ji,j->i"),
         case([(2, 3)], equation="i..."), case([(2, 2, 3), (3,)], equation="ii...,...->..."),
     ],
 }  # fmt: skip
@@ -103,3 +103,9 @@ SAMPLING = {
     "image.affine_grid": [case((2, 2, 3), target_shape=(3, 4)), case((1, 2, 3), target_shape=1),
                           case((0, 2, 3), target_shape=2)],
 }  # fmt: skip
+
+ANNOTATIONS = {
+    "annotation.stop_fusion": [case((2, 3)), case(()), case((0,))],
+    "on_device": [case((2, 3), device="cpu"), case((), device="gpu")],
+    "device_copy": [case((2, 3), source="cpu", target="gpu"), case((0,), source="a", target="b")],
+}

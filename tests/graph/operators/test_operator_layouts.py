@@ -36,6 +36,8 @@ MORE = {
     "nn.prelu": [case(DATA, (4,)), case(DATA, (3,), axis=2)],
     "nn.rms_norm": [case(DATA, (4,), axis=1), case(DATA, (5,))],
     "nn.lrn": [case(DATA), case(DATA, axis=3)],
+    "on_device": [case(DATA, device="cpu")],
+    "device_copy": [case(DATA, source="cpu", target="gpu")],
 }  # fmt: skip
 """Calls with images, of operators whose cases have none."""
 

@@ -9,11 +9,12 @@ definition, and one rounding of the value.
 import numpy as np
 import pytest
 
-from dlcompiler import dtypes
+from dlcompiler import dtypes, graph
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.interpreter import type_of_value
 from dlcompiler.graph.ir import ANY, TensorType, TupleType, tensor_types
 from dlcompiler.graph.operators import REGISTRY, CallTypes, NotKnown
+from dlcompiler.graph.operators.functions import OperatorFunction
 from dlcompiler.ir.numeric import quiet
 from tests.graph.operators.cases import CASES
 from tests.graph.operators.definitions import calls_of, check, defined, flat
@@ -44,9 +45,8 @@ def check_definition(name, result, values, value):
 @pytest.mark.parametrize("name", CASES)
 def test_type_value_and_definition_agree(name):
     operator = REGISTRY[name]
-    taken = set()
-    cases = cases_of(CASES[name])
-    for number, case in enumerate(cases):
+    for number, case in enumerate(cases_of(CASES[name])):
+        taken = set()
         for dtype, result in calls_of(name, case):
             generator = np.random.default_rng(number)
             values = [value_of(entry, dtype, generator) for entry in case.inputs]
@@ -57,7 +57,7 @@ def test_type_value_and_definition_agree(name):
             if operator.define is not None and (case.is_smooth or not dtypes.is_float(dtype)):
                 with quiet():
                     check_definition(name, result, values, value)
-    assert taken, "the operator takes none of its cases"
+        assert taken, f"the operator takes no dtype in {case}"
 
 
 def opened(kind):
@@ -101,3 +101,21 @@ def test_weights_get_the_type_that_follows(name):
             except NotKnown:  # it needs the other types
                 continue
             assert all(map(agrees, call.args, result.inputs))
+
+
+def argument(kind, name):
+    """Return a variable of a type; a tuple of them for a tuple."""
+    if isinstance(kind, TupleType):
+        return [argument(field, f"{name}_{n}") for n, field in enumerate(kind.fields)]
+    return graph.var(name, kind.shape, kind.dtype)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_is_text_that_parses_back(name):
+    for case in CASES[name]:
+        _, result = next(iter(calls_of(name, case)))
+        args = [argument(kind, f"x{n}") for n, kind in enumerate(result.inputs)]
+        call = OperatorFunction(REGISTRY[name])(*args, **case.attrs)
+        module = graph.Module.from_expr(call)
+        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
+        assert graph.type_of(call) == result.type
