@@ -109,7 +109,7 @@ class ProgramFootprint:
         if func.symbols:
             names = ", ".join(symbol.name for symbol in func.symbols)
             raise ScheduleError(
-                f"footprint of {func.name}",
+                "count footprints",
                 "sizes are known only when the program runs",
                 because=f"they depend on {names}",
             )

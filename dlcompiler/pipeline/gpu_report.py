@@ -231,6 +231,9 @@ def generated_thread(launch: Launch, emits: Collection[str]) -> ThreadProgram:
 def counters_of(program: Program, warp_size: int = WARP) -> list[KernelCounters]:
     """Return the counters of each launch of a program whose shapes are known.
 
+    Barriers count that code generation leaves out if it proves them to be needless, which takes
+    longer: `report_of` does.
+
     Parameters
     ----------
     program
@@ -306,8 +309,10 @@ def refuse_too_large(report: GPUReport) -> None:
 
 
 def _kernel(launch: Launch, needs: Resources, target: Target, given: Given) -> KernelReport:
+    thread = merge_thread_loops(launch)
+    thread = without_needless(launch, thread, inserted(launch, thread))
     counters = count_launch(
-        as_lanes(merge_thread_loops(launch), target.emits), launch.kernel.name,
+        as_lanes(thread, target.emits), launch.kernel.name,
         loops=launch.loops, given=given, warp_size=target.limits.get("warp_size", WARP),
     )  # fmt: skip
     found = occupancy(

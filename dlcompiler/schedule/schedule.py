@@ -225,8 +225,10 @@ class Schedule(Handle):
         """
         self._move(self._history.node(id))
 
-    def describe(self, name: str | None = None, note: str | None = None) -> None:
-        """Give the current state a name and a note, which its history shows and exports hold.
+    def describe(
+        self, name: str | None = None, note: str | None = None, state: str | None = None
+    ) -> None:
+        """Give a state a name and a note, which its history shows and exports hold.
 
         Parameters
         ----------
@@ -235,8 +237,13 @@ class Schedule(Handle):
             state. ``""`` removes the name.
         note : str, optional
             Any text.
+        state : str, optional
+            The id of the state, a unique prefix of it, or its name; by default the current state.
         """
-        self._history.describe(self._node, name, note)
+        with self._history.lock:
+            node = self._node if state is None else self._history.node(state)
+            self._history.describe(node, name, note)
+            self._tell()
 
     def fork(self, name: str) -> Schedule:
         """Return another schedule at the same state; its steps become a branch of the history.
@@ -308,8 +315,12 @@ class Schedule(Handle):
                 if ancestor.parent is not None:
                     self._redo[ancestor.parent.id] = ancestor
             self._node = node
-            for listener in tuple(self.listeners):
-                listener(self)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Call the listeners: the current state is another one, or a state has another name."""
+        for listener in tuple(self.listeners):
+            listener(self)
 
     # -- steps -----------------------------------------------------------------------------------
 

@@ -137,9 +137,10 @@ def record_block(
     where = f"record a block of {func.name}"
     known = launches(func)
     if not known:
+        stage = next((buffer.name for buffer in func.outputs), "C")
         raise CallError(
             where, "none of its loops is bound to the threads of a block",
-            hint='s[C].bind(loop, te.thread_axis("threadIdx.x"))',
+            hint=f's[{stage}].bind(loop, te.thread_axis("threadIdx.x"))',
         )  # fmt: skip
     if func.variables or not all(buffer.is_static for buffer in func.buffers):
         raise CallError(

@@ -173,7 +173,13 @@ def known_scopes() -> frozenset[str]:
 
 
 def is_known_scope(name: str) -> bool:
-    """Tell whether `known_scopes` has a name; most are those of the first targets."""
+    """Tell whether a target in the registry has a memory scope, without listing those of all.
+
+    Parameters
+    ----------
+    name : str
+        Name of the scope: ``"shared"``.
+    """
     return any(scope.name == name for target in _importable() for scope in target.scopes)
 
 

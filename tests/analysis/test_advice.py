@@ -66,6 +66,12 @@ def test_there_are_enough_rules_with_sources():
     assert all(len(rule.source) > 20 for rule in RULES)
 
 
+def test_advice_on_the_first_and_the_other_updates_is_given_once():
+    s = tiled(matmul(), 16, 8)
+    found = advice(s, "vector tail waste", replace(MACHINE, vector_bits=512))
+    assert len({finding.text for finding in found}) == len(found) == 1
+
+
 class TestStride:
     rule = "stride-one axis not innermost"
 
@@ -95,6 +101,10 @@ class TestTile:
         assert finding.path == "k"
         assert "the same 1,024 KiB of C, which do not fit the cache (L2 256 KiB)" in finding.text
         assert str(finding.step) == "split C i.inner 32"
+
+    def test_sizes_have_their_unit(self):
+        texts = [each.text for each in advice(create_schedule(matmul(1 << 20).op), self.rule)]
+        assert any("the same 4,096 GiB of B" in text for text in texts)
 
     def test_goes_on_with_what_was_split(self):
         C = matmul(1024)
@@ -312,11 +322,37 @@ class TestChain:
         assert "each of 128 steps of k adds" in finding.text
         assert str(finding.step) == "reorder C (k, j)"
 
+    def test_only_a_sum_adds(self):
+        A = te.placeholder((8, 32), name="A")
+        k = te.reduce_axis((0, 32), name="k")
+        M = te.compute((8,), lambda i: te.max(A[i, k], axis=k), name="M")
+        text = only(create_schedule(M.op), self.rule).text
+        assert "each of 32 steps of k updates the same element" in text
+        assert "add" not in text
+        assert "sum" not in text
+
+    @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+    def test_a_loop_of_one_iteration_is_no_data_loop(self, shape):
+        A = te.placeholder((8, 8), name="A")
+        a, b = te.reduce_axis((0, 8), name="a"), te.reduce_axis((0, 8), name="b")
+        B = te.compute(shape, lambda *_: te.sum(A[a, b], axis=[a, b]), name="B")
+        finding = only(create_schedule(B.op), self.rule)
+        assert "each of 64 steps of a, b" in finding.text
+        assert "move a data loop" not in finding.text
+        assert "rfactor" in finding.text
+        assert str(finding.step) == "rfactor B b 0"
+
+    def test_one_loop_is_split_before_it_has_partial_results(self):
+        A = te.placeholder((64,), name="A")
+        k = te.reduce_axis((0, 64), name="k")
+        B = te.compute((), lambda: te.sum(A[k], axis=k), name="B")
+        assert str(only(create_schedule(B.op), self.rule).step) == "split B k 8"
+
     def test_counts_all_loops_of_the_reduction(self):
         X = te.placeholder((64, 20, 20), name="X")
         c, y = te.reduce_axis((0, 4), name="c"), te.reduce_axis((0, 3), name="y")
         Y = te.compute((64, 18), lambda i, j: te.sum(X[i, j + y, c], axis=[c, y]), name="Y")
-        assert "each of 12 steps" in only(create_schedule(Y.op), self.rule).text
+        assert "each of 12 steps of c, y adds" in only(create_schedule(Y.op), self.rule).text
 
     def test_is_silent(self):
         assert not advice(tiled(matmul(), 16, 16), self.rule)
@@ -348,6 +384,12 @@ class TestCondition:
     def test_is_silent(self):
         s, _ = self.convolution()
         assert not advice(s, self.rule)
+
+    def test_a_condition_on_data_is_no_padding(self):
+        A = te.placeholder((8, 64), name="A")
+        k = te.reduce_axis((0, 64), name="k")
+        best, _ = te.compute((8,), lambda i: te.argmax(A[i, k], k), name="T")
+        assert not advice(create_schedule(best.op), self.rule)
 
 
 def test_no_advice_on_loops_that_an_intrinsic_has_replaced():

@@ -96,9 +96,13 @@ def test_a_signal_during_a_measurement_leaves_no_files_in_memory(number, status,
         child.kill()
     assert child.returncode == status
     if number == signal.SIGKILL:
-        # The next command removes what is left; commands of other tests may do so, too.
-        done = finished(["bench", "gemm:8x8x8", "--peers", "numpy", "--seconds", "0.01"], places)
-        assert done[0] == 0
+        # The next command removes what is left, unless a worker that has not yet noticed the end of
+        # its parent holds it, or the command of another test is removing it.
+        words = ["bench", "gemm:8x8x8", "--peers", "numpy", "--seconds", "0.01"]
+        end = time.perf_counter() + LIMIT_S
+        assert finished(words, places)[0] == 0
+        while any(folder.exists() for folder in folders) and time.perf_counter() < end:
+            assert finished(words, places)[0] == 0
     else:
         said = "interrupted" if number == signal.SIGINT else "terminated"
         assert err == f"{said}\n"

@@ -277,7 +277,7 @@ def test_candidates_are_compared_in_turn(bench):
         "ret void",
         "br label %loop\nloop:\n  %n = phi i32 [ 0, %0 ], [ %m, %loop ]\n"
         "  store volatile <8 x float> %c, ptr %C, align 4\n  %m = add i32 %n, 1\n"
-        "  %again = icmp ult i32 %m, 20000\n  br i1 %again, label %loop, label %end\n"
+        "  %again = icmp ult i32 %m, 200000\n  br i1 %again, label %loop, label %end\n"
         "end:\n  ret void",
     )
     first, refused, second = bench.compare(
@@ -285,7 +285,7 @@ def test_candidates_are_compared_in_turn(bench):
     )
     assert refused.outcome == "build error"
     assert len(first.samples_s) == len(second.samples_s) >= 9
-    assert first.median_s < second.median_s
+    assert min(first.samples_s) < min(second.samples_s)
 
 
 def test_expected_nan_and_infinity_are_right():

@@ -125,7 +125,7 @@ def test_nests_share_the_accesses_of_a_sample():
     B = te.compute((1000,), lambda i: A[i] + 1.0, name="B")
     C = te.compute((10,), lambda i: B[i] * 2.0, name="C")
     found = dlc.simulate_cache(create_schedule(C.op), [A, C], SMALL, most_accesses=220)
-    assert [str(sample) for sample in found.sampled] == ["first 100 of 1000 iterations of B.i"]
+    assert [str(sample) for sample in found.sampled] == ["first 100 of 1,000 iterations of B.i"]
     assert found.counts(tensor="C")[0].accesses == 10
 
 
@@ -373,6 +373,17 @@ def test_what_the_program_computes_decides_nothing():
         dlc.simulate_cache(create_schedule(B.op), [N, A, B], SMALL, inputs=values)
     assert caught.value.problem == "an index of A depends on data"
     assert caught.value.hint is None
+
+
+def test_an_input_is_not_asked_for_where_it_does_not_help():
+    A = te.placeholder((8, 16), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    best, value = te.compute((8,), lambda i: te.argmax(A[i, k], k), name="T")
+    schedule = create_schedule(best.op)
+    for inputs in ({}, {"A": np.zeros((8, 16), "float32")}):
+        with pytest.raises(CallError) as caught:
+            dlc.simulate_cache(schedule, [A, best, value], SMALL, inputs=inputs)
+        assert caught.value.hint is None
 
 
 def test_an_extent_that_depends_on_data_is_refused():

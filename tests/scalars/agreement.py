@@ -1,12 +1,15 @@
 """One expression by all evaluations: NumPy, interpreter, machine code, the same vectorized, C.
 
-A test can ask for the way ``"opencl"``, too, which needs a device.
+A test can ask for the way ``"opencl"``, too, which needs a device, and for ``"ptx"``: the LLVM IR
+of PTX, run on this CPU.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +20,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.pipeline import lower
 from dlcompiler.runtime.c_source import c_compiler
 from dlcompiler.simulate import interpret
+from tests.codegen.gpu import emulated
 
 LANES = 8
 WAYS = ("interpreter", "scalar", "vectorized", *(["c"] if c_compiler() else []))
@@ -93,13 +97,17 @@ def run(
             _, inner = s[output].split(output.op.axis[0], factor=LANES)
             s[output].vectorize(inner)
     results = [np.zeros(output.shape, dtypes.to_numpy(output.dtype)) for output in outputs]
-    if way == "opencl":
+    if way in ("opencl", "ptx"):
         for output in outputs:
             block, thread = s[output].split(output.op.axis[0], factor=LANES)
             s[output].bind(block, te.thread_axis("blockIdx.x"))
             s[output].bind(thread, te.thread_axis("threadIdx.x"))
     if way == "interpreter":
         interpret(lower(s, [*inputs, *outputs], simple_mode=True), [*given, *results])
+    elif way == "ptx":
+        program = dlc.build(s, [*inputs, *outputs], "gpu").program
+        with tempfile.TemporaryDirectory() as folder:
+            emulated.run(program, [*given, *results], Path(folder))
     else:
         target = way if way in ("c", "opencl") else "cpu"
         dlc.build(s, [*inputs, *outputs], target)(*given, *results)

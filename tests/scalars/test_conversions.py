@@ -10,7 +10,7 @@ from dlcompiler import dtypes, te
 from tests.scalars.agreement import DATA, FLOATS, INTEGERS, agree, assert_same, edge_values, nearest
 
 
-def _values(source):
+def values_from(source):
     """Return edge values, and those beside what other dtypes can hold or lie halfway between."""
     values = list(edge_values(source).tolist())
     if dtypes.is_float(source):
@@ -50,7 +50,7 @@ def _converted(value, target):
 
 @pytest.mark.parametrize("source", DATA)
 def test_conversion_to_all(source):
-    values = _values(source)
+    values = values_from(source)
     results = agree(
         {name: lambda x, t=name: x.astype(t) for name in DATA if name != source}, [values]
     )

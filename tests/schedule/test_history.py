@@ -184,3 +184,13 @@ def test_refuses_a_name_that_is_no_short_line(matmul, refusal):
         assert "a name is one short line" in refusal(matmul.s.describe, name)
     assert "the note is too long" in refusal(matmul.s.describe, "good", "x" * 3000)
     assert matmul.s.node.name == ""
+
+
+def test_another_state_gets_a_name_and_listeners_are_told(matmul, refusal):
+    matmul.s[matmul.C].split(matmul.i, 4)
+    heard = []
+    matmul.s.listeners.append(lambda s: heard.append([node.name for node in s.node.path()]))
+    matmul.s.describe("tiled")
+    matmul.s.describe("plain", state=matmul.s.history.history.root.id)
+    assert heard == [["", "tiled"], ["plain", "tiled"]]
+    assert "no such state" in refusal(matmul.s.describe, "x", state="nothing")

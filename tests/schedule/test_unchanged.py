@@ -40,7 +40,8 @@ def test_a_loop_of_one_iteration_is_not_split(thin, parameter, number):
 
 
 @pytest.mark.parametrize(
-    ("number", "changes"), [(1, False), (2, True), (3, True), (8, False), (9, True)]
+    ("number", "changes"),
+    [(1, False), (2, True), (3, True), (8, False), (9, False), (10**24, False)],
 )
 @pytest.mark.parametrize("parameter", ["factor", "nparts"])
 def test_a_split_that_leaves_one_loop_changes_nothing(thin, parameter, number, changes):

@@ -193,7 +193,7 @@ def test_a_program_without_threads_is_refused():
     s, A, B = plain((8,))
     assert refused(lower(s, [A, B])) == (
         "record a block of main: none of its loops is bound to the threads of a block\n"
-        '  hint      s[C].bind(loop, te.thread_axis("threadIdx.x"))'
+        '  hint      s[B].bind(loop, te.thread_axis("threadIdx.x"))'
     )
 
 

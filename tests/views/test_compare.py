@@ -134,6 +134,15 @@ def test_times_of_code_for_different_targets_are_not_compared(plain, tensors):
     assert view["unknown"] == ["the times are of code for cpu (A) and for x86-64-sse2 (B)"]
 
 
+def test_what_is_known_for_another_target_names_it(plain, tensors):
+    a, b = two(plain, tensors)
+    a.node.notes["measured"], b.node.notes["measured"] = Time(0.002), Time(0.001)
+    own, other = (compare_states(a, b, target) for target in ("cpu", "aarch64"))
+    assert own["metrics"][0]["name"] == "time of a call"
+    assert other["metrics"][0]["name"] == "time of a call, code for cpu"
+    assert other["notes"][0]["a"].endswith("(for cpu)")
+
+
 def test_a_state_without_a_program_is_said(plain, tensors):
     C = tensors[2]
     a = side(plain, tensors)

@@ -30,6 +30,7 @@ from dlcompiler.views.loops.dependence_list import dependence_list
 from dlcompiler.views.loops.dependence_scene import dependence_scene, entry_scene
 from dlcompiler.views.moves.conflict import conflict
 from tests.analysis.test_footprint import random_schedule
+from tests.views.test_iteration_space import prefix_sums
 
 
 def matmul(n=8):
@@ -221,6 +222,31 @@ def test_a_reduction_whose_order_matters_is_not_said_to_have_none():
     )
 
 
+def test_a_reduction_to_several_values_may_change_its_order():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), name="k")
+    best, value = te.compute((4,), lambda i: te.argmax(A[i, k], k), name="T")
+    s = create_schedule(best.op)
+    outer, inner = s[best].split(k, 4)
+    assert s.can("reorder", inner, outer)
+    scene = shown(s, [A, best, value])
+    assert scene["summary"] == (
+        "Dependences of T: carried by k.outer, k.inner, of a reduction: whether the order matters "
+        "depends on its reducer; none carried by i."
+    )
+    heads = [mark["text"] for mark in scene["marks"] if "T.v0 (" in mark.get("text", "")]
+    assert heads
+    assert not any(head.endswith("nearest ") for head in heads)
+
+
+def test_all_loops_of_a_script_are_named():
+    A = te.placeholder((16,), name="A")
+    B = prefix_sums(A)
+    scene = shown(create_schedule(B.op), [A, B])
+    assert scene["summary"] == (
+        "Dependences of prefix_sums: carried by i: the iterations must keep their order."
+    )
+
+
 def test_what_is_not_known_is_said_to_be_unknown():
     index, A = te.placeholder((8,), "int32", name="I"), te.placeholder((8,), name="A")
     k = te.reduce_axis((0, 8), name="k")
@@ -355,3 +381,17 @@ def test_every_arrow_at_a_refused_step_forbids_it(first):
                 assert is_broken(found, step), (step, found)
                 seen += 1
     assert seen > 8
+
+
+@pytest.mark.parametrize("n", [16, 256, 1_000_000])
+def test_the_last_number_of_a_loop_is_inside_the_picture(n):
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), name="reduced")
+    C = te.compute((n, n), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = create_schedule(C.op)
+    func, tree = lower(s, [A, B, C], simple_mode=True), loop_tree(s)
+    (entry,) = [e for e in dependence_list(func, tree, "C") if e.vector and e.moving]
+    scene = entry_scene(entry, entry.loops[1:])
+    (last,) = [m for m in scene["marks"] if m["shape"] == "text" and m["text"] == f"… {n - 1:,}"
+               and m["y"] < 40]  # fmt: skip
+    assert last["x"] + 7 * len(last["text"]) <= scene["width"]

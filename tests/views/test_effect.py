@@ -145,3 +145,25 @@ def test_a_stage_between_loops_that_run_once():
 def test_a_typed_number_that_changes_nothing(plain, factor, status):
     view = preview(plain, Step("split", "C", {"axis": "i", "factor": factor}))
     assert view["status"] == status
+
+
+def test_a_step_between_loops_of_unknown_length():
+    m, n = te.var("m"), te.var("n")
+    X, state = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="state")
+    first = te.compute((1, n), lambda _, i: X[0, i], name="first")
+    step = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i], name="step")
+    s = create_schedule(te.scan(first, step, state, inputs=[X]).op)
+    s.cache_write(step, "local")
+    statuses = {item["status"] for item in items_of(s, "step/i")}
+    assert "legal" in statuses
+
+
+@pytest.mark.parametrize(("is_bound", "status"), [(True, "legal"), (False, "done")])
+def test_a_pragma_at_a_thread_axis_of_one_thread(is_bound, status):
+    A = te.placeholder((1, 8), name="A")
+    B = te.compute((1, 8), lambda n, i: A[n, i] + 1.0, name="B")
+    s = create_schedule(B.op)
+    if is_bound:
+        s[B].bind(B.op.axis[0], te.thread_axis("blockIdx.x"))
+    pragmas = [item for item in items_of(s, "B/n") if item["primitive"] == "pragma"]
+    assert {item["status"] for item in pragmas} == {status}

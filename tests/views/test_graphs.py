@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from dlcompiler import te
+from dlcompiler.ir import call_packed
 from dlcompiler.schedule import create_schedule
 from dlcompiler.views.loops.axis_graph import axes_scene
 from dlcompiler.views.loops.schedule_graph import dataflow_scene
@@ -99,3 +100,23 @@ def test_axes_that_no_split_connects_are_parts_of_the_picture():
     scene = axes_scene(s, "B")
     assert len(scene["parts"]) == 2
     assert sum(part["count"] for part in scene["parts"]) == len(scene["marks"])
+
+
+def doubled():
+    A = te.placeholder((), name="A")
+    return te.compute((), lambda: A[()] * 2.0, name="B")
+
+
+def from_outside():
+    A = te.placeholder((8,), name="A")
+    return te.extern((8,), [A], lambda i, o: call_packed("test.views", *i, *o), name="B")
+
+
+@pytest.mark.parametrize("define", [doubled, from_outside])
+def test_a_stage_without_axes_says_so(define):
+    B = define()
+    scene = axes_scene(create_schedule(B.op), "B")
+    assert scene["summary"] == (
+        "B has no axes: it is one statement, or code from outside computes it."
+    )
+    ET.fromstring(str(scene_html(scene)))

@@ -1,6 +1,7 @@
 import json
 
 from dlcompiler.views import history_tree
+from dlcompiler.views.history.scene import history_scene
 
 
 def test_lanes_of_branches(plain, tensors):
@@ -100,3 +101,18 @@ def test_times_of_code_for_several_targets_name_them(plain, tensors):
     }.items():  # fmt: skip
         times = [row["time"] for row in history_tree(plain.history, target)["rows"]]
         assert times == want
+
+
+def test_the_picture_has_short_words_that_stay_readable(plain, tensors):
+    plain[tensors[2]].parallel(tensors[2].op.axis[0])
+    plain.describe("rows")
+    plain.node.notes["verified"] = "against an oracle of many words " * 5
+    plain.node.notes["measured"] = Measurement()
+    scene = history_scene(history_tree(plain.history))
+    words = [mark["text"] for mark in scene["marks"] if mark["shape"] == "text"]
+    assert words == ["create", "parallel C i   “rows”   11.2 ms"]
+    assert scene["width"] < 400
+    assert "oracle" in scene["table"]["rows"][1][3]
+    plain.node.notes["wrong"] = "C[0] is 1, not 2"
+    last = history_scene(history_tree(plain.history))["marks"][-1]
+    assert last["text"].endswith("11.2 ms   wrong")

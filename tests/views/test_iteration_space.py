@@ -20,6 +20,15 @@ from dlcompiler.views.render.scene import scene_html
 from tests.static_pictures import pictures_in
 
 
+@te.hybrid.script
+def prefix_sums(a):
+    b = output_tensor(a.shape, "float32")  # noqa: F821
+    b[0] = a[0]
+    for i in range(1, a.shape[0]):
+        b[i] = b[i - 1] + a[i]
+    return b
+
+
 def matmul(n=6, m=8, l=4):  # noqa: E741
     A, B = te.placeholder((n, l), name="A"), te.placeholder((l, m), name="B")
     k = te.reduce_axis((0, l), name="k")
@@ -228,6 +237,40 @@ def test_an_index_from_data_is_left_out_and_said():
     assert any("its index is read from data" in note for note in space["notes"])
 
 
+def test_a_reduction_to_several_values_touches_all_that_it_reads():
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), name="k")
+    best, value = te.compute((4,), lambda i: te.argmax(A[i, k], k), name="T")
+    space = space_of(create_schedule(best.op), [A, best, value], "T/k")
+    assert [tensor["name"] for tensor in space["tensors"]] == ["T.v0", "T.v1", "A"]
+    assert touched(space, 11)["A"]["points"] == [[1, 3]]
+    assert space["notes"] == []
+
+
+def test_what_is_not_drawn_is_said():
+    A, M = te.placeholder((8,), name="A"), te.placeholder((8,), "bool", name="M")
+    B = te.compute((8,), lambda i: te.if_then_else(M[i], A[i], 0.0), name="B")
+    assert space_of(create_schedule(B.op), [A, M, B])["notes"] == [
+        "A[i] is not drawn: a condition reads data"
+    ]
+    k = te.reduce_axis((0, 8), name="k")
+    C = te.compute((), lambda: te.sum(A[k], axis=k), name="C")
+    assert space_of(create_schedule(C.op), [A, C])["notes"] == [
+        "C is one element, and is not drawn"
+    ]
+    D = te.compute((8, 8), lambda i, j: A[i], name="D")
+    s = create_schedule(D.op)
+    s[D].parallel(D.op.axis[0])
+    assert space_of(s, [A, D])["notes"][0].startswith("i runs on several cores")
+
+
+def test_of_several_statements_it_is_the_one_with_most_reads():
+    A = te.placeholder((16,), name="A")
+    B = prefix_sums(A)
+    space = space_of(create_schedule(B.op), [A, B])
+    accesses = [access["text"] for tensor in space["tensors"] for access in tensor["accesses"]]
+    assert accesses == ["prefix_sums[i + 1]", "prefix_sums[i]", "A[i + 1]"]
+
+
 def test_symbols_have_no_picture():
     n = te.var("n")
     A = te.placeholder((n,), name="A")
@@ -272,3 +315,19 @@ def test_a_large_step_whose_dimensions_hang_together_has_a_bound_only():
     assert (seen["exact"], seen["is_box"]) == (False, False)
     row = next(r for r in iteration_scene(space)["table"]["rows"] if r[0] == "A")
     assert row[3] == "at most 60,000"
+
+
+@pytest.mark.parametrize(
+    ("key", "depth", "steps"), [("C/i.outer", 1, 1), ("C/i.inner.inner", 3, 6), ("C/j", 4, 48)]
+)
+def test_a_loop_that_runs_once_is_drawn_as_chosen(key, depth, steps):
+    s, args = matmul()
+    _, inner = s[args[2]].split(args[2].op.axis[0], factor=6)
+    s[args[2]].split(inner, factor=1)
+    space = space_of(s, args, key)
+    assert space["chosen"] == key
+    assert space["steps"] == steps
+    names = [loop["key"] for loop in space["loops"]]
+    assert names.index(key) + 1 == space["depth"] <= depth
+    last = touched(space, steps - 1)["C"]["points"]
+    assert (5, 7) in map(tuple, last)

@@ -23,6 +23,15 @@ def reference(text, seconds, is_rate=True):
 STORY = [rung(0, 0.1), rung(1), rung(2, 0.02), rung(3, 0.01, is_here=True)]
 
 
+def test_small_rates_have_a_smaller_unit():
+    rungs = [Rung(f"{n}", "a step", "measured", 1e-6, gflops=g) for n, g in ((1, 4e-4), (2, 0.08))]
+    found = ladder(rungs, [Reference("peak", 1e-9, 25.0)])
+    assert found["unit"] == "MFLOP/s"
+    assert [row["value"] for row in found["rows"]] == ["0.4", "80"]
+    assert found["lines"][0]["text"] == "peak: 25,000"
+    assert ladder([*rungs, Rung("3", "fast", "measured", 1e-6, gflops=0.1)])["unit"] == "GFLOP/s"
+
+
 def test_faster_states_are_higher_and_equal_ratios_are_equal_distances():
     model = ladder([rung(0, 0.4), rung(1, 0.2), rung(2, 0.1)])
     shares = [row["share"] for row in model["rows"]]

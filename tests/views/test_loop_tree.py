@@ -187,3 +187,10 @@ def test_loops_of_an_intrinsic_are_marked():
         "j.inner": "in gemm_f32_6x16x8",
     }
     assert rows["k.inner"]["label"].endswith("serial, gemm_f32_6x16x8")
+
+
+def test_the_statement_of_one_element_is_written_as_in_the_program():
+    A = te.placeholder((), name="A")
+    B = te.compute((), lambda: A[()] * 2.0, name="B")
+    rows = loop_tree(create_schedule(B.op))["rows"]
+    assert [row["name"] for row in rows] == ["B", "B[()] = A[()]*2.0"]

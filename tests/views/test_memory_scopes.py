@@ -37,6 +37,17 @@ def test_the_table_has_the_numbers_of_the_analysis(blocked, tensors, parsed):
     assert parsed(str(scene_html(scene))).find(".//table") is not None
 
 
+def test_a_text_that_no_line_has_room_for_loses_its_middle():
+    name = "a_tensor_with_a_name_" * 4
+    A = te.placeholder((64,), name=name)
+    B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+    scene = memory_scopes(create_schedule(B.op), [A, B], X86_64_AVX2)
+    (mark,) = (m for m in scene["marks"] if m["shape"] == "text" and m["text"].startswith("a_ten"))
+    assert mark["text"].endswith(" 256 B")
+    assert len(mark["text"]) * 6.8 <= scene["width"]
+    assert name in mark["title"]
+
+
 def test_a_buffer_is_where_its_working_set_first_fits(blocked, tensors):
     use = use_of(blocked, tensors, "C/i.outer")
     for level in use.levels[:-1]:
@@ -91,3 +102,12 @@ def test_unknown_sizes_are_refused():
     B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
     with pytest.raises(ScheduleError, match="known only when the program runs"):
         picture(create_schedule(B.op), [A, B])
+
+
+def test_a_buffer_that_is_larger_than_its_scope_says_so():
+    A = te.placeholder((256, 256), name="A")
+    B = te.compute((256, 256), lambda i, j: A[i, j] + 1.0, name="B")
+    s = te.create_schedule(B.op)
+    s.cache_write(B, "local")
+    texts = [mark["text"] for mark in picture(s, [A, B])["marks"] if "text" in mark]
+    assert "B.local 256 KiB, more than that" in texts

@@ -95,7 +95,7 @@ def test_a_refused_step_has_reason_conflicts_and_what_to_do(plain):
 @pytest.mark.parametrize("value", ["3x", "", None, 2.5, -1, 10**40, [], {}, True])
 def test_any_typed_value_has_an_answer(plain, value):
     view = preview(plain, Step("split", "C", {"axis": "i", "factor": value}))
-    assert view["status"] in ("legal", "illegal")
+    assert view["status"] in ("legal", "illegal", "done")  # by more than the extent: nothing
     assert json.dumps(view)
 
 

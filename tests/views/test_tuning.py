@@ -73,7 +73,7 @@ def test_the_headline_is_the_run_in_words(run):
     facts = dict(model["facts"])
     assert facts["trials"] == "40 of 40"
     assert facts["failed"] == "4 crashed, 5 wrong answer"
-    assert "tile_m=" in facts["its config"]
+    assert "tile_m=" in facts["best config"]
     assert model["is_over"]
     assert model["text"].startswith("finished, 40 of 40 trials; best ")
     assert headline(seen(state="running"))["text"].endswith("about 20 s to go")

@@ -33,6 +33,18 @@
     return inner.right > outer.right + SLACK || inner.bottom > outer.bottom + SLACK;
   }).map(name);
 
+  /* Controls and rows that a pane hides at its right: these panes are read from top to bottom. */
+  const sideways = all.filter((e) => e.matches(".dlc-moves, .dlc-body, .dlc-states, .dlc-compare")
+    && e.scrollWidth > e.clientWidth + SLACK).map(name);
+
+  /* What a box without a scroll bar does not hold, over what comes after the box. */
+  const spilt = all.filter((e) => {
+    const next = e.nextElementSibling, s = getComputedStyle(e);
+    if (!next || !seen(next) || s.overflowY !== "visible" || s.display === "inline") return false;
+    if (!e.matches(".dlc-compare > *, .dlc-pane > *")) return false;
+    return e.scrollHeight > e.clientHeight + SLACK && box(next).top >= box(e).bottom - SLACK;
+  }).map(name);
+
   /* A box whose contents fill less than half of it, beside one in the same column that scrolls. */
   const panes = all.filter((e) => e.classList.contains("dlc-pane"));
   const scrolls = (pane) => [pane, ...pane.querySelectorAll("*")].some((e) =>
@@ -92,7 +104,7 @@
   const rows = [...root.querySelectorAll(".dlc-headline [role=tablist]")].filter(seen)
     .map((row) => new Set([...row.children].map((tab) => Math.round(box(tab).top))).size);
   return {
-    cut, outside, empty, overlapping,
+    cut: [...cut, ...sideways], outside: [...outside, ...spilt], empty, overlapping,
     picture: area(root.querySelector(".dlc-picture")) / area(root),
     lines: lines && seen(lines) ? Math.floor(lines.clientHeight / parseFloat(getComputedStyle(lines).lineHeight)) : 0,
     tabRows: Math.max(0, ...rows),

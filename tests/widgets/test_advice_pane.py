@@ -81,9 +81,9 @@ def test_axe_finds_nothing_serious(page):
 # -- what is missing after a run -------------------------------------------------------------------
 
 
-def measured_at(gflops, flops=2 * 64**3):
+def measured_at(gflops, flops=2 * 64**3, target=""):
     timing = Timing((flops / gflops / 1e9,) * 3, flops)
-    return Measured(timing, threads=1)
+    return Measured(timing, threads=1, target=target)
 
 
 def unknown(threads, dtype):
@@ -154,6 +154,14 @@ def test_nothing_is_missing_without_a_time_or_near_the_peak(gflops):
     widget = Explorer(schedule, args, X86_64_AVX2)
     rules = {row["rule"] for row in widget.advice["rows"]}
     assert not {"no register tile", "not packed", "a faster schedule is known"} & rules
+    widget.close()
+
+
+def test_a_time_of_code_for_another_target_is_not_judged():
+    schedule, args = matmul()
+    schedule.node.notes["measured"] = measured_at(20.0, target="x86-64-sse2")
+    widget = Explorer(schedule, args, X86_64_AVX2)
+    assert "no register tile" not in {row["rule"] for row in widget.advice["rows"]}
     widget.close()
 
 

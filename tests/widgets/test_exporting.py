@@ -36,6 +36,7 @@ class Slow:
         self.result, self.error, self.left_out = result, error, left_out
         self.begun, self.go = threading.Event(), threading.Event()
         self.calls = 0
+        self.notices = True
         monkeypatch.setattr(exports, "_sent_page", self)
 
     def __call__(self, session, watch):
@@ -43,11 +44,13 @@ class Slow:
         self.begun.set()
         watch.report(Progress("panes", 3, 12, 15, 96))
         while not self.go.wait(0.01):
-            if watch.is_cancelled():
+            if watch.is_cancelled() and self.notices:
                 raise Cancelled
+        if watch.is_cancelled():
+            raise Cancelled
         if self.error:
             raise self.error
-        return ReplayPage(self.result, 12, self.left_out)
+        return ReplayPage(self.result, 12, self.left_out, "1 MB")
 
     def finish(self, explorer):
         self.go.set()
@@ -88,16 +91,17 @@ def test_what_is_left_out_of_the_page_is_named_with_the_way_to_have_it(explorer,
     html(explorer)
     slow.finish(explorer)
     assert explorer.view["export"]["note"].endswith(
-        "12 states, 0 kB; left out: 20 comparisons. "
+        "12 states, 0 kB; left out at the limit of 1 MB: 20 comparisons. "
         "explorer.save_html(path) writes a larger page, with more of it."
     )
 
 
 def test_it_can_be_cancelled(explorer, monkeypatch):
-    Slow(monkeypatch)
+    slow = Slow(monkeypatch)
+    slow.notices = False  # it ends after what is asked here
     shown = html(explorer)["export"]
     assert send(explorer, "export", cancel=shown["id"])["status"]["text"] == "Cancelling …"
-    explorer._session.exporting.wait(30)
+    slow.finish(explorer)
     assert (explorer.export["state"], explorer.export["text"]) == ("cancelled", "")
     assert "nothing" not in send(explorer, "export", cancel=shown["id"])["status"]["text"]
     assert explorer.status["text"] == "No export is being made."

@@ -9,7 +9,7 @@ from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
-from dlcompiler_widgets import Explorer
+from dlcompiler_widgets import Explorer, HistoryTree
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -217,3 +217,13 @@ def test_the_current_state_is_seen_as_a_whole(timed):
         states = timed.locate(".dlc-states").bounding_box()
         assert row["y"] >= states["y"] - 1, key
         assert row["y"] + row["height"] <= states["y"] + states["height"] + 1, key
+
+
+def test_a_name_given_in_a_cell_or_in_another_widget_is_shown(explorer):
+    explorer.schedule.describe("rows")
+    assert explorer.view["bar"]["branch"] == "rows"
+    assert explorer.view["status"]["text"] == "Changed in another cell or view: now at rows."
+    other = HistoryTree(explorer.schedule)
+    send(other, "describe", id=explorer.schedule.node.id, name="cores")
+    assert explorer.view["bar"]["branch"] == "cores"
+    other.close()

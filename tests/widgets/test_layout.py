@@ -83,7 +83,7 @@ def test_in_a_cell_the_nest_its_moves_and_the_picture_are_seen_without_scrolling
 @pytest.mark.parametrize(
     ("css", "found"),
     [
-        (".dlc-stage-name { width: 4px; overflow: hidden }", "cut"),
+        (".dlc-stage-name { width: 4px; overflow: hidden; text-overflow: clip }", "cut"),
         (".dlc-loop-name { margin-left: 900px } .dlc-body { overflow: visible }", "outside"),
         (".dlc-loop { margin-bottom: -12px }", "one over the other"),
         (

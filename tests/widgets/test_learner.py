@@ -77,6 +77,16 @@ def test_when_both_states_are_measured_the_time_is_revealed(explorer):
     assert revealed(explorer)["hint"] == ""
 
 
+def test_times_of_code_for_two_targets_decide_nothing(explorer):
+    explorer.schedule.node.notes["measured"] = measured(0.008, target="x86-64-sse2")
+    send(explorer, "apply", step=step(explorer))
+    send(explorer, "answer", speed="faster", factor="3× to 10×")
+    run(explorer)
+    assert [line["verdict"] for line in revealed(explorer)["lines"]][:2] == ["open", "open"]
+    assert "create, is not measured yet" in revealed(explorer)["hint"]
+    assert len(revealed(explorer)["states"]) == 2
+
+
 def test_the_reveal_belongs_to_its_state(explorer):
     send(explorer, "apply", step=step(explorer))
     send(explorer, "answer", speed="slower")

@@ -19,7 +19,7 @@ from tests.widgets.test_run import VERIFIED
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
-from dlcompiler_widgets.explorer.machine import MEASURING
+from dlcompiler_widgets.explorer.machine import MEASURING, Machine
 from dlcompiler_widgets.explorer.measuring import Measured
 from dlcompiler_widgets.explorer.recording import record
 
@@ -283,6 +283,21 @@ def test_ceilings_are_not_doubted_for_ever():
     scene = explorer.picture["model"]["scene"]
     assert "FMA peak: the machine was busy" in scene["summary"]
     explorer.close()
+
+
+def test_several_threads_are_not_said_to_reach_less_than_one():
+    def busy(threads, dtype):
+        found = ceilings(threads, dtype)
+        return found if threads == 1 else replace(found, peak_gflops=20.0)
+
+    machine = Machine(busy)
+    for threads in (1, 2):
+        machine.ceilings(threads, "float32")
+        machine.wait(10)
+    assert machine.ceilings(2, "float32").peak_gflops == 100.0
+    assert machine.ceilings(2, "float32").threads == 2
+    assert machine.ceilings(2, "float32") is machine.ceilings(2, "float32")  # it can be doubted
+    machine.close()
 
 
 def test_nothing_is_measured_before_a_picture_needs_it():

@@ -181,6 +181,7 @@ def test_what_is_no_axis_is_refused():
         IterationSpace(s, args)  # the parameters are the third argument of this widget
     text = str(caught.value)
     assert text.startswith("show a loop: there is no such loop now\n  got       [Tensor(")
+    assert text.endswith("; tensors are a later argument: args=[…]")
 
 
 def test_what_has_no_picture_says_why(make):
@@ -190,7 +191,8 @@ def test_what_has_no_picture_says_why(make):
     widget = make(IterationSpace, create_schedule(B.op))
     assert "known only at a call" in widget.picture["error"]["text"]
     assert "known only at a call" in widget.static_text()
-    assert "known only at a call" in widget.static_html()
+    html = widget.static_html()
+    assert "<p>got: n</p><p>hint: declare the tensors with numbers instead of symbols</p>" in html
 
 
 def _doubled(tensor):

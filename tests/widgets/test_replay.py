@@ -85,6 +85,27 @@ def test_limits_are_kept_and_said():
     assert data["states"][data["here"]]["shown"]["picture"]
 
 
+def test_each_state_has_its_open_tabs_before_any_has_the_others():
+    explorer = explored()
+    limits = Limits(max_bytes=200_000, seconds=600)
+    data = record(explorer._session, explorer.shown_panes, ["python"], limits)
+    explorer.close()
+    assert any(text.endswith(" pictures") for text in data["left_out"])
+    assert data["limit"] == "0.2 MB"
+    for state in data["states"].values():
+        for pane in ("picture", "text", "moves", "advice"):
+            opened = data["tabs"].get(pane, "")
+            assert opened in state["shown"].get(pane, {}), (state["title"], pane)
+
+
+def test_a_page_says_which_limit_left_something_out(tmp_path):
+    explorer = explored()
+    page = explorer.save_html(tmp_path / "page.html", max_seconds=0)
+    explorer.close()
+    assert "left out at the limit of 0 s: " in page.summary
+    assert "Not recorded, because of its limit of 0 s: " in page.html
+
+
 def test_recording_changes_nothing():
     explorer = explored()
     before = explorer.view
@@ -194,6 +215,7 @@ class TestInBrowser:
             tabs.nth(number).click()
             replay.settle()
             assert tabs.nth(number).get_attribute("aria-selected") == "true"
+            assert replay.status() == f"Shown: {tabs.nth(number).inner_text()}."
             assert "needs a kernel" not in replay.page.locator(".dlc-explorer").inner_text()
 
     def test_a_step_that_was_taken_leads_on_and_another_needs_a_kernel(self, replay):

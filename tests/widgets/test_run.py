@@ -10,15 +10,18 @@ from dlcompiler.errors import MeasurementError, ScheduleError, VerificationError
 from dlcompiler.measurement import Verified
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.schedule import create_schedule
+from dlcompiler.views.history.tree import history_tree
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer.measuring import Certificate, Measured, WorkerStopwatch, describe
+from dlcompiler_widgets.explorer.noting import noted
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 TIMING = Timing((0.002, 0.002, 0.003), flops=2.0 * 64**3)
 MEASURED = Measured(TIMING)
+MEASURED_THERE = Measured(TIMING, target="x86-64-sse2")
 VERIFIED = Verified(("numpy", "interpreter"), (64, 64), 0, 0.3125)
 
 
@@ -113,6 +116,35 @@ def test_notes_of_another_target_name_it():
     assert send(explorer, "target", target="gpu")["bar"]["known"] == [
         "measured for x86-64-avx2: 2 ms ± 250 µs, 0.262 GFLOP/s"
     ]
+    explorer.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(VerificationError("verify C", "3 elements differ"), "wrong"),
+     (MeasurementError("measure C", "it was killed"), "failed")],
+)  # fmt: skip
+def test_a_problem_on_one_target_is_none_of_another(error, kind):
+    schedule, args = matmul()
+    schedule.node.notes["measured"] = Measured(TIMING, target="x86-64-avx2")
+    schedule.node.notes["verified"] = Certificate("well", "x86-64-avx2")
+    noted(schedule.node, error, "x86-64-sse2")
+    explorer = Explorer(schedule, args, "x86-64-avx2", name="matmul", level="learn")
+    said = f"{kind} for x86-64-sse2: {error.problem}"
+    assert said in explorer.view["bar"]["known"]
+    (row,) = explorer.view["ladder"]["rows"]
+    assert (row["status"], row["value"]) == ("measured", "0.262")
+    assert said in row["label"]
+    (past,) = history_tree(schedule.history, "x86-64-avx2")["rows"]
+    assert past["notes"][kind] == f"{error.problem} (for x86-64-sse2)"
+    there = send(explorer, "target", target="x86-64-sse2")
+    (row,) = there["ladder"]["rows"]
+    assert (row["status"] == "wrong") == (kind == "wrong")
+    assert f"{kind} {error.problem}" in there["bar"]["known"]
+    noted(schedule.node, VERIFIED, "x86-64-avx2")
+    assert kind in schedule.node.notes
+    noted(schedule.node, VERIFIED if kind == "wrong" else MEASURED_THERE, "x86-64-sse2")
+    assert kind not in schedule.node.notes
     explorer.close()
 
 

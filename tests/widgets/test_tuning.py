@@ -195,6 +195,26 @@ def test_the_model_is_asked_once_a_round_and_only_when_somebody_looks():
     dashboard.close()
 
 
+def test_before_the_first_trial_nothing_is_said_of_a_model():
+    run = start(8, permits=0, has_model=False)
+    dashboard = TuningDashboard(run)
+    assert dashboard.picture["message"]["text"] == "No trial is done yet."
+    run.stop()
+    run.wait(60)
+    dashboard.close()
+
+
+def test_what_is_said_of_a_run_that_goes_on_ends_with_it(going):
+    run, dashboard = going
+    ask(dashboard, "pause")
+    assert ask(dashboard, "resume") == "The run continues."
+    run.pool.permits = 24
+    shown(dashboard, lambda it: it.head["state"] == "finished")
+    said = dashboard.status["text"]
+    assert said.startswith("The run is finished, 24 of 24 trials; best ")
+    assert ask(dashboard, "choose", key="trial 3") == "Trial 3 is chosen."
+
+
 def test_a_tuner_without_a_model_says_so():
     dashboard = TuningDashboard(ended(16, has_model=False))
     for tab in ("predicted", "importance", "why"):

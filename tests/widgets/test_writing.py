@@ -4,7 +4,10 @@ import threading
 
 import pytest
 
+from dlcompiler import te
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import call_packed
+from dlcompiler.schedule import create_schedule
 from tests.widgets.axe import violations
 from tests.widgets.live_page import LivePage
 from tests.widgets.test_live_page import matmul
@@ -76,6 +79,17 @@ def test_the_editor_shows_the_expression_and_applies_another(explorer):
     )
     said = "Changed in another cell or view: now at parallel S i."
     assert explorer.view["status"]["text"] == said
+
+
+def test_a_program_without_notation_gets_an_example():
+    A = te.placeholder((8,), name="A")
+    B = te.extern((8,), [A], lambda i, o: call_packed("test.views", *i, *o), name="B")
+    widget = Explorer(create_schedule(B.op), name="sorted")
+    send(widget, "write")
+    assert widget.status["text"] == (
+        "sorted cannot be written as text: this is an example. Apply another."
+    )
+    widget.close()
 
 
 def test_the_same_expression_keeps_its_steps(explorer):

@@ -56,7 +56,10 @@ def advise(
     found = [
         Advice(rule.name, rule.source, finding) for rule in RULES for finding in rule.find(subject)
     ]
-    return sorted(found, key=lambda advice: _ORDER.index(advice.finding.severity))
+    # The first and the other updates of a reduction have loops of the same names: say it once.
+    once = {(each.rule, each.finding.stage, each.finding.text): each for each in reversed(found)}
+    kept = reversed(once.values())
+    return sorted(kept, key=lambda advice: _ORDER.index(advice.finding.severity))
 
 
 __all__ = ["RULES", "Advice", "Finding", "Rule", "Severity", "Speed", "advise"]

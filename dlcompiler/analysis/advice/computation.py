@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from dlcompiler import dtypes
 from dlcompiler.analysis.advice.locality import WORTH
 from dlcompiler.analysis.advice.subject import Finding, Rule, Subject
 from dlcompiler.analysis.footprint import Nest
+from dlcompiler.ir import Binary, Expr, Load, Store, walk
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import AttachedAt, StageState, Step
 
@@ -74,7 +76,8 @@ def latency_chain(subject: Subject) -> Iterator[Finding]:
         buffer = subject.written(nest)
         if buffer is None or not dtypes.is_float(buffer.dtype) or not subject.is_reduction(nest):
             continue
-        length = _steps(subject, nest)
+        loops = [subject.name(each)[1] for each in _chain(subject, nest)]
+        length = math.prod(each.trips for each in _chain(subject, nest))
         if length < LEAST_CHAIN or subject.share(nest) < WORTH:
             continue
         if any(subject.stride(item, nest) for item in subject.writes(nest)):
@@ -83,23 +86,40 @@ def latency_chain(subject: Subject) -> Iterator[Finding]:
         if "vectorized" in outside or "unrolled" in outside[:-1]:
             continue
         stage, path = subject.name(nest)
+        is_sum = _is_sum(subject, nest)
+        value = "sum" if is_sum else "result"
+        data = [
+            each for each in subject.chain(nest)
+            if each.trips > 1 and not subject.is_reduction(each) and subject.name(each)[0] == stage
+        ]  # fmt: skip
+        todo = f"move a data loop inside, so that several {value}s are computed at a time"
+        if not data:
+            todo = f"let rfactor make several partial {value}s, which a loop inside computes"
         yield Finding(
             stage, path,
-            f"each of {length:,} steps of {path} adds to the same element as the step before, and "
-            f"waits {LATENCY_CYCLES} cycles for that sum: move a data loop inside, so that "
-            "several sums are computed at a time",
-            "high", _data_inside(subject, nest),
+            f"each of {length:,} steps of {', '.join(loops)} {'adds to' if is_sum else 'updates'} "
+            f"the same element as the step before, and waits {LATENCY_CYCLES} cycles for that "
+            f"{value}: {todo}",
+            "high", _data_inside(subject, nest) if data else _partial(subject, nest),
         )  # fmt: skip
 
 
-def _steps(subject: Subject, nest: Nest) -> int:
-    """Return the number of consecutive steps that add to one element; [1]."""
-    length = 1
-    for each in reversed(subject.chain(nest)):
-        if not subject.is_reduction(each):
-            break
-        length *= each.trips
-    return length
+def _is_sum(subject: Subject, nest: Nest) -> bool:
+    """Tell whether the reduction of a loop is a sum; other stages may be computed in the loop."""
+    stores = [item.access.statement for item in subject.writes(nest)]
+    return any(
+        isinstance(store, Store)
+        and isinstance(store.value, Binary)
+        and store.value.op == "add"
+        and store.origin[0].stage == subject.name(nest)[0]
+        for store in stores
+    )
+
+
+def _chain(subject: Subject, nest: Nest) -> list[Nest]:
+    """Return the reduction loops whose consecutive steps update one element, outermost first."""
+    inside = itertools.takewhile(subject.is_reduction, reversed(subject.chain(nest)))
+    return list(inside)[::-1]
 
 
 def _data_inside(subject: Subject, nest: Nest) -> Step | None:
@@ -116,6 +136,14 @@ def _data_inside(subject: Subject, nest: Nest) -> Step | None:
     return None
 
 
+def _partial(subject: Subject, nest: Nest) -> Step | None:
+    """Return a step on the way to partial results: split the only reduction loop, or rfactor."""
+    stage, path = subject.name(nest)
+    if len(_chain(subject, nest)) > 1:
+        return subject.step("rfactor", stage, axis=path, factor_axis=0)
+    return subject.step("split", stage, axis=path, factor=min(LEAST_CHAIN, nest.trips // 2))
+
+
 def inner_guard(subject: Subject) -> Iterator[Finding]:
     """Find conditions on loads that are evaluated in every iteration of an innermost loop."""
     for nest in subject.innermost:
@@ -126,7 +154,7 @@ def inner_guard(subject: Subject) -> Iterator[Finding]:
             item for item in nest.own
             if not item.access.is_write
             and any(
-                id(c) not in around and nest.loop.var in subject.variables(c)
+                id(c) not in around and nest.loop.var in subject.variables(c) and not _reads_data(c)
                 for c in item.access.conditions
             )
         ]  # fmt: skip
@@ -141,6 +169,11 @@ def inner_guard(subject: Subject) -> Iterator[Finding]:
             f"decide whether it reads {name}: compute the padded values once, in a separate stage",
             "medium", _own_stage(subject, stage),
         )  # fmt: skip
+
+
+def _reads_data(condition: Expr) -> bool:
+    """Tell whether a condition depends on data, as that of an argmax does: it is no padding."""
+    return any(isinstance(node, Load) for node in walk(condition))
 
 
 def _own_stage(subject: Subject, reader: str) -> Step | None:

@@ -87,11 +87,21 @@ def large_tile(subject: Subject) -> Iterator[Finding]:
         stage, path = subject.name(nest)
         yield Finding(
             stage, path,
-            f"each of {nest.trips:,} iterations of {path} uses the same {size / 1024:,.0f} KiB "
+            f"each of {nest.trips:,} iterations of {path} uses the same {_size(size)} "
             f"of {buffer.name}, which do not fit the cache ({level}): tile the loops inside, so "
             "that the data stays in the cache",
             "high", _tile(subject, nest),
         )  # fmt: skip
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes with the unit of which there is at least one, from KiB on."""
+    value = size / 2**10
+    for unit in ("KiB", "MiB", "GiB"):
+        if value < 10_000:
+            return f"{value:,.0f} {unit}"
+        value /= 2**10
+    return f"{value:,.0f} TiB"
 
 
 def _too_large(subject: Subject, buffer: Buffer, level: CacheLevel) -> tuple[Nest, int] | None:

@@ -15,6 +15,7 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.ir import Axis, Buffer, Expr, Stmt, Var
 from dlcompiler.schedule import Schedule, StageState, Step
 from dlcompiler.schedule.legality.obligations import obligations
+from dlcompiler.schedule.moves.unchanged import why_unchanged
 from dlcompiler.schedule.state import JSON
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
@@ -208,7 +209,7 @@ class Subject:
     # -- suggested steps ---------------------------------------------------------------------------
 
     def step(self, primitive: str, stage: str, **args: JSON) -> Step | None:
-        """Return a step if it is legal and leaves no pending obligation."""
+        """Return a step if it is legal, changes something, and leaves no pending obligation."""
         step = Step(primitive, stage, args)
         try:
             values: dict[str, Any] = decode(self.schedule.state, step)
@@ -216,6 +217,9 @@ class Subject:
         except DLCompilerError:
             return None
         if not attempt.verdict or attempt.state is None:
+            return None
+        state = self.schedule.state
+        if why_unchanged(state, state.stage(stage), primitive, values):
             return None
         pending = set(obligations(attempt.state)) - set(self.schedule.obligations)
         return None if pending else step

@@ -193,11 +193,13 @@ class Geometry:
     ) -> None:
         self.regions = regions or {}
         self.state = lanes_inside(placed(state))
-        for stage in filter(is_scan, state.stages):
-            raise TuningError(
-                "features of a schedule", "a recurrence has none yet", got=stage.name,
-                hint="tune without a cost model: tuner=\"random\"",
-            )  # fmt: skip
+        for stage in state.stages:
+            if is_scan(stage) or stage.is_extern:
+                what = "a recurrence" if is_scan(stage) else "code from outside"
+                raise TuningError(
+                    "features of a schedule", f"{what} has none yet", got=stage.name,
+                    hint="tune without a cost model: tuner=\"random\"",
+                )  # fmt: skip
         self.symbols: dict[Var, Range] = {v: point(n) for v, n in (symbols or {}).items()}
         self.bodies = bodies(self.state)
         self.stages: dict[str, StageGeometry] = {}

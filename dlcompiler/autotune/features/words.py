@@ -68,6 +68,8 @@ LOOP: Mapping[str, str] = {
 }
 """Features of a loop."""
 
+_ANALYTIC = "roofline: "
+"""What the columns begin with that a learned model takes from the analytic one."""
 _SLOT = r"(?P<slot>write|read\d+)"
 _ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 _CURVE = re.compile(rf"(?P<stage>.+)\.{_SLOT}\.count at (?P<along>reuse|topdown) (?P<most>\d+)")
@@ -86,7 +88,11 @@ def words_of(column: str) -> str:
     'C, 1st array read: bytes loaded into L1'
     >>> words_of("program.roofline cycles"), words_of("tile_m")
     ('program: cycles of the tightest limit of each stage, summed', 'tile_m')
+    >>> words_of("roofline: program.compute cycles")
+    'roofline, program: cycles of arithmetic'
     """
+    if column.startswith(_ANALYTIC):
+        return f"roofline, {words_of(column.removeprefix(_ANALYTIC))}"
     head, _, key = column.rpartition(".")
     if head == "program" and key in PROGRAM:
         return f"program: {PROGRAM[key]}"

@@ -34,7 +34,7 @@ strstr strtok strxfrm index rindex random printf puts putchar scanf getchar fpcl
 isgreater isgreaterequal isinf isless islessequal islessgreater isnan isnormal isunordered signbit
 math_errhandling signgam main errno assert linux unix i386 stdin stdout stderr
 NULL NAN INFINITY I EOF RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX DOMAIN SING OVERFLOW UNDERFLOW
-PLOSS TLOSS X_TLOSS
+PLOSS TLOSS X_TLOSS MAXFLOAT
 """
 RESERVED = frozenset(
     [*_C.split(), *_CPP.split(), *_LIBRARY.split(), "status", "done"]
@@ -45,6 +45,7 @@ RESERVED = frozenset(
 # Macros of the headers, reserved by the standard, and types: int64_t, INT64_MAX, M_PI, FP_NAN …
 _RESERVED_FORM = re.compile(
     r"_.*|.*_t|dlc_.*|U?INT.*_(MAX|MIN|C)|(M|FP|HUGE|MATH|FLT|DBL|SIZE|PTRDIFF|SIG|WCHAR|WINT)_.*"
+    r"|([SU]?CHAR|U?SHRT|U?LONG|HALF|CLK?|ATOMIC|cl)_.*"  # also of OpenCL C
 )
 MOST_CHARACTERS = 60
 """Longest identifier that is made from a name in the IR; C compares at least 63 characters."""

@@ -14,6 +14,7 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.c.names import Names
 from dlcompiler.codegen.gpu import nvvm
 from dlcompiler.codegen.gpu.async_copies import async_copies
+from dlcompiler.codegen.gpu.barriers import inserted, without_needless
 from dlcompiler.codegen.gpu.dialects import VECTOR_BYTES
 from dlcompiler.codegen.gpu.index_type import fits_32_bits
 from dlcompiler.codegen.gpu.lanes import with_vectors
@@ -130,6 +131,7 @@ class Kernel:
         """How threads read the registers of others of their warp, if that is an instruction."""
         if nvvm.SHUFFLES in emits:
             thread, self.exchanges = with_shuffles(launch, thread)
+        thread = without_needless(launch, thread, inserted(launch, thread))
         self.launch = launch
         self.thread = thread
         self.shared = shared_memory(launch, thread, most_shared_bytes)

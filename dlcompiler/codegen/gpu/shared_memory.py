@@ -66,8 +66,9 @@ def shared_memory(
     """
     counts = {buffer: static_elements(buffer) for buffer in thread.shared}
     fixed = {buffer: count for buffer, count in counts.items() if count is not None}
-    if most_fixed is not None and SharedMemory(fixed, {}, 0).fixed_bytes > most_fixed:
-        fixed = {}
+    sizes = (count * dtypes.bytes_of(buffer.dtype) for buffer, count in fixed.items())
+    if most_fixed is not None and sum(-(-n // UNIT_BYTES) * UNIT_BYTES for n in sizes) > most_fixed:
+        fixed = {}  # each array may begin at a multiple of the unit
     parts: dict[Buffer, Expr] = {}
     end: Extent = 0
     for buffer in thread.shared:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dlcompiler.arith import Analyzer
+from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.codegen.c.statements import has_assertions
 from dlcompiler.codegen.gpu.barriers import without_needless
 from dlcompiler.dtypes import is_index
@@ -53,7 +53,9 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     Var,
+    binary,
     free_vars,
+    index_const,
     rewrite,
     seq,
     substitute,
@@ -204,6 +206,8 @@ class _Moving:
         """The thread axes across which warps differ."""
         self._varying = {var for tag, var in thread.axes.items() if tag.startswith("threadIdx")}
         """Variables with different values in the threads of a warp."""
+        self._ranges: dict[Var, Interval] = {}
+        """The values of the variables of loops whose extents are known."""
         self.rows: dict[tuple[Buffer, int], Var] = {}
         """The thread axis that indexes a dimension of a candidate, where one does."""
         self.own: dict[Buffer, Buffer] = {}
@@ -258,6 +262,8 @@ class _Moving:
 
     def _loop(self, loop: For, place: _Place) -> Stmt:
         self.refused |= self._uses(loop.extent)
+        if isinstance(loop.extent, Const):
+            self._ranges[loop.var] = Interval(0, max(int(loop.extent.value) - 1, 0))
         if place.before is not None or not self._is_uniform(loop.extent, place):
             inside = replace(place, repeats=True, inner={*place.inner, loop.var})
             if inside.before is None:
@@ -345,8 +351,17 @@ class _Moving:
             return load
         assert place.before is not None
         other = Var(f"{buffer.name}.other", load.dtype)
-        place.before.append((other, Load(self.lanes[buffer], (lane, *index))))
+        inside = (self._clamped(self.own[buffer], dim, each) for dim, each in enumerate(index))
+        place.before.append((other, Load(self.lanes[buffer], (lane, *inside))))
         return other
+
+    def _clamped(self, own: Buffer, dim: int, index: Expr) -> Expr:
+        """Return an index that is inside an array, also where a condition would not lead to it."""
+        last = own.shape[dim]
+        bounds = Analyzer(self._ranges).interval(index)
+        if not isinstance(last, int) or (bounds.low >= 0 and bounds.high < last):
+            return index
+        return binary("max", index_const(0), binary("min", index, index_const(last - 1)))
 
     def _own_index(
         self, buffer: Buffer, indices: Sequence[Expr], place: _Place

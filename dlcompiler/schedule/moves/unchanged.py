@@ -133,6 +133,11 @@ def why_unchanged(
 # -- loops -----------------------------------------------------------------------------------------
 
 
+def _is_whole(number: Any, extent: int) -> bool:
+    """Tell whether a split by a number leaves one of both loops with all iterations."""
+    return isinstance(number, int) and (number == 1 or number >= extent)
+
+
 def _split(asked: Asked) -> str:
     axis, extent = asked.axis, asked.extent(asked.axis)
     if extent is None:
@@ -140,7 +145,7 @@ def _split(asked: Asked) -> str:
     number = asked.args.get("factor") or asked.args.get("nparts")
     if extent == 1:
         return asked.runs_once(axis)
-    if number not in (1, extent) or asked.attached(axis, axis):
+    if not _is_whole(number, extent) or asked.attached(axis, axis):
         return ""
     return (
         f"one of both loops would run once, and the other {extent} times, "
@@ -154,7 +159,7 @@ def _tile(asked: Asked) -> str:
     places = []
     for place, (axis, name) in enumerate(((x, "x_factor"), (y, "y_factor"))):
         extent, factor = asked.extent(axis), asked.args.get(name)
-        if extent is None or (extent > 1 and factor not in (1, extent)):
+        if extent is None or (extent > 1 and not _is_whole(factor, extent)):
             return ""
         if extent > 1:  # the order is x.outer, y.outer, x.inner, y.inner
             places.append(place if factor == 1 else place + 2)
@@ -218,7 +223,8 @@ def _pragma(asked: Asked) -> str:
     wanted = 1 if value is None else value
     if asked.stage.pragmas.get(asked.axis, {}).get(name) == wanted:
         return f"{asked.stage.label(asked.axis)} has {name}={wanted} already"
-    return asked.runs_once(asked.axis)
+    # A thread axis stays in the program, also one of one thread.
+    return "" if is_thread(asked.stage.kind(asked.axis)) else asked.runs_once(asked.axis)
 
 
 def _prefetch(asked: Asked) -> str:

@@ -51,7 +51,7 @@ class Sample:
     """All iterations; [1]."""
 
     def __str__(self) -> str:
-        return f"first {self.kept} of {self.extent} iterations of {self.loop.var.name}"
+        return f"first {self.kept:,} of {self.extent:,} iterations of {self.loop.var.name}"
 
 
 def count_accesses(func: PrimFunc, inputs: Inputs = NONE) -> int:

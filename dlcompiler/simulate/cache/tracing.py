@@ -391,9 +391,12 @@ class Tracer:
             )  # fmt: skip
 
     def _hint(self, expr: Expr) -> str | None:
-        loads = [node.buffer for node in walk(expr) if isinstance(node, Load)]
-        names = ", ".join(dict.fromkeys(each.name for each in loads if each in self.inputs.known))
-        return f"give arrays for {names}: inputs={{name: array}}" if names else None
+        loads = dict.fromkeys(node.buffer for node in walk(expr) if isinstance(node, Load))
+        missing = [each for each in loads if each not in self.inputs.flat]
+        if not missing or not self.inputs.known.issuperset(missing):
+            return None  # the program itself computes a part
+        names = ", ".join(each.name for each in missing)
+        return f"give arrays for {names}: inputs={{name: array}}"
 
 
 def _masks(access: Load | Store) -> tuple[Expr, ...]:

@@ -119,7 +119,7 @@ def _effect(change: Change, node_change: int) -> str:
         return "changed nothing"
     if change.before is None:
         return "made the program"
-    return f"{node_change:+} nodes" if node_change else "rewritten"
+    return f"{node_change:+} nodes".replace("-", "−") if node_change else "rewritten"
 
 
 def _nodes(func: PrimFunc) -> int:

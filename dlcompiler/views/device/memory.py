@@ -163,7 +163,8 @@ def device_memory_scene(memories: tuple[DeviceMemory, ...], target: Target) -> S
 def _draw(memory: DeviceMemory, colors: dict[str, str], y: float, marks: list[Mark]) -> float:
     flow = Flow(marks, 4.0, y)
     flow.text(memory.name, "name")
-    flow.text(f"{_OWNERS.get(memory.name, '')}: {_use(memory)}", "soft")
+    flow.text(f"{_OWNERS.get(memory.name, '')}:", "soft")
+    flow.text(_use(memory), "soft")
     top = flow.y + 18
     whole = _WIDTH - 8
     length = max(memory.capacity_bytes or 0, memory.used_bytes, 1)

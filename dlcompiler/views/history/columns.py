@@ -8,12 +8,21 @@ from typing import TypedDict
 
 from dlcompiler.runtime.timing import format_ratio
 from dlcompiler.schedule import Node
+from dlcompiler.views.history.tree import note_text
 from dlcompiler.views.memory.metrics import Metric
 
 MOST_DECIMALS = 4
 NONE = "–"
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "byte": ((1, "B"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"), (2**40, "TiB")),
+    "byte": (
+        (1, "B"),
+        (2**10, "KiB"),
+        (2**20, "MiB"),
+        (2**30, "GiB"),
+        (2**40, "TiB"),
+        (2**50, "PiB"),
+        (2**60, "EiB"),
+    ),
     "s": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "op": ((1, "op"), (1e3, "k op"), (1e6, "M op"), (1e9, "G op"), (1e12, "T op")),
 }
@@ -61,8 +70,11 @@ def reasons(metrics: Sequence[Metric]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def time_pairs(a: Node, b: Node) -> tuple[list[NumberPair], list[str]]:
-    """Return the measured times of two states, and why they cannot be compared if that is so."""
+def time_pairs(a: Node, b: Node, target: str = "") -> tuple[list[NumberPair], list[str]]:
+    """Return the measured times of two states, and why they cannot be compared if that is so.
+
+    If both are of code for one target, and `target` is another one, their name says so.
+    """
     notes = [node.notes.get("measured") for node in (a, b)]
     seconds = [getattr(note, "seconds", None) for note in notes]
     if seconds == [None, None]:
@@ -70,18 +82,22 @@ def time_pairs(a: Node, b: Node) -> tuple[list[NumberPair], list[str]]:
     one, other = (None if each is None else _time(each) for each in seconds)
     pair = _pair("time of a call", "measured", "s", (one, other))
     targets = [getattr(note, "target", "") for note in notes]
-    if None in seconds or targets[0] == targets[1]:
-        return [pair], []
+    known = {each for each, time in zip(targets, seconds, strict=True) if time is not None}
+    if len(known) == 1:
+        (own,) = known
+        is_other = own and target and own != target
+        return [{**pair, "name": f"{pair['name']}, code for {own}"} if is_other else pair], []
     why = f"the times are of code for {targets[0]} (A) and for {targets[1]} (B)"
     return [{**pair, "change": ""}], [why]
 
 
-def note_pairs(a: Node, b: Node) -> list[NotePair]:
-    """Pair the notes of both states as text."""
-    return [
-        {"name": kind, "a": str(a.notes.get(kind, NONE)), "b": str(b.notes.get(kind, NONE))}
-        for kind in dict.fromkeys([*a.notes, *b.notes])
-    ]
+def note_pairs(a: Node, b: Node, target: str = "") -> list[NotePair]:
+    """Pair the notes of both states as text; those about another target than `target` name it."""
+    pairs: list[NotePair] = []
+    for kind in dict.fromkeys([*a.notes, *b.notes]):
+        one, other = (note_text(node.notes.get(kind, NONE), target) for node in (a, b))
+        pairs.append({"name": kind, "a": one, "b": other})
+    return pairs
 
 
 def _time(seconds: float) -> Metric:

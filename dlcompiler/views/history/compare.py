@@ -79,13 +79,15 @@ class StateComparison(TypedDict):
     """Why a state has no program."""
 
 
-def compare_states(a: Side, b: Side) -> StateComparison:
+def compare_states(a: Side, b: Side, target: str = "") -> StateComparison:
     """Return what differs between two states of one schedule.
 
     Parameters
     ----------
     a, b
         The states.
+    target
+        Name of the target that they are compared for: what is known for others names its target.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def compare_states(a: Side, b: Side) -> StateComparison:
     steps = _steps(a.node, b.node)
     both = isinstance(a.program, PrimFunc) and isinstance(b.program, PrimFunc)
     lines = program(b.program, a.program) if both else None  # type: ignore[arg-type]
-    times, differ = time_pairs(a.node, b.node)
+    times, differ = time_pairs(a.node, b.node, target)
     return {
         "a": _side(a.node),
         "b": _side(b.node),
@@ -104,7 +106,7 @@ def compare_states(a: Side, b: Side) -> StateComparison:
         "steps": steps,
         "metrics": [*number_pairs(a.metrics, b.metrics), *times],
         "unknown": [*reasons([*a.metrics, *b.metrics]), *differ],
-        "notes": note_pairs(a.node, b.node),
+        "notes": note_pairs(a.node, b.node, target),
         "program": lines,
         "problems": [
             f"{letter} has no program: {side.program.operation}: {side.program.problem}"

@@ -29,6 +29,8 @@ Status = Literal["measured", "wrong", "failed", "empty"]
 EMPTY = "Run measures the first step of the ladder."
 _SHORTEST = 0.06
 """Height of the lowest bar, as a share: it must be seen and clicked."""
+_LEAST_RATE = 0.1
+"""Largest rate of a ladder below which the unit is smaller [GFLOP/s]."""
 _WORDS = 0.32
 """Height of a line of words in the strip, as a share."""
 _NAMES, _PLOT, _ROW, _RIGHT = 200.0, 240.0, 24.0, 110.0
@@ -173,7 +175,10 @@ class _Axis:
     def of(rungs: Sequence[Rung], references: Sequence[Reference]) -> _Axis:
         timed = [each for each in rungs if each.seconds is not None]
         is_rate = bool(timed) and all(each.gflops for each in timed)
-        factor, unit = (1.0, "GFLOP/s") if is_rate else _unit_of([_seconds(r) for r in timed])
+        rates = [each.gflops for each in timed if each.gflops]
+        factor, unit = (
+            _unit_of_rates(rates) if is_rate else _unit_of([_seconds(each) for each in timed])
+        )
         found = _Axis(is_rate, factor, unit, Scale(0, 1, 0, 1))
         entries: list[Rung | Reference] = [*timed, *references]
         values = [value for each in entries if (value := found.value(each))]
@@ -243,6 +248,11 @@ def spread(places: Sequence[float], distance: float) -> list[float]:
 
 def _seconds(rung: Rung) -> float:
     return rung.seconds or 0.0
+
+
+def _unit_of_rates(gflops: Sequence[float]) -> tuple[float, str]:
+    """Return the unit of rates, as factor and name: small programs have millionths of a peak."""
+    return (1.0, "GFLOP/s") if max(gflops) >= _LEAST_RATE else (1e3, "MFLOP/s")
 
 
 def _unit_of(seconds: Sequence[float]) -> tuple[float, str]:

@@ -11,7 +11,8 @@ from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.views.memory.metrics import Metric
 from dlcompiler.views.render.units import format_count
 
-SPEEDS = ("faster", "about the same", "slower")
+SAME = "about the same"
+SPEEDS = ("faster", SAME, "slower")
 FACTORS = ("less than 1.5×", "1.5× to 3×", "3× to 10×", "more than 10×")
 _BOUNDS = (1.5, 3.0, 10.0)
 NO_LEVEL = "none"
@@ -140,7 +141,7 @@ def _direction(before: Facts, after: Facts, ratio: float | None) -> str:
         return ""
     is_noise = abs(before.seconds - after.seconds) <= max(before.spread_s, after.spread_s)
     if is_noise or abs(math.log(ratio)) < math.log(1 + SAME_WITHIN):
-        return SPEEDS[1]
+        return SAME
     return SPEEDS[0] if ratio > 1 else SPEEDS[2]
 
 
@@ -148,7 +149,7 @@ def _speed(answer: Answer, before: Facts, after: Facts, ratio: float | None) -> 
     direction, was = _direction(before, after, ratio), OPEN
     if ratio is not None and before.seconds is not None and after.seconds is not None:
         times = f"{format_seconds(before.seconds)} → {format_seconds(after.seconds)}"
-        size = f"{format_ratio(max(ratio, 1 / ratio))} " if direction != SPEEDS[1] else ""
+        size = f"{format_ratio(max(ratio, 1 / ratio))} " if direction != SAME else ""
         was = f"{size}{direction}: {times}"
     return _line("The program is", answer.speed, was, direction and answer.speed == direction)
 
@@ -212,7 +213,7 @@ def _why(before: Facts, after: Facts, direction: str) -> str:
     gains, costs = _phrases(before, after)
     if not gains and not costs:
         return NOTHING_COUNTED
-    if direction == SPEEDS[1]:
+    if direction == SAME:
         return f"The time stays although {_joined(gains + costs)}: something else limits it."
     own, other = (costs, gains) if direction == SPEEDS[2] else (gains, costs)
     if direction and not own:

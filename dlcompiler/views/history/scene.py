@@ -41,7 +41,7 @@ def history_scene(tree: HistoryTree) -> Scene:
         "height": len(rows) * _ROW + 4,
         "marks": marks,
         "table": {
-            "columns": ["state", "step", "name", "notes", "note"],
+            "columns": ["state", "step", "name", "results", "note"],
             "rows": [
                 [row["id"][:8], row["step"], row["name"], _known(row), row["note"]] for row in rows
             ],
@@ -73,7 +73,9 @@ def _state(row: HistoryRow, number: int, words: float) -> list[Mark]:
 
 
 def _text(row: HistoryRow) -> str:
-    parts = [row["step"], row["name"] and f"“{row['name']}”", _known(row)]
+    """Return the words beside a dot; all that is known of the state stands in the table."""
+    problems = [kind for kind in ("wrong", "failed") if kind in row["notes"]]
+    parts = [row["step"], row["name"] and f"“{row['name']}”", row["time"], *problems]
     return "   ".join([part for part in parts if part])
 
 

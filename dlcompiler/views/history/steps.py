@@ -14,6 +14,7 @@ from dlcompiler.views.render.page import Section, page
 
 MODEL_VERSION = 1
 _NUMBER = {"style": "text-align:right"}
+_VALUE = {"style": "text-align:right;white-space:nowrap"}
 _TEXT = {"style": "text-align:left"}
 HOW_TO_READ = "How to read: medians of repeated calls; ± is half of the quartile range."
 HOW_TO_READ_RATIO = (
@@ -96,15 +97,15 @@ def _head(text: str) -> Markup:
 def _row(row: dict[str, Any], has_baseline: bool) -> Markup:
     cells = [
         tag("td", _TEXT, row["step"]),
-        tag("td", _NUMBER, str(row["threads"] or "all")),
-        tag("td", _NUMBER, format_seconds(row["median_s"])),
-        tag("td", _NUMBER, format_seconds(row["spread_s"])),
-        tag("td", _NUMBER, _rate(row["gflops"])),
+        tag("td", _VALUE, str(row["threads"] or "all")),
+        tag("td", _VALUE, format_seconds(row["median_s"])),
+        tag("td", _VALUE, format_seconds(row["spread_s"])),
+        tag("td", _VALUE, _rate(row["gflops"])),
     ]
     if has_baseline:
-        cells.append(tag("td", _NUMBER, _rate(row["baseline_gflops"])))
+        cells.append(tag("td", _VALUE, _rate(row["baseline_gflops"])))
         ratio = row["ratio"]
-        cells.append(tag("td", _NUMBER, "" if ratio is None else format_ratio(ratio)))
+        cells.append(tag("td", _VALUE, "" if ratio is None else format_ratio(ratio)))
     return tag("tr", None, *cells)
 
 

@@ -69,7 +69,7 @@ def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     stack: list[tuple[Node, int]] = [(view.history.root, 0)]
     while stack:
         node, lane = stack.pop()
-        row = _row(node, lane, view.cursor, path)
+        row = _row(node, lane, view.cursor, path, target)
         rows.append(_with_target(row, _target(node)) if _target(node) in named else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
@@ -83,8 +83,18 @@ def branch_name(node: Node) -> str:
     return next((each.name for each in reversed(node.path()) if each.name), "")
 
 
-def _row(node: Node, lane: int, cursor: str, path: set[str]) -> HistoryRow:
-    notes = {kind: str(value) for kind, value in node.notes.items()}
+def note_text(value: object, target: str) -> str:
+    """Return a note as text; one about code for a target other than `target` names that target."""
+    own = str(getattr(value, "target", ""))
+    return f"{value} (for {own})" if own and target and own != target else str(value)
+
+
+def _row(node: Node, lane: int, cursor: str, path: set[str], target: str) -> HistoryRow:
+    # `_with_target` names the target of a measured time.
+    notes = {
+        kind: str(value) if kind == "measured" else note_text(value, target)
+        for kind, value in node.notes.items()
+    }
     step = node.title()
     seconds = _seconds(node.notes.get("measured"))
     parts = [f"{node.name}: {step}" if node.name else step]

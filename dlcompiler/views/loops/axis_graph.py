@@ -16,6 +16,12 @@ from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
 
 Drawn = tuple[float, float, list[Mark]]
 
+_NOTHING: Drawn = (
+    180.0,
+    24.0,
+    [{"shape": "text", "role": "soft", "x": 0, "y": 16, "text": "There is nothing to draw."}],
+)
+
 
 def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
     """Return the graph of the splits and fusions that made a stage's loops from its axes.
@@ -59,7 +65,7 @@ def axes_scene(schedule: Schedule, stage_name: str) -> Scene:
         "how_to_read": "arrows lead from an axis to the axes that a split or a fuse made of it. "
         "Solid boxes are loops, numbered from the outermost. Dashed boxes are axes that were split "
         "or fused, and are not loops now.",
-        **beside(*map(family, _families(axes, edges))),
+        **beside(*(map(family, _families(axes, edges)) if axes else [_NOTHING])),
         "table": {
             "columns": ["axis", "extent", "kind", "made from", "loop number"],
             "rows": [_axis_row(stage, axis, edges, order, extents) for axis in axes],
@@ -137,6 +143,8 @@ def _axis_row(
 
 
 def _axes_summary(stage: StageState) -> str:
+    if not _axes(stage):
+        return f"{stage.name} has no axes: it is one statement, or code from outside computes it."
     splits = sum(isinstance(relation, Split) for relation in stage.relations)
     fusions = sum(isinstance(relation, Fuse) for relation in stage.relations)
     roots = len(stage.op.axis) + len(stage.op.reduce_axis)

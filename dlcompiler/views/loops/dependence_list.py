@@ -10,7 +10,7 @@ from dlcompiler.analysis.accesses import Access, Loop
 from dlcompiler.analysis.dependences import DependenceKind
 from dlcompiler.analysis.distance_vectors import DistanceVector, common_loops
 from dlcompiler.analysis.races import format_element, format_values
-from dlcompiler.ir import PrimFunc, format_expr
+from dlcompiler.ir import Let, PrimFunc, Seq, Stmt, Store, format_expr
 from dlcompiler.views.loops.line_keys import keys_of
 from dlcompiler.views.loops.loop_tree import LoopTree
 
@@ -32,7 +32,7 @@ class Entry:
     """The loops of the vector."""
     vector: DistanceVector | None
     is_reduction: bool
-    """Whether both accesses are of the updates of a reduction."""
+    """Whether both accesses are of the updates of a reduction, which may have many statements."""
     is_unordered: bool
     """Whether the updates may provably run in any order, such as those of a sum."""
     members: tuple[Dependence, ...]
@@ -153,8 +153,8 @@ def _entry(members: Sequence[Dependence], reductions: Iterable[str]) -> Entry:
     first = min(members, key=lambda each: _KINDS.index(each.kind))
     kinds = {each.kind for each in members}
     loops = common_loops(first.source, first.sink)
-    is_same = first.source.statement is first.sink.statement
     varying = _varying(first.vector, loops)
+    is_within = {key_of(loop) for loop in varying} <= set(reductions)
     return Entry(
         tuple(kind for kind in _KINDS if kind in kinds),
         first.buffer.name,
@@ -163,11 +163,26 @@ def _entry(members: Sequence[Dependence], reductions: Iterable[str]) -> Entry:
         first.loop,
         loops,
         first.vector,
-        first.loop is not None
-        and (first.is_reduction or (is_same and {key_of(x) for x in varying} <= set(reductions))),
+        first.loop is not None and (first.is_reduction or (is_within and _is_one_update(first))),
         all(each.is_reduction for each in members),
         tuple(sorted(members, key=lambda each: _KINDS.index(each.kind))),
     )
+
+
+def _is_one_update(dependence: Dependence) -> bool:
+    """Tell whether both accesses are of the update of one stage, which may have many statements."""
+    first, second = (_updated(each.statement) for each in (dependence.source, dependence.sink))
+    return first is not None and first == second
+
+
+def _updated(statement: Stmt) -> str | None:
+    """Return the stage that a statement updates; None for one that gives the first value."""
+    while isinstance(statement, Let | Seq):  # the next values of a tuple are computed before
+        statement = statement.body if isinstance(statement, Let) else statement.statements[0]
+    if not isinstance(statement, Store) or not statement.origin:
+        return None
+    is_first = any(ref.axis.startswith("(") for ref in statement.origin)
+    return None if is_first else statement.origin[0].stage
 
 
 def _varying(vector: DistanceVector | None, loops: Sequence[Loop]) -> list[Loop]:

@@ -30,7 +30,7 @@ HOW_TO_READ = (
     "distance that varies, * any distance."
 )
 COLUMNS = ["", "kind", "buffer", "carried by", "distance vector", "nearest", "in words"]
-_STEP, _LEFT, _TOP, _DOT = 36.0, 46.0, 40.0, 3.0
+_STEP, _LEFT, _TOP, _DOT, _LETTER = 36.0, 46.0, 40.0, 3.0, 7.2
 _LINE, _CHARACTERS = 16.0, 66
 _MOST_LISTED = 8
 _OPERATION = "draw the dependences"
@@ -94,6 +94,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     entries = dependence_list(func, tree, stage)
     known = {loop.statement: loop for entry in entries for loop in entry.loops}
     nest = tuple(known.get(loop.statement, loop) for loop in nest)
+    carrying = (entry.loop for entry in entries if entry.loop)
     window = window_of(_pair(nest, key, entries))
     drawn = [_Drawn(n, e, arrows_of(e, window)) for n, e in enumerate(entries, 1)]
     grid: list[Mark] = []
@@ -103,7 +104,7 @@ def dependence_scene(func: PrimFunc, tree: LoopTree, key: str | None) -> Scene:
     parts = [(width, bottom + 6, grid), *([(wide, low + 6, vectors)] if vectors else [])]
     return {
         "title": "Dependences",
-        "summary": _summary(stage, nest, entries),
+        "summary": _summary(stage, tuple(dict.fromkeys((*nest, *carrying))), entries),
         "how_to_read": HOW_TO_READ,
         **beside(*parts),
         "table": {"columns": COLUMNS, "rows": [_row(each) for each in drawn]},
@@ -167,7 +168,8 @@ def _draw_grid(window: Window, drawn: Iterable[_Drawn], marks: list[Mark]) -> tu
             if each.dash:
                 mark["dash"] = each.dash
             marks.append(mark)
-    return max(right + 46, 160.0), bottom
+    texts = [mark for mark in marks if mark["shape"] == "text"]
+    return max(right + 46, 160.0, *map(_right_of, texts)), bottom
 
 
 def _draw_axes(window: Window, right: float, bottom: float, marks: list[Mark]) -> float:
@@ -176,7 +178,7 @@ def _draw_axes(window: Window, right: float, bottom: float, marks: list[Mark]) -
     names = [
         f"{loop.var.name} {sign}" for loop, sign in zip(window.loops[::-1], "→↓", strict=False)
     ]
-    end = max(right, sum(len(name) * 7.2 for name in names) + 24)
+    end = max(right, sum(len(name) * _LETTER for name in names) + 24)
     marks.append(_text("name", (end, 14), names[0], "end", inner))
     for n in range(window.counts[-1]):
         marks.append(_text("soft", (_place((n,))[0], 30), str(n), "middle"))
@@ -209,6 +211,12 @@ def _text(
     if loop:
         mark["keys"] = [key_of(loop)]
     return mark
+
+
+def _right_of(mark: Mark) -> float:
+    """Return about where a text ends [px]."""
+    parts = {"start": 1.0, "middle": 0.5, "end": 0.0}
+    return mark["x"] + parts[mark["anchor"]] * len(mark["text"]) * _LETTER + 4
 
 
 def _place(at: Iteration) -> tuple[float, float]:
@@ -262,7 +270,8 @@ def _draw_list(
             if each.dash:
                 mark["dash"] = each.dash
             marks.append(mark)
-        nearest = f", nearest {entry.nearest}" if entry.nearest != entry.distance else ""
+        is_other = entry.nearest not in ("", entry.distance)
+        nearest = f", nearest {entry.nearest}" if is_other else ""
         head = f"{each.number}  {entry.kind}: {entry.buffer} {entry.distance}{nearest}"
         lines = textwrap.wrap(f"{entry.words}.{_not_drawn(each, window)}", _CHARACTERS)
         for n, line in enumerate((head, *lines)):
@@ -318,6 +327,6 @@ def _carried(entries: Sequence[Entry]) -> str:
     known = [entry for entry in entries if not entry.doubt]
     if any(not entry.is_reduction for entry in known):
         return ordered
-    if len(known) < len(entries):
+    if not known or any(not entry.is_reduction for entry in entries):
         return unsure
     return unordered if all(entry.is_unordered for entry in entries) else reduced

@@ -9,7 +9,7 @@ A test compares both.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict
 
 from dlcompiler.analysis.accesses import Access, Loop, collect_accesses
@@ -20,6 +20,7 @@ from dlcompiler.ir import (
     Const,
     Expr,
     For,
+    Let,
     Logical,
     Not,
     PrimFunc,
@@ -28,10 +29,11 @@ from dlcompiler.ir import (
     Var,
     format_expr,
     is_thread,
+    walk,
 )
 from dlcompiler.ir.stmt import Buffer, Origin
 from dlcompiler.views.loops.line_keys import loop_key
-from dlcompiler.views.loops.loop_tree import LINES, LoopTree
+from dlcompiler.views.loops.loop_tree import LINES, LoopTree, Row
 
 MOST_CELLS = 24
 """A side of a grid has no more cells; a cell then stands for several elements."""
@@ -150,9 +152,37 @@ def iteration_space(func: PrimFunc, tree: LoopTree, key: str | None) -> Iteratio
                 "colors": list(row["colors"]) if row else [],
             }
         )
+    place = {loop.var: n for n, loop in enumerate(accesses[0].loops)}
+    if idle := _idle(rows, key):
+        around = [loop["key"] in _way(rows, key) for loop in loops].count(True)
+        loops.insert(around, idle)
+        place = {var: n + (n >= around) for var, n in place.items()}
     keys = [loop["key"] for loop in loops]
     depth = keys.index(key) + 1 if key in keys else len(keys)
-    return _model(stage, accesses, loops, depth)
+    return _model(stage, accesses, loops, depth, place)
+
+
+def _idle(rows: Mapping[str, Row], key: str | None) -> SpaceLoop | None:
+    """Return a loop of the nest that runs once: a program does not contain it any more."""
+    row = rows.get(key or "")
+    if row is None or row["type"] != "loop" or row["extent"] != 1 or is_thread(row["kind"]):
+        return None
+    return {
+        "key": row["key"],
+        "name": row["name"],
+        "extent": 1,
+        "kind": row["kind"],
+        "colors": list(row["colors"]),
+    }
+
+
+def _way(rows: Mapping[str, Row], key: str | None) -> list[str]:
+    """Return the keys of the rows around a row."""
+    keys = []
+    at = rows.get(key or "")
+    while at is not None and (at := rows.get(at["parent"] or "")):
+        keys.append(at["key"])
+    return keys
 
 
 def nest_of(
@@ -172,14 +202,20 @@ def _origin(loop: Loop) -> Origin:
 
 
 def _model(
-    stage: str, accesses: list[Access], loops: list[SpaceLoop], depth: int
+    stage: str,
+    accesses: list[Access],
+    loops: list[SpaceLoop],
+    depth: int,
+    place: Mapping[Var, int],
 ) -> IterationSpace:
     write = accesses[0]
-    place = {loop.var: n for n, loop in enumerate(write.loops)}
     tensors: dict[Buffer, SpaceTensor] = {}
     notes: list[str] = []
+    missing: dict[str, str] = {}
     for each in accesses:
         buffer = each.buffer
+        if not buffer.shape:
+            notes.append(f"{buffer.name} is one element, and is not drawn")
         if not buffer.shape or not all(isinstance(size, int) for size in buffer.shape):
             continue
         text = f"{buffer.name}[{', '.join(map(format_expr, each.indices))}]"
@@ -187,7 +223,8 @@ def _model(
         own = each.conditions[len(write.conditions) :]
         needed = [_formula(condition, place) for condition in own]
         if any(formula is None for formula in (*formulas, *needed)):
-            notes.append(f"{text} is not drawn: its index is read from data")
+            why = "its index is read from data" if None in formulas else "a condition reads data"
+            missing[text] = f"{text} is not drawn: {why}"
             continue
         shape = [int(str(size)) for size in buffer.shape]
         tensor = tensors.setdefault(
@@ -208,17 +245,16 @@ def _model(
         }
         if access not in tensor["accesses"]:
             tensor["accesses"].append(access)
+    notes += [note for text, note in missing.items() if text not in _texts(tensors)]
     guards = [_formula(condition, place) for condition in write.conditions]
     if None in guards:
         notes.append("a condition reads data; it is drawn as if it were true")
     if concurrent := [loop["name"] for loop in loops[:depth] if loop["kind"] == "parallel"]:
-        notes.append(
-            f"{', '.join(concurrent)} runs on several cores; the order drawn is that of one core"
-        )
+        run = f"{', '.join(concurrent)} {'run' if len(concurrent) > 1 else 'runs'}"
+        notes.append(f"{run} on several cores; the order drawn is that of one core")
     if bound := [loop["name"] for loop in loops[:depth] if is_thread(loop["kind"])]:
-        notes.append(
-            f"{', '.join(bound)} runs on threads of a device; the order drawn is that of one thread"
-        )
+        run = f"{', '.join(bound)} {'run' if len(bound) > 1 else 'runs'}"
+        notes.append(f"{run} on threads of a device; the order drawn is that of one thread")
     return {
         "stage": stage,
         "statement": f"{write.buffer.name}[…]",
@@ -228,8 +264,13 @@ def _model(
         "steps": math.prod(loop["extent"] for loop in loops[:depth]),
         "tensors": list(tensors.values()),
         "conditions": [guard for guard in guards if guard is not None],
-        "notes": notes,
+        "notes": list(dict.fromkeys(notes)),
     }
+
+
+def _texts(tensors: Mapping[Buffer, SpaceTensor]) -> set[str]:
+    """Return the accesses that are drawn, as text."""
+    return {access["text"] for tensor in tensors.values() for access in tensor["accesses"]}
 
 
 def grid_of(rows: int, columns: int, most: int = MOST_CELLS) -> Grid:
@@ -251,14 +292,32 @@ def _stage_of(tree: LoopTree, key: str | None, operation: str) -> str:
 
 
 def _statement(func: PrimFunc, stage: str, operation: str) -> list[Access]:
-    """Return the accesses of the statement that updates a stage: the write, then the reads."""
+    """Return the accesses of the statement that updates a stage, a write first.
+
+    Of a stage with several statements, such as one of code from outside, it is one with most loops
+    and most reads. Several results are written by several statements, which count as one.
+    """
     found = collect_accesses(func, with_inputs=True).items
-    write = next((a for a in found if a.is_write and _updates(a.statement, stage)), None)
-    if write is None:
-        raise ScheduleError(operation, "no statement stores into this stage", got=stage)
+    writes = [a for a in found if a.is_write and _updates(a.statement, stage)]
+    if not writes:
+        raise ScheduleError(
+            operation, "no statement stores into this stage", got=stage,
+            because="code from outside or another stage computes it, or it has no elements",
+        )  # fmt: skip
+    together = {id(each): _together(found, each) for each in writes}
+    write = max(writes, key=lambda each: (len(each.loops), len(together[id(each)])))
     # An expression's last operand is collected first.
-    reads = [a for a in reversed(found) if a.statement is write.statement and not a.is_write]
-    return [write, *reads]
+    return [write, *(a for a in reversed(together[id(write)]) if a is not write)]
+
+
+def _together(found: Sequence[Access], write: Access) -> list[Access]:
+    """Return the accesses of a statement; of one of several results, those of the others, too."""
+    statements = {id(write.statement)}
+    for each in found:  # the next values of all results are computed before one is stored
+        if isinstance(each.statement, Let) and each.loops == write.loops:
+            inside = {id(node) for node in walk(each.statement)}
+            statements |= inside if id(write.statement) in inside else set()
+    return [each for each in found if id(each.statement) in statements]
 
 
 def _updates(statement: Stmt, stage: str) -> bool:

@@ -316,7 +316,8 @@ class _Tree:
             return stage.op.text()
         if isinstance(stage.op, ExternOp):
             return _short(stage.op.text.splitlines()[1].strip())
-        target = f"{stage.name}[{', '.join(stage.paths[axis] for axis in stage.op.axis)}]"
+        indices = ", ".join(stage.paths[axis] for axis in stage.op.axis) or "()"
+        target = f"{stage.name}[{indices}]"
         return _short(element_text(target, self.bodies[stage.name]))
 
     def summary(self) -> str:

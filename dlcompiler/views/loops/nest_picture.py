@@ -20,7 +20,8 @@ HOW_TO_READ = (
     "repeats. Its colour is that of its original axis; inner parts are lighter."
 )
 
-_NAME_PX, _EXTENT_PX, _KIND_PX, _AXIS_PX = 450, 70, 110, 80
+_NAME_PX, _EXTENT_PX, _KIND_PX, _AXIS_PX = 420, 60, 104, 70
+# With their gaps they fit the output of a notebook's cell that is 760 px wide.
 _LEVEL_PX, _BAR_PX, _LINE_PX = 18, 7, 24
 _BLOCK = "display:inline-block;vertical-align:top"
 _SPACE = "\u00a0"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dlcompiler.views.loops.loop_tree import LINES, LoopTree, Row, kind_text
 from dlcompiler.views.render.scene import Mark, Scene
-from dlcompiler.views.render.text import LOOP_COLUMNS, loop_rows
+from dlcompiler.views.render.text import LOOP_COLUMNS, loop_rows, shortened
 
 _HEAD, _INSET, _GAP = 20.0, 12.0, 4.0
 _NARROWEST, _WIDEST = 356.0, 520.0
 """Of the picture: it fits beside the loop tree unless what stands in it needs more; [px]."""
-_CHAR_PX = 7.0
+_CHAR_PX, _BOLD_PX = 7.0, 7.6
+_LEAST_NAME = 8
+"""Characters of a name that are always there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +78,25 @@ def _draw(row: Row, drawing: _Drawing, x: float, y: float) -> float:
     box: Mark = {"shape": "rect", "role": "box", "x": x, "y": y, "w": right - x,
                  "h": below - y, "fill": (row["colors"] or ["none"])[0], "keys": [row["key"]],
                  "title": row["label"]}  # fmt: skip
-    head: Mark = {"shape": "text", "role": "name", "x": x + 6, "y": y + 14, "text": _head(row),
-                  "keys": [row["key"]]}  # fmt: skip
+    head: Mark = {"shape": "text", "role": "name", "x": x + 6, "y": y + 14,
+                  "text": _head(row, right - x - 6), "keys": [row["key"]]}  # fmt: skip
     marks[place:place] = [box, head]
     return below
 
 
-def _head(row: Row) -> str:
-    if row["type"] == "stage":
-        return row["name"]
+def _head(row: Row, width: float = math.inf) -> str:
+    """Return the head of a box; a name that does not fit a width [px] loses its middle."""
     kind = "" if row["kind"] == "serial" else f"  {kind_text(row)}"
-    return f"{row['name']}  × {row['extent']}{kind}"
+    rest = "" if row["type"] == "stage" else f"  × {row['extent']}{kind}"
+    most = max(width / _BOLD_PX - len(rest), _LEAST_NAME)
+    return f"{shortened(row['name'], most)}{rest}"
 
 
 def _width(tree: LoopTree) -> float:
     """Return the width that the longest line and the borders beside it need [px]."""
     needed = [
         2 * _GAP + row["depth"] * (_INSET + _GAP)
-        + _CHAR_PX * len(row["name"] if row["type"] in LINES else _head(row))
+        + (_CHAR_PX * len(row["name"]) if row["type"] in LINES else _BOLD_PX * len(_head(row)))
         for row in tree["rows"]
     ]  # fmt: skip
     return min(max([_NARROWEST, *needed]), _WIDEST)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dlcompiler.views.render.scene import Cell, Mark, Role, Scene
-from dlcompiler.views.render.units import format_bytes
+from dlcompiler.views.render.text import shortened
+from dlcompiler.views.render.units import format_bytes, percent
 
 if TYPE_CHECKING:
     from dlcompiler.views.memory.scopes import Held, Level, MemoryUse, Scope
@@ -57,8 +58,11 @@ class Flow:
         self.y = y
 
     def text(self, text: str, role: Role, keys: Sequence[str] = (), title: str = "") -> None:
-        """Add a text."""
-        self._room(len(text) * (_BOLD if role == "name" else _CHAR))
+        """Add a text; one that no line has room for loses its middle."""
+        char = _BOLD if role == "name" else _CHAR
+        whole, text = text, shortened(text, int((_WIDTH - self.left) / char))
+        title = title or (whole if text != whole else "")
+        self._room(len(text) * char)
         mark: Mark = {"shape": "text", "role": role, "x": round(self.x, 1), "y": self.y + 13,
                       "text": text}  # fmt: skip
         if keys:
@@ -66,10 +70,11 @@ class Flow:
         if title:
             mark["title"] = title
         self.marks.append(mark)
-        self.x += len(text) * (_BOLD if role == "name" else _CHAR) + 8
+        self.x += len(text) * char + 8
 
     def swatch(self, color: str, text: str, keys: Sequence[str], title: str) -> None:
         """Add a coloured square, and a text after it."""
+        text = shortened(text, int((_WIDTH - self.left - 15) / _CHAR))
         self._room(len(text) * _CHAR + 15)
         self.marks.append({"shape": "rect", "role": "cell", "x": round(self.x, 1), "y": self.y + 3,
                            "w": 11, "h": 11, "fill": color, "keys": list(keys)})  # fmt: skip
@@ -110,7 +115,8 @@ def _draw_scope(scope: Scope, y: float, marks: list[Mark]) -> float:
     if scope.capacity_bytes is not None:
         flow.text(f"at most {format_bytes(scope.capacity_bytes)} each:", "soft")
     for name, size in scope.buffers:
-        flow.text(f"{name} {format_bytes(size)}", "label", [name])
+        is_over = scope.capacity_bytes is not None and size > scope.capacity_bytes
+        flow.text(f"{name} {format_bytes(size)}{', more than that' * is_over}", "label", [name])
     return flow.y + _LINE
 
 
@@ -121,7 +127,7 @@ def _draw_level(level: Level, colors: dict[str, str], y: float, marks: list[Mark
     if level.capacity_bytes:
         size = format_bytes(level.capacity_bytes)
         share = f", one share of {level.sharers}" if level.sharers > 1 else ""
-        flow.text(f"{size}{share}, {used / level.capacity_bytes:.0%} in use", "soft")
+        flow.text(f"{size}{share}, {percent(used / level.capacity_bytes)} in use", "soft")
     _draw_bar(level, colors, flow.y + 18, marks)
     flow = Flow(marks, _LEFT, flow.y + 18 + _BAR + 1)
     if not level.held:

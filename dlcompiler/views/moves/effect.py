@@ -108,9 +108,10 @@ def _around(state: State, name: str, before: State) -> list[Axis] | None:
         extents = extents_of(before, before.stage(at.stage))
         for leaf in reversed(parent.leaves[: parent.position(at.axis) + 1]):
             extent = extents.get(leaf, leaf.extent)
-            if extent == 0:
+            number = extent if isinstance(extent, int) else None  # a symbol may be any
+            if number == 0:
                 return None
-            if extent != 1:
+            if number != 1:
                 found.append(leaf)
         at = parent.attachment
     return found

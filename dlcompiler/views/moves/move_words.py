@@ -73,7 +73,7 @@ def _storage_text(move: Move) -> str:
         case "transform_layout":
             return str(move.args["index_map"]).partition(": ")[2]
         case "prefetch":
-            return f"of {move.args['tensor']}"
+            return f"prefetch of {move.args['tensor']}"
         case "pragma":
             return str(move.args["pragma_type"])
     return move.primitive

@@ -25,6 +25,7 @@ MODEL = (
     f"level, whichever is longer, at {1e-9 / CYCLE_S:.0f} GHz"
 )
 """Where the time comes from, in words: see `dlcompiler.autotune.features.cycles`."""
+NO_STATEMENTS = "the roofline model knows neither recurrences nor code from outside"
 NO_MODEL = "the roofline model is for CPUs, not for threads of a device"
 
 
@@ -58,8 +59,8 @@ def _time(program: Schedule | State, args: tuple[Tensor, ...], target: Target) -
         found = statements(state, regions=_regions(state))
         columns = program_columns(tuple(map(_running, found)), target, {})
         cycles = next(column.value for column in columns if column.name == ROOFLINE)
-    except TuningError as error:
-        return _unknown(f"{error.operation}: {error.problem}")
+    except TuningError:
+        return _unknown(NO_STATEMENTS)
     except DLCompilerError as error:
         return _unknown(error.problem)
     if not isinstance(cycles, int | float):

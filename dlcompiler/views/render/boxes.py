@@ -9,12 +9,14 @@ from dlcompiler.views.render.layered import Place
 from dlcompiler.views.render.scene import Mark
 
 MARGIN = 6.0
-_CHAR_PX, _PAD_PX, _LINE_PX = 6.8, 9.0, 16.0
+_CHAR_PX, _BOLD_PX, _PAD_PX, _LINE_PX = 6.8, 7.6, 9.0, 16.0
 
 
 def box_size(lines: Sequence[str]) -> tuple[float, float]:
     """Return the width and the height of a box with lines of text; [px]."""
-    return max(map(len, lines)) * _CHAR_PX + 2 * _PAD_PX, len(lines) * _LINE_PX + 8
+    name, *others = lines
+    widest = max(len(name) * _BOLD_PX, *(len(line) * _CHAR_PX for line in others), 0.0)
+    return widest + 2 * _PAD_PX, len(lines) * _LINE_PX + 8
 
 
 def box(

@@ -1,4 +1,4 @@
-"""Tables for terminals."""
+"""Tables for terminals, and texts that fit where there is little room."""
 
 from __future__ import annotations
 
@@ -73,3 +73,17 @@ def _loop_row(row: Row) -> tuple[object, ...]:
     return (
         f"{indent}{row['name']}", row["extent"], row["kind"], axis, row["runs"], row["made_by"],
     )  # fmt: skip
+
+
+def shortened(text: str, most: float) -> str:
+    """Leave out the middle of a text that has too many characters.
+
+    Examples
+    --------
+    >>> shortened("a_long_name 64 B", 12), shortened("short", 12)
+    ('a_lon…e 64 B', 'short')
+    """
+    if len(text) <= most:
+        return text
+    end = int(most) // 2
+    return f"{text[: int(most) - end - 1]}…{text[len(text) - end :]}"

@@ -10,9 +10,11 @@ def format_bytes(size: float) -> str:
     --------
     >>> format_bytes(640), format_bytes(4096), format_bytes(12_582_912), format_bytes(1500)
     ('640 B', '4 KiB', '12 MiB', '1.46 KiB')
+    >>> format_bytes(3 << 60)
+    '3 EiB'
     """
     value, unit = float(size), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
         if value < 1024:
             break
         value, unit = value / 1024, larger

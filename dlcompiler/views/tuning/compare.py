@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from dlcompiler.autotune import TuningRun
 from dlcompiler.errors import TuningError
+from dlcompiler.runtime.timing import format_rate
 from dlcompiler.views.render.colors import HUES
 from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.tuning.chart import (
@@ -238,5 +239,5 @@ def _summary(courses: Sequence[Course], known: float, unit: str, against: Agains
         for course in courses
         for hit in (_median_hit(course),)
     ]
-    best = f"{HIT} of the best known ({known:.4g} {unit})"
+    best = f"{HIT} of the best known ({format_rate(known)} {unit})"
     return f"{best} is reached, in the median: {', '.join(parts)}."

@@ -40,7 +40,7 @@ def headline(seen: Watched) -> Headline:
     facts.append(("speed", f"{format_rate(speed)} trials/s"))
     facts.append(("time", _time(seen)))
     if best is not None:
-        facts.append(("its config", config_text(seen, best.point)))
+        facts.append(("best config", config_text(seen, best.point)))
     if seen.prior:
         facts.append(("earlier runs", f"{len(seen.prior):,} trials"))
     return {

@@ -193,4 +193,5 @@ def _short(value: object, width: float) -> str:
 def _fastest(rows: Sequence[Sequence[str | int | float | None]], seen: Watched) -> str:
     if seen.best is None or not rows or not math.isfinite(float(rows[0][3] or 0)):
         return ""
-    return f"; the fastest, {rows[0][3]:g} GFLOP/s, has {rows[0][0]} and {rows[0][1]}"
+    rate = format_rate(float(rows[0][3] or 0))
+    return f"; the fastest, {rate} GFLOP/s, has {rows[0][0]} and {rows[0][1]}"

@@ -13,7 +13,7 @@ MOST_DOTS = 2_000
 """Largest number of trials drawn; beyond it every n-th is, to keep pictures quick to send."""
 CHUNK = 64
 """Number of consecutive trials in one mark, so that a new trial changes the last mark only."""
-Kind: TypeAlias = Literal["chosen by the search", "near good ones", "at random", "given"]
+Kind: TypeAlias = Literal["chosen by the search", "near good ones", "at random", "default or given"]
 _KINDS: dict[str, Kind] = {
     "model": "chosen by the search",
     "grid": "chosen by the search",
@@ -21,15 +21,15 @@ _KINDS: dict[str, Kind] = {
     "crossover": "near good ones",
     "neighbour": "near good ones",
     "random": "at random",
-    "default": "given",
-    "history": "given",
-    "user": "given",
+    "default": "default or given",
+    "history": "default or given",
+    "user": "default or given",
 }
 _LOOKS: dict[Kind, tuple[Glyph, str]] = {
     "chosen by the search": ("disc", BLUE),
     "near good ones": ("disc", SKY),
     "at random": ("ring", AMBER),
-    "given": ("diamond", GREEN),
+    "default or given": ("diamond", GREEN),
 }
 
 
@@ -52,7 +52,7 @@ def index_of(key: str) -> int | None:
 
 def kind_of(row: TrialRow) -> Kind:
     """Return the group of a trial in the legend, by its origin."""
-    return _KINDS.get(row.origin, "given")
+    return _KINDS.get(row.origin, "default or given")
 
 
 def stride_of(count: int) -> int:

@@ -6,6 +6,8 @@ import pytest
 
 from dlcompiler import ops, te
 from dlcompiler.autotune.features.geometry import Geometry
+from dlcompiler.errors import TuningError
+from dlcompiler.ir import call_packed
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.target import resolve
@@ -47,3 +49,15 @@ def test_extents_of_threads_are_those_of_bound_inference(size):
     geometry = Geometry(s.state)
     for stage, bounds in infer_bounds(s.state).stages.items():
         assert dict(geometry.stages[stage].extents) == dict(bounds.extents)
+
+
+def test_code_from_outside_has_no_features():
+    A = te.placeholder((8,), name="A")
+    E = te.extern((8, 8), [A], lambda i, o: call_packed("test.views", *i, *o), name="E")
+    with pytest.raises(TuningError) as caught:
+        Geometry(create_schedule(E.op).state)
+    assert str(caught.value) == (
+        "features of a schedule: code from outside has none yet\n"
+        "  got       E\n"
+        '  hint      tune without a cost model: tuner="random"'
+    )

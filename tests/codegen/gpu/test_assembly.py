@@ -1,6 +1,7 @@
 """PTX and AMDGCN: the text, what NVIDIA's assembler says of it, and what its LLVM IR computes."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from dlcompiler.ir import Buffer, Call, Const, ExternCall, Prefetch, PrimFunc, S
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.program import Program
 from dlcompiler.target import resolve
+from dlcompiler.target.gpus import BY_NAME
 from tests.codegen.gpu.emulated import run
 from tests.codegen.gpu.test_compiled import PROGRAMS, arrays_of, gather
 from tests.codegen.gpu.test_shared_memory import data, reversed_rows
@@ -25,7 +27,7 @@ from tests.intrinsics import dots
 from tests.share import share_of
 from tests.thread_programs import staged_copy, tiled_matmul
 
-GPUS = ("gtx-titan-x", "gtx-1080", "v100", "a100", "rtx-a6000", "rtx-4060-laptop", "h100")
+GPUS = sorted({target.cpu: name for name, target in BY_NAME.items()}.values())
 """A preset of each compute capability."""
 
 
@@ -113,6 +115,13 @@ def test_a_bfloat16_is_rounded_by_one_instruction_where_there_is_one(ptxas):
         text = emit_ptx(kernel.program, resolve(gpu)).text
         assert text.count("cvt.rn.bf16.f32") == count
         assert not ptxas(text, resolve(gpu).cpu)
+
+
+def test_ptx_of_a_device_of_opencl_is_for_all_gpus(ptxas):
+    target = replace(resolve("opencl"), runs_on="null")
+    text = dlc.build(*tiled_matmul(), target=target).source("ptx")
+    assert ".target sm_52" in text
+    assert not ptxas(text, "sm_52")
 
 
 PARTS = 6

@@ -6,6 +6,7 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import dtypes, te
 from dlcompiler.errors import ProgramError
+from dlcompiler.target.gpus import BY_NAME
 from tests.thread_programs import convolution, softmax, staged_copy, tiled_matmul
 
 PROGRAMS = {
@@ -16,7 +17,7 @@ PROGRAMS = {
     "convolution": convolution,
     "convolution, virtual": lambda: convolution(vthreads=2),
 }
-ARCHITECTURES = ("compute_52", "compute_75", "compute_90")
+ARCHITECTURES = sorted({target.cpu for target in BY_NAME.values()})
 
 
 def arrays_of(args, seed=0):
@@ -27,11 +28,12 @@ def arrays_of(args, seed=0):
     ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_cuda_compiles(program, nvrtc):
     text = dlc.build(*PROGRAMS[program](), target="gpu").source("cuda")
     for architecture in ARCHITECTURES:
-        said, ptx = nvrtc(text, architecture)
+        said, ptx = nvrtc(text, architecture.replace("sm", "compute"))
         assert ".visible .entry main_kernel0" in ptx, said
 
 

@@ -9,7 +9,9 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import TargetError
+from dlcompiler.pipeline import build_program
 from dlcompiler.runtime.opencl import driver
+from tests.passes.reading import read
 
 
 def reversed_rows(target="gpu", columns=None, threads=8):
@@ -129,3 +131,28 @@ def test_more_than_a_kernel_of_cuda_may_declare_is_added_by_its_launch(nvrtc, pt
     np.testing.assert_array_equal(c, (a + b)[:, ::-1])
     with pytest.raises(TargetError, match="a block would need more shared memory than there is"):
         built("v100", columns=20_000)
+
+
+@pytest.mark.parametrize("sizes", [(49_137, 15), (49_136, 16)])
+def test_arrays_that_fill_the_memory_of_a_kernel(sizes, ptxas):
+    a, b = sizes
+    text = f"""\
+def main(X: int8[{a}], Y: int8[{b}], C: int8[1]):
+    allocate P: int8[{a}] in shared
+    allocate Q: int8[{b}] in shared
+    for x in threadIdx.x(2):
+        P[x] = X[x]
+        Q[x] = Y[x]
+        barrier
+        if x == 0:
+            C[0] = P[1] + Q[1]
+"""
+    kernel = build_program(read(text), "gtx-1080")
+    arrays = [np.ones(n, "int8") for n in (a, b, 1)]
+    if a % 16:  # Q begins at a multiple of 16
+        with pytest.raises(TargetError, match="got       49,168 bytes of shared memory"):
+            kernel(*arrays)
+        kernel = build_program(read(text), "a100")
+    kernel(*arrays)
+    assert arrays[2] == [2]
+    assert ptxas(kernel.source("ptx"), kernel.target.cpu) == ""

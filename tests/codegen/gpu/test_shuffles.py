@@ -1,5 +1,7 @@
 """What threads of a warp exchange is in registers, in CUDA C and PTX: values of the simulator."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -180,6 +182,27 @@ def test_what_a_shuffle_cannot_do_stays_in_memory(case):
     text = source_of(*ROUGH[case])
     assert "__shared__ float P[32]" in text
     assert "__shfl" not in text
+
+
+def test_a_read_before_a_condition_stays_inside_the_array():
+    text = """\
+def main(A: float32[3, 32], C: float32[8, 32]):
+    allocate P: float32[3, 32] in warp
+    for x in threadIdx.x(32):
+        for j in range(3):
+            P[j, x] = A[j, x]
+        barrier
+        for k in range(8):
+            if x < 16 and k < 3:
+                C[k, x] = P[k, x + 16]
+        for k in range(3):
+            if x < 16:
+                C[k + 5, x] = P[k, x + 16]
+"""
+    places = re.findall(
+        r"__shfl_down_sync\(\w+, P\[(.*)\],\s", build_program(read(text), "gpu").source("cuda")
+    )
+    assert places == ["dlc_max_i32(0, dlc_min_i32(k, 2))", "k"]
 
 
 def test_memory_that_the_schedule_shares_stays_shared():

@@ -126,15 +126,18 @@ def test_indices_have_32_bits_where_these_hold_them():
 
 
 @pytest.mark.parametrize(
-    ("name", "written"), [("threadIdx", "threadIdx_"), ("int", "int_"), ("kernel", "kernel_")]
-)
-def test_names_of_the_language_are_not_taken(name, written):
+    ("name", "language"),
+    [
+        ("threadIdx", "cuda"), ("int", "cuda"), ("kernel", "opencl"), ("CHAR_BIT", "opencl"),
+        ("CLK_LOCAL_MEM_FENCE", "opencl"), ("MAXFLOAT", "opencl"), ("cl_khr_fp64", "opencl"),
+    ],
+)  # fmt: skip
+def test_names_of_the_language_are_not_taken(name, language):
     A = te.placeholder((8,), name=name)
     B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
     s = te.create_schedule(B.op)
     s[B].bind(B.op.axis[0], te.thread_axis("threadIdx.x"))
-    language = "opencl" if name == "kernel" else "cuda"
-    assert f" {written}[" in dlc.build(s, [A, B], target="gpu").source(language)
+    assert f" {name}_[" in dlc.build(s, [A, B], target="gpu").source(language)
 
 
 def test_a_vector_is_loaded_at_once_where_it_is_aligned():

@@ -1,7 +1,8 @@
-"""Record what oclgrind counts for kernels of OpenCL C: ``python -m tests.simulate.gpu.oclgrind``.
+"""Run kernels of OpenCL C in oclgrind, which counts instructions and finds races.
 
-It writes ``oclgrind.json`` beside this file, and needs oclgrind (Debian's package of that name) and
-pyopencl. The kernels are not optimized, so that oclgrind counts what the source says.
+``python -m tests.simulate.gpu.oclgrind`` writes ``oclgrind.json`` beside this file, what it counts.
+It needs oclgrind (Debian's package of that name) and pyopencl. The kernels are not optimized, so
+that oclgrind counts what the source says.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,11 @@ from dlcompiler import te
 from dlcompiler.bench.gpu import convolution as large_convolution
 from dlcompiler.bench.gpu import row_sums
 from dlcompiler.bench.programs import tiled_gpu_gemm
-from dlcompiler.pipeline import build
+from dlcompiler.pipeline import emit_source
+from dlcompiler.pipeline.devices import load
+from dlcompiler.runtime.source import Text
 from dlcompiler.schedule import create_schedule
+from dlcompiler.target import resolve
 from tests.thread_programs import convolution, softmax, staged_copy, tiled_matmul
 
 RECORDED = Path(__file__).with_name("oclgrind.json")
@@ -105,11 +110,42 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 }
 
 
+WITHOUT_BARRIERS = "without barriers: "
+"""Before the name of a program: its code is run without any barrier."""
+
+
 def run_program(name: str) -> None:
     """Run a program on the OpenCL device of this process."""
-    schedule, args = PROGRAMS[name]()
-    kernel = build(schedule, args, target="opencl")
+    schedule, args = PROGRAMS[name.removeprefix(WITHOUT_BARRIERS)]()
+    source, target = emit_source(schedule, args, "opencl")[0], resolve("opencl")
+    if name.startswith(WITHOUT_BARRIERS):
+        text = re.sub(r"\bbarrier\([^)]*\);", ";", source.text)
+        source = replace(source, texts={"opencl": Text(text)})
+    kernel = load(source, target)
     kernel(*(np.ones(tuple(map(int, t.shape)), t.dtype) for t in args))
+
+
+def in_oclgrind(names: Sequence[str], checks: Sequence[str]) -> str:
+    """Return what oclgrind prints while another process runs some programs.
+
+    Parameters
+    ----------
+    names
+        Names of programs.
+    checks
+        What oclgrind does: ``"INST_COUNTS"``, ``"DATA_RACES"`` or ``"UNINITIALIZED"``.
+    """
+    with tempfile.TemporaryDirectory() as vendors:
+        Path(vendors, "oclgrind.icd").write_text(LIBRARY)
+        environment = {
+            **os.environ, "OCL_ICD_VENDORS": vendors,
+            **{f"OCLGRIND_{check}": "1" for check in checks},
+            "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "tests.simulate.gpu.oclgrind", *names]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{names}: {done.stderr}"
+    return done.stdout + done.stderr
 
 
 def counts_in(said: str) -> list[dict[str, int]]:
@@ -123,24 +159,16 @@ def counts_in(said: str) -> list[dict[str, int]]:
 
 def main() -> int:
     if sys.argv[1:]:
-        run_program(sys.argv[1])
+        for name in sys.argv[1:]:
+            run_program(name)
         return 0
     recorded = {}
-    with tempfile.TemporaryDirectory() as vendors:
-        Path(vendors, "oclgrind.icd").write_text(LIBRARY)
-        environment = {
-            **os.environ, "OCL_ICD_VENDORS": vendors, "OCLGRIND_INST_COUNTS": "1",
-            "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable",
-        }  # fmt: skip
-        for name in PROGRAMS:
-            command = [sys.executable, "-m", "tests.simulate.gpu.oclgrind", name]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            assert done.returncode == 0, f"{name}: {done.stderr}"
-            recorded[name] = [
-                {ours: found[theirs] for ours, theirs in KINDS.items() if theirs in found}
-                for found in counts_in(done.stdout + done.stderr)
-            ]
-            print(name, recorded[name], flush=True)
+    for name in PROGRAMS:
+        recorded[name] = [
+            {ours: found[theirs] for ours, theirs in KINDS.items() if theirs in found}
+            for found in counts_in(in_oclgrind([name], ["INST_COUNTS"]))
+        ]
+        print(name, recorded[name], flush=True)
     RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
     return 0
 

@@ -14,7 +14,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.ops.gemm.written import product_of, schedule_product
 from dlcompiler.schedule import create_schedule
-from dlcompiler_widgets.explorer.measured import own_measured, peak_ceilings
+from dlcompiler_widgets.explorer.measured import measured_for, peak_ceilings
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def speed_of(session: Session) -> Speed | None:
     """Return the rate of the current state and the peak; None if the state is not measured."""
-    measured = own_measured(session, session.schedule.node)
+    measured = measured_for(session, session.schedule.node)
     dtype = session.schedule.outputs[0].dtype
     if measured is None or not measured.threads or not dtypes.is_float(dtype):
         return None

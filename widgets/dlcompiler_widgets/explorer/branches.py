@@ -25,7 +25,7 @@ def describe(session: Session, args: Mapping[str, Any]) -> None:
     for kind, text in texts.items():
         if not isinstance(text, str):
             raise ScheduleError("describe a state", f"its {kind} is not a text", got=repr(text))
-    session.schedule.history.history.describe(node, **texts)
+    session.schedule.describe(**texts, state=node.id)
     session.forget_export()
     called = f"{node.title()} is now named {node.name}." if node.name else "It has no name now."
     session.status = Status(called if "name" in texts else f"Noted on {node.title()}.")
@@ -55,7 +55,7 @@ def comparison(session: Session) -> StateComparison | None:
     if set(session.compared) != {"a", "b"}:
         return None
     a, b = (_side(session, session.compared[side]) for side in ("a", "b"))
-    return compare_states(a, b)
+    return compare_states(a, b, session.target.name)
 
 
 def states_of(session: Session, args: Mapping[str, Any]) -> list[Schedule]:

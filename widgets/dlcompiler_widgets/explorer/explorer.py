@@ -130,7 +130,13 @@ class Explorer(Workbench):
         """Return the steps to the current state as a URL fragment."""
         return to_link(saved_of(self._session))
 
-    def save_html(self, path: str | PathLike[str], *, max_bytes: int = 4_000_000) -> ReplayPage:
+    def save_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        max_bytes: int = 4_000_000,
+        max_seconds: float = 120.0,
+    ) -> ReplayPage:
         """Write an HTML file that replays all visited states, without kernel and network.
 
         Parameters
@@ -139,6 +145,8 @@ class Explorer(Workbench):
             The file.
         max_bytes
             About how much is recorded; what is left out is said, in the page, too.
+        max_seconds
+            How long the recording may take [s].
 
         Returns
         -------
@@ -146,7 +154,7 @@ class Explorer(Workbench):
             What was written.
         """
         with self._locked():
-            page = replay_of(self._session, Limits(max_bytes))
+            page = replay_of(self._session, Limits(max_bytes, max_seconds))
         write_file(path, page.html)
         return page
 

@@ -21,7 +21,7 @@ from dlcompiler_widgets.explorer.status import Status, status_of
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
 
-_SENT = Limits(max_bytes=600_000, seconds=20.0)
+_SENT = Limits(max_bytes=600_000, seconds=60.0)
 """Of a page that is sent to the browser; `Explorer.save_html` writes larger ones."""
 _LARGEST_SENT = 950_000
 """Characters; front ends become slow with larger messages."""

@@ -17,6 +17,7 @@ from dlcompiler.schedule.trace import decode
 from dlcompiler.views.history.prediction import (
     FACTORS,
     NO_LEVEL,
+    SAME,
     SPEEDS,
     Answer,
     Facts,
@@ -24,7 +25,7 @@ from dlcompiler.views.history.prediction import (
     reveal,
 )
 from dlcompiler.views.memory.metrics import metrics
-from dlcompiler_widgets.explorer.measured import own_measured, traffic_of
+from dlcompiler_widgets.explorer.measured import measured_for, traffic_of
 from dlcompiler_widgets.explorer.moving import wanted_step
 from dlcompiler_widgets.explorer.status import Status
 from dlcompiler_widgets.explorer.targets import why_not_measured
@@ -162,13 +163,14 @@ def _choices(session: Session) -> Json:
     levels = [{"name": name, "text": between(name, names)} for name in names]
     return {
         "speeds": list(SPEEDS) if is_timed else [],
+        "same": SAME,
         "factors": list(FACTORS) if is_timed else [],
         "levels": [*levels, {"name": NO_LEVEL, "text": NO_LEVEL}] if levels else [],
     }
 
 
 def _facts(session: Session, node: Node) -> Facts:
-    measured = own_measured(session, node)
+    measured = measured_for(session, node)
     return Facts(
         node.name or node.title(),
         measured.seconds if measured else None,

@@ -39,7 +39,17 @@ def measured_of(node: Node) -> Measured | None:
     A note that is only a text is no measurement.
     """
     found = node.notes.get("measured")
-    return found if isinstance(found, Measured) and "wrong" not in node.notes else None
+    if not isinstance(found, Measured) or _is_about(node, "wrong", found.target):
+        return None
+    return found
+
+
+def _is_about(node: Node, kind: str, target: str) -> bool:
+    """Tell whether a state has a note about code for a target, or one that names no target."""
+    if kind not in node.notes:
+        return False
+    known = getattr(node.notes[kind], "target", "")
+    return not known or not target or known == target
 
 
 def own_measured(session: Session, node: Node) -> Measured | None:
@@ -52,6 +62,12 @@ def own_measured(session: Session, node: Node) -> Measured | None:
     if found is None or here is None:
         return None
     return found if (found.on or measured_here().on) == here.on else None
+
+
+def measured_for(session: Session, node: Node) -> Measured | None:
+    """Return the measurement of a state if it is one of code for the session's target."""
+    found = own_measured(session, node)
+    return found if found and found.target in ("", session.target.name) else None
 
 
 def branch_of(session: Session) -> list[Node]:
@@ -101,29 +117,38 @@ def _is_here(session: Session, node: Node) -> bool:
 
 
 def _rung(session: Session, node: Node) -> Rung:
-    title = node.name or node.title()
-    is_here = _is_here(session, node)
-    notes = node.notes
-    if "wrong" in notes:
+    title, is_here = node.name or node.title(), _is_here(session, node)
+    notes, measured = node.notes, measured_of(node)
+    problems = [kind for kind in ("wrong", "failed") if kind in notes]
+    own = [kind for kind in problems if _is_about(node, kind, session.target.name)]
+    others = [
+        f"{kind} for {notes[kind].target}: {notes[kind]}" for kind in problems if kind not in own
+    ]
+    if "wrong" in own:
         return Rung(node.id, title, "wrong", note=str(notes["wrong"]), is_here=is_here)
-    measured = notes.get("measured")
-    if isinstance(measured, Measured):
-        timing = measured.shown
-        is_other = measured.target not in ("", session.target.name)
-        said = [f"code for {measured.target}"] if is_other else []
-        said += [f"on {measured.on}"] if not measured.threads and measured.on else []
-        said += [measured.copies] if measured.copies else []
-        said += [f"a later run failed: {notes['failed']}"] if "failed" in notes else []
-        return Rung(
-            node.id, title, "measured", timing.median_s, timing.spread_s, timing.gflops or None,
-            measured.threads, "; ".join(said), is_here, measured.target,
-        )  # fmt: skip
     if measured is not None:
-        note = f"noted as {measured}; Run measures it again"
+        said = [f"a later run failed: {notes['failed']}"] if "failed" in own else []
+        return _timed(session, node, measured, [*said, *others])
+    if "measured" in notes and not isinstance(notes["measured"], Measured):
+        note = f"noted as {notes['measured']}; Run measures it again"
         return Rung(node.id, title, note=note, is_here=is_here)
-    if "failed" in notes:
+    if "failed" in own:
         return Rung(node.id, title, "failed", note=str(notes["failed"]), is_here=is_here)
-    return Rung(node.id, title, is_here=is_here)
+    return Rung(node.id, title, note="; ".join(others), is_here=is_here)
+
+
+def _timed(session: Session, node: Node, measured: Measured, more: Sequence[str]) -> Rung:
+    """Return the rung of a measured state; `more` is what else is known of it."""
+    timing = measured.shown
+    is_other = measured.target not in ("", session.target.name)
+    said = [f"code for {measured.target}"] if is_other else []
+    said += [f"on {measured.on}"] if not measured.threads and measured.on else []
+    said += [measured.copies] if measured.copies else []
+    return Rung(
+        node.id, node.name or node.title(), "measured", timing.median_s, timing.spread_s,
+        timing.gflops or None, measured.threads, "; ".join([*said, *more]),
+        _is_here(session, node), measured.target,
+    )  # fmt: skip
 
 
 def _numpy(session: Session) -> Iterator[Reference]:

@@ -158,6 +158,17 @@ class Certificate:
         return self.text
 
 
+@dataclass(frozen=True)
+class Problem:
+    """The note on a state whose kernel is wrong, or could not be run: why, and for which target."""
+
+    text: str
+    target: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 Result: TypeAlias = Verified | Measured | Exception | None
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dlcompiler.errors import DLCompilerError, ProgramError, VerificationError
 from dlcompiler.measurement import Verified
 from dlcompiler.schedule import Node
-from dlcompiler_widgets.explorer.measuring import Certificate, Measured, Result, certify, describe
+from dlcompiler_widgets.explorer.branches import title_of
+from dlcompiler_widgets.explorer.measuring import (
+    Certificate,
+    Measured,
+    Problem,
+    Result,
+    certify,
+    describe,
+)
 from dlcompiler_widgets.explorer.status import Status, status_of
 
 FIRST = ("wrong", "failed", "measured")
@@ -16,24 +24,30 @@ def noted(node: Node, result: Result, target: str) -> Status:
     """Store a result for a target as a note of its state, and return a sentence about it."""
     match result:
         case Verified():
-            node.notes.pop("wrong", None)
+            _drop(node, "wrong", target)
             node.notes["verified"] = Certificate(certify(result), target)
-            return Status(f"Verified: {node.title()}: {certify(result)}.")
+            return Status(f"Verified: {title_of(node)}: {certify(result)}.")
         case Measured():
-            node.notes.pop("failed", None)
+            _drop(node, "failed", target)
             node.notes["measured"] = result
-            text = f"Measured: {node.title()}: {describe(result)} (n={result.shown.n})."
+            text = f"Measured: {title_of(node)}: {describe(result)} (n={result.shown.n})."
             return Status(text)
         case VerificationError() | ProgramError():
-            node.notes.pop("verified", None)
-            node.notes["wrong"] = result.problem
+            _drop(node, "verified", target)
+            node.notes["wrong"] = Problem(result.problem, target)
             return status_of(result)
         case DLCompilerError():
-            node.notes["failed"] = result.problem
+            node.notes["failed"] = Problem(result.problem, target)
             return status_of(result)
         case Exception():
             return Status(f"run: {type(result).__name__}: {result}", "error")
     return Status("The run was cancelled.")
+
+
+def _drop(node: Node, kind: str, target: str) -> None:
+    """Remove a note if it is about a target, or does not say which target it is about."""
+    if getattr(node.notes.get(kind), "target", "") in ("", target):
+        node.notes.pop(kind, None)
 
 
 def known(node: Node, target: str) -> list[str]:

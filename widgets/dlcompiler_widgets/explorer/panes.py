@@ -223,9 +223,15 @@ def _key_of(schedule: Schedule, axis: Axis | str) -> str:
             "there is no such loop now",
             got=f"axis {axis.name}" if isinstance(axis, Axis) else repr(axis),
             expected=", ".join(sorted(keys)),
-            hint="give one of the axes that the last step returned, or a key of the loop tree",
+            hint="give one of the axes that the last step returned, or a key of the loop tree"
+            + _about_tensors(axis),
         )
     return found
+
+
+def _about_tensors(axis: object) -> str:
+    """Return what a hint adds where tensors stand in the place of a loop."""
+    return "; tensors are a later argument: args=[…]" if isinstance(axis, list | tuple) else ""
 
 
 def _plain(scene: Scene | DLCompilerError) -> str:

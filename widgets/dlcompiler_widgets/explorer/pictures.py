@@ -16,10 +16,11 @@ from dlcompiler.views.loops.iteration_space import iteration_space
 from dlcompiler.views.loops.nest_scene import nest_scene
 from dlcompiler.views.loops.schedule_graph import dataflow_scene
 from dlcompiler.views.memory.scopes import memory_scopes
-from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.markup import Markup, join, tag
 from dlcompiler.views.render.scene import Scene, scene_html
 from dlcompiler_widgets.explorer import blocks
 from dlcompiler_widgets.explorer.measured import ladder_picture, roofline_picture
+from dlcompiler_widgets.explorer.status import status_of
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
@@ -162,6 +163,8 @@ def still(session: Session, name: str) -> Scene | DLCompilerError:
 
 def still_html(scene: Scene | DLCompilerError, *, is_open: bool = False) -> Markup:
     """Return the HTML of a picture with its table; if it cannot be drawn, the reason."""
-    if isinstance(scene, DLCompilerError):
-        return tag("p", None, str(scene))
-    return scene_html(scene, is_open=is_open)
+    if not isinstance(scene, DLCompilerError):
+        return scene_html(scene, is_open=is_open)
+    status = status_of(scene)
+    lines = [f"{label}: {value}" for label, value in status.details]
+    return join(tag("p", None, status.text), *(tag("p", None, line) for line in lines))

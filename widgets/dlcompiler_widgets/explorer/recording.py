@@ -61,6 +61,8 @@ class _Store:
     values: list[Any] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
+    limit: str = ""
+    """The limit that was reached, in words; '' if none was."""
     _places: dict[str, int] = field(default_factory=dict)
     _end: float = 0.0
 
@@ -75,13 +77,16 @@ class _Store:
 
     def add(self, what: str, make: Callable[[], Any]) -> int | None:
         """Store a value and return its index; beyond the limits, count it as left out: None."""
-        if time.monotonic() < self._end and self.bytes < self.limits.max_bytes:
+        if time.monotonic() >= self._end:
+            self.limit = self.limit or f"{self.limits.seconds:g} s"
+        elif self.bytes < self.limits.max_bytes:
             value = make()
             text = json.dumps(value)
             size = 0 if text in self._places else len(text)
             if self.bytes + size <= self.limits.max_bytes:
                 self.bytes += size
                 return self._place(text, value)
+        self.limit = self.limit or f"{self.limits.max_bytes / 1e6:g} MB"
         self.left_out[what] += 1
         return None
 
@@ -101,8 +106,8 @@ def record(
 ) -> Json:
     """Record the contents of `panes` in all states that were visited.
 
-    The states on the way to the current one are recorded first; in each, the loop that is chosen
-    by default with all tabs, then the other loops, the passes, exports, comparisons, and generated
+    The states on the way to the current one come first. Of all states, the open tabs are recorded
+    before the other tabs, then the other loops, the passes, exports, comparisons, and generated
     code, until the limits are reached.
 
     Parameters
@@ -178,7 +183,8 @@ class _Recorder:
         """Record all states, the most important contents of all of them first."""
         parts: dict[str, Callable[[Node], None]] = {
             "loops": self.needed,
-            "panes": self.default,
+            "panes": self.first,
+            "tabs": self.default,
             "thread blocks": self.phases,
             "other loops": self.other_loops,
             "passes": self.passes,
@@ -197,6 +203,7 @@ class _Recorder:
             "states": self.states,
             **self.whole,
             "left_out": [f"{count} {what}" for what, count in self.store.left_out.items()],
+            "limit": self.store.limit,
         }
 
     def report(self, progress: Progress) -> None:
@@ -238,12 +245,18 @@ class _Recorder:
             if pane in self.panes:
                 self.keep(node, pane, "", "", self.store.must(self.shown(pane)))
 
-    def default(self, node: Node) -> None:
-        """Record all tabs of a state, with the loop that is chosen by default."""
+    def first(self, node: Node) -> None:
+        """Record the open tabs of a state, with the loop that is chosen by default."""
         self.at(node)
         for pane in self.panes:
             if pane not in NEEDED:
-                self.pane(node, pane)
+                self.pane(node, pane, [self.whole["tabs"].get(pane, "")])
+
+    def default(self, node: Node) -> None:
+        """Record the other tabs of a state, with the loop that is chosen by default."""
+        self.at(node)
+        for pane, opened in self.whole["tabs"].items():
+            self.pane(node, pane, [tab for tab in self.tabs(pane) if tab != opened])
 
     def other_loops(self, node: Node) -> None:
         self.at(node)
@@ -252,16 +265,16 @@ class _Recorder:
                 self.session.chosen = key
                 for pane in self.panes:
                     if PANES[pane].follows_loop:
-                        self.pane(node, pane)
+                        self.pane(node, pane, self.tabs(pane))
 
-    def pane(self, node: Node, pane: str) -> None:
+    def pane(self, node: Node, pane: str, tabs: Sequence[str]) -> None:
         chosen = (self.session.chosen or "") if PANES[pane].follows_loop else ""
-        for tab in self.tabs(pane):
+        for tab in tabs:
             if tab in CODE_TABS:
                 continue
             if tab:
                 self.session.tabs[pane] = tab
-            what = f"{pane}s" if pane in TABS else f"views of the pane {pane!r}"
+            what = f"{pane}s" if pane in TABS else f"lists of {pane}"
             self.keep(node, pane, tab, chosen, self.store.add(what, partial(self.shown, pane)))
 
     def tabs(self, pane: str) -> list[str]:

@@ -34,13 +34,17 @@ class ReplayPage:
     states: int
     left_out: tuple[str, ...]
     """What there was no room or no time for: ``12 comparisons`` …"""
+    limit: str = ""
+    """The limit that was reached: ``30 s``, ``4 MB``."""
 
     @property
     def summary(self) -> str:
         """A sentence that says what the page contains."""
         size = len(self.html.encode())
         text = f"{self.states} states, {size / 1000:,.0f} kB"
-        return f"{text}; left out: {', '.join(self.left_out)}" if self.left_out else text
+        if not self.left_out:
+            return text
+        return f"{text}; left out at the limit of {self.limit}: {', '.join(self.left_out)}"
 
     def __repr__(self) -> str:
         return f"ReplayPage({self.summary})"
@@ -101,18 +105,20 @@ def replay_page(
     body = tag(
         "body",
         None,
-        tag("p", None, _introduction(title, states, left_out)),
+        tag("p", None, _introduction(title, states, left_out, data["limit"])),
         tag("div", {"id": "workbench"}, *still),
         tag("script", {"type": "application/json", "id": "recording"}, _escaped(recording)),
         tag("script", {"type": "module"}, Markup(script)),
     )
     html = f"<!DOCTYPE html>\n{tag('html', {'lang': 'en'}, head, body)}\n"
-    return ReplayPage(html, states, left_out)
+    return ReplayPage(html, states, left_out, data["limit"])
 
 
-def _introduction(title: str, states: int, left_out: Sequence[str]) -> str:
+def _introduction(title: str, states: int, left_out: Sequence[str], limit: str) -> str:
     text = f"A recording of {title}: {states} states. Actions that need a kernel are marked."
-    return f"{text} Not recorded: {', '.join(left_out)}." if left_out else text
+    if not left_out:
+        return text
+    return f"{text} Not recorded, because of its limit of {limit}: {', '.join(left_out)}."
 
 
 def _escaped(text: str) -> Markup:

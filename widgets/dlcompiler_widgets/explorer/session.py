@@ -211,7 +211,7 @@ class Session:
     def jump(self, args: Mapping[str, Any]) -> None:
         """Go to the state with an ``id``."""
         self.schedule.jump(str(args.get("id")))
-        self.follow(f"Now at: {self.schedule.node.title()}.")
+        self.follow(f"Now at: {branches.title_of(self.schedule.node)}.")
 
     def open_picture(self, args: Mapping[str, Any]) -> None:
         """Open a ``tab`` of the pane with pictures."""
@@ -256,7 +256,8 @@ class Session:
     def follow(self, text: str = "") -> None:
         """Show the current state of the schedule, and set the status to `text`."""
         if not text:
-            text = f"Changed in another cell or view: now at {self.schedule.node.title()}."
+            here = branches.title_of(self.schedule.node)
+            text = f"Changed in another cell or view: now at {here}."
         details = tuple(("pending", str(item)) for item in self.schedule.obligations)
         self.status = Status(text, "info", details)
         self.refresh()

@@ -20,7 +20,7 @@ from dlcompiler.views import loop_table
 from dlcompiler.views.render.markup import Markup
 from dlcompiler.views.render.scene import Scene
 from dlcompiler_widgets.assets import WORKBENCH_SHEETS, module, styles
-from dlcompiler_widgets.explorer.branches import states_of
+from dlcompiler_widgets.explorer.branches import states_of, title_of
 from dlcompiler_widgets.explorer.control import Control
 from dlcompiler_widgets.explorer.exporting import Job
 from dlcompiler_widgets.explorer.exports import show_job
@@ -259,7 +259,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
             session.status = status_of(error)
             return
         is_begun = self._measuring.start_all(schedules, session.args, session.target, session.name)
-        titles = ", then ".join(schedule.node.title() for schedule in schedules)
+        titles = ", then ".join(title_of(schedule.node) for schedule in schedules)
         session.status = Status(
             f"Verifying each step up to {titles}, then measuring …"
             if is_begun

@@ -63,7 +63,10 @@ def write(session: Session, args: Mapping[str, Any]) -> Session | None:
     text = args.get("text")
     if args.get("close") or not isinstance(text, str):
         session.writing = {} if args.get("close") else opened(session, text_of(session))
-        session.status = Status("Write an expression, and apply it." if session.writing else "")
+        said = "Write an expression, and apply it." if session.writing else ""
+        if session.writing and not text_of(session, ""):
+            said = f"{session.name} cannot be written as text: this is an example. Apply another."
+        session.status = Status(said)
         return None
     try:
         program = read_program(text)

@@ -34,10 +34,16 @@ export function focusable(tag, attributes, ...children) {
 /** Make a button; a disabled one stays focusable, and does nothing. */
 export function button(key, text, title, action, isDisabled = false, more = {}) {
   return focusable("button", {
-    type: "button", "data-key": key, title, text, "aria-label": title,
+    type: "button", "data-key": key, title, text, "aria-label": nameOf(text, title),
     "aria-disabled": isDisabled ? "true" : null,
     on: { click: () => !isDisabled && action() }, ...more,
   });
+}
+
+/** The name of a button: its title, which begins with the words on it if it has others. */
+function nameOf(text, title) {
+  const words = text.replace(/[^\p{L}\p{N} ]/gu, "").trim();
+  return title.toLowerCase().includes(words.toLowerCase()) ? title : `${words}: ${title}`;
 }
 
 /** Make an element of an SVG picture. */

@@ -39,6 +39,7 @@ export class Popover {
   show(anchor, named = null) {
     if (this.named !== named) this.describe(named);
     this.anchor = anchor;
+    if (!anchor.isConnected) return; // an answer that came after its output was removed
     if (!this.isOpen) {
       this.root.hidden = false;
       this.root.showPopover?.();

@@ -50,19 +50,28 @@ export class PredictPane {
     if (question) this.home().focus({ preventScroll: true });
   }
 
-  ask({ title, speeds, factors, levels }) {
+  ask({ title, speeds, same, factors, levels }) {
     const sets = [
       this.choices("speed", "The program will be", speeds.map((name) => ({ name, text: name }))),
       this.choices("factor", "by", factors.map((name) => ({ name, text: name }))),
       this.choices("level", "Memory traffic changes", levels),
     ].filter((set) => set);
-    const form = h("form", { on: { submit: (event) => {
-      event.preventDefault();
-      this.app.send("answer", Object.fromEntries(new FormData(form)));
-    } } }, ...sets, h("span", { class: "dlc-controls" },
+    const missing = h("p", { role: "alert", text: "Choose an answer first, or press Skip.", hidden: true });
+    const form = h("form", { on: {
+      change: () => {
+        const size = form.querySelector('[name="factor"]')?.closest("fieldset");
+        if (size) size.disabled = new FormData(form).get("speed") === same;
+      },
+      submit: (event) => {
+        event.preventDefault();
+        const said = Object.fromEntries(new FormData(form));
+        missing.hidden = Object.keys(said).length > 0;
+        if (missing.hidden) this.app.send("answer", said);
+      },
+    } }, ...sets, h("span", { class: "dlc-controls" },
       focusable("button", { type: "submit", "data-key": "answer", text: "Apply and reveal" }),
       button("skip", "Skip", "Apply it without a prediction", () => this.app.send("skip")),
-      button("withdraw", "Cancel", "Do not apply it", () => this.app.send("withdraw"))));
+      button("withdraw", "Cancel", "Do not apply it", () => this.app.send("withdraw"))), missing);
     return [h("strong", { text: `What will ${title} do?` }), form];
   }
 

@@ -247,7 +247,8 @@ const ACTIONS = {
 
 function open(recording, pane, tab) {
   recording.tabs[pane] = tab;
-  return info(`Shown: ${tab}.`);
+  const title = recording.showPane(pane).tabs?.find(({ name }) => name === tab)?.text;
+  return info(`Shown: ${title ?? tab}.`);
 }
 
 /** Buttons, and the keys "," and ".", that go through the states in the order of the visits. */

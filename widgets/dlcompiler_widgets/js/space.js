@@ -151,7 +151,7 @@ export class SpaceDrawer {
 
   play() {
     if (this.timer) return this.pause();
-    this.playing.textContent = "❚❚ Pause";
+    this.playing.textContent = "‖ Pause";
     this.playing.setAttribute("aria-label", "Pause");
     const tick = () => {
       if (!this.root.isConnected || this.step >= this.space.steps - 1) return this.pause();

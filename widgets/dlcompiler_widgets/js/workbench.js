@@ -213,7 +213,7 @@ class Workbench {
     const focus = this.focusPlace();
     const layout = this.model.get("layout_of_panes");
     // A browser that removes what has the focus computes the layout, which is known as yet.
-    if (focus?.pane === this.panes.moves && this.isChanged("moves")) focus.active.blur();
+    if (focus && focus.pane === this.panes.moves && this.isChanged("moves")) focus.active.blur();
     if (applyLayout(this.panes, this.grid, layout)) this.columns?.arrange();
     // The tree first: other panes ask it what a key is. The picture last: to fit, it needs the
     // layout, which is then done for all panes at once.

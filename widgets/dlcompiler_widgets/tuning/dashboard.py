@@ -154,6 +154,7 @@ class TuningDashboard(StaticOutput, OpenWidget):
     def _push(self, reply: Any) -> None:
         session = self._session
         session.seen = watched(self.run, session.seen)
+        session.end_passing()
         shown = {"head": snapshot.head(session), "detail": snapshot.detail(session)}
         shown["detail"]["can_open"] = self._open is not None
         bases = {}

@@ -11,6 +11,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.views.tuning import Order, Watched
 from dlcompiler.views.tuning.best_so_far import Against, Shown
 from dlcompiler.views.tuning.chart import NARROWEST, USUAL, WIDEST
+from dlcompiler.views.tuning.headline import sentence
 from dlcompiler.views.tuning.series import index_of
 from dlcompiler.views.tuning.trials_table import COLUMNS, page_of
 
@@ -49,6 +50,8 @@ class Session:
     widths: dict[str, float] = field(default_factory=lambda: {"progress": USUAL, "picture": USUAL})
     status: str = "Choose a trial: click on a sign in a picture, or on a row of the table."
     is_error: bool = False
+    is_passing: bool = False
+    """Whether the text is about a run that goes on."""
 
     def trial(self, index: int | None) -> Trial | None:
         """Return a trial by its number."""
@@ -57,9 +60,14 @@ class Session:
             return None
         return trials[index]
 
-    def say(self, text: str) -> None:
-        """Set the text of the status line."""
-        self.status, self.is_error = text, False
+    def say(self, text: str, is_passing: bool = False) -> None:
+        """Set the text of the status line; one that `is_passing` ends with the run."""
+        self.status, self.is_error, self.is_passing = text, False, is_passing
+
+    def end_passing(self) -> None:
+        """Set the status to the result of the run, if it is over and the status says otherwise."""
+        if self.is_passing and self.seen.is_over:
+            self.say(f"The run is {sentence(self.seen)}.")
 
 
 Args = Mapping[str, Any]
@@ -168,17 +176,17 @@ def _size(session: Session, args: Args) -> None:
 
 def _stop(session: Session, args: Args) -> None:
     session.run.stop()
-    session.say("The run is stopping; its trials are kept.")
+    session.say("The run is stopping; its trials are kept.", is_passing=True)
 
 
 def _pause(session: Session, args: Args) -> None:
     session.run.pause()
-    session.say("Paused: no trial runs until you resume.")
+    session.say("Paused: no trial runs until you resume.", is_passing=True)
 
 
 def _resume(session: Session, args: Args) -> None:
     session.run.resume()
-    session.say("The run continues.")
+    session.say("The run continues.", is_passing=True)
 
 
 ACTIONS: Mapping[str, Callable[[Session, Args], None]] = {

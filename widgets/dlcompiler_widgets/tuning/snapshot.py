@@ -31,6 +31,7 @@ from dlcompiler_widgets.tuning.session import PLANE, TABS, Session
 
 Json = dict[str, Any]
 NO_MODEL = "This tuner has no cost model and makes no predictions."
+NOTHING_DONE = "No trial is done yet."
 NOTHING_LEARNED = "The model has learned nothing yet: it needs a round of trials."
 NOTHING_CHOSEN = (
     "Choose a trial to see what each feature adds to its prediction; take two of them as A and B "
@@ -71,16 +72,21 @@ def picture(session: Session, knowledge: Knowledge) -> tuple[Json, Scene | None]
     return frame, found
 
 
+def _no_model(session: Session) -> str:
+    """Return why there is no model: until the first trial is done, a tuner has not made its own."""
+    return NO_MODEL if session.seen.rows or session.seen.is_over else NOTHING_DONE
+
+
 def _predicted(session: Session, knowledge: Knowledge) -> Scene | str:
     if knowledge.model_name is None:
-        return NO_MODEL
+        return _no_model(session)
     return predicted_measured(session.seen, chosen=session.chosen, width=session.widths["picture"])
 
 
 def _importance(session: Session, knowledge: Knowledge) -> Scene | str:
     name = knowledge.model_name
     if name is None:
-        return NO_MODEL
+        return _no_model(session)
     found = knowledge.importance()
     if not found:
         return NOTHING_LEARNED
@@ -89,7 +95,7 @@ def _importance(session: Session, knowledge: Knowledge) -> Scene | str:
 
 def _why(session: Session, knowledge: Knowledge) -> Scene | str:
     if knowledge.model_name is None:
-        return NO_MODEL
+        return _no_model(session)
     pair = (session.a, session.b)
     indices = [n for n in (pair if None not in pair else (session.chosen,)) if n is not None]
     rows = [row for n in indices if (row := session.seen.row(n))]
