@@ -76,7 +76,7 @@ def test_a_let_hides_an_outer_variable_of_the_same_name():
 
 
 def test_a_long_chain():
-    value = x = Var("x", F3)
+    value = Var("x", F3)
     for _ in range(20_000):
         value = op.add(value, 1.0)
     assert evaluate(value, [0, 1, 2]).tolist() == [20000, 20001, 20002]

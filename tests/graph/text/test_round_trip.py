@@ -157,7 +157,8 @@ def test_an_expression_is_read_with_its_variables():
 
 
 def test_a_global_function_may_call_itself():
-    text = "def @main(%n: int32) { @f(%n) } def @f(%n: int32) -> int32 { if (less(%n, 9)) { @f(add(%n, 1)) } else { %n } }"
+    text = """def @main(%n: int32) { @f(%n) }
+        def @f(%n: int32) -> int32 { if (less(%n, 9)) { @f(add(%n, 1)) } else { %n } }"""
     module = parse(text)
     assert isinstance(module.main.body.op, GlobalVar)
     assert infer_types(module).main.result == TensorType((), "int32")

@@ -167,8 +167,9 @@ def _words(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
     blocking = [f for f in between if partition.of(f) is not partition.of(a) and _is_call(f)]
     groups = partition.of(a), partition.of(b)
     anchors = ["" if g.anchor is None else name_of(partition.at[g.anchor]) for g in groups]
+    because = a.leaves_because or (sink.leaves_because if sink else "")
     return {
-        "a": name_of(a), "b": name_of(b), "because": a.leaves_because or (sink.leaves_because if sink else ""),
+        "a": name_of(a), "b": name_of(b), "because": because,
         "opaque": name_of(a if a.pattern is Pattern.OPAQUE else b),
         "anchor_a": anchors[0], "anchor_b": anchors[1],
         "users": " and ".join(name_of(user) for user, _ in a.uses[:3]),

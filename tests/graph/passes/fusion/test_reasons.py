@@ -32,7 +32,9 @@ CASES = {
     "reduction": (op.sqrt(op.sum(X, name="a"), name="b"), "not fused"),
     "moved after anchor": (op.transpose(conv(X, "a"), name="b"), "not fused"),
     "repeated after anchor": (
-        op.add(op.nn.dense(var("r", (1, 3)), var("w", (6, 3)), name="a"), var("m", (5, 6)), name="b"),
+        op.add(
+            op.nn.dense(var("r", (1, 3)), var("w", (6, 3)), name="a"), var("m", (5, 6)), name="b"
+        ),
         "not fused",
     ),
     "no common consumer": (
