@@ -7,9 +7,11 @@
 
     x = graph.var("x", (1, 64))
     w = graph.constant(numpy.ones((10, 64), "float32"))
-    module = graph.Module.from_expr(op.nn.relu(op.add(x, 1.0)))
+    module = graph.Module.from_expr(op.nn.relu(op.nn.dense(x, w, name="fc"), name="relu"))
     print(graph.module_text(module))
     graph.evaluate(module, x=numpy.zeros((1, 64), "float32"))
+    kernels = graph.optimize(module)
+    kernels.decisions(about="relu")  # why it was fused
 """
 
 from __future__ import annotations
@@ -46,7 +48,10 @@ from dlcompiler.graph.ir import (
     structural_equal,
     structural_hash,
 )
+from dlcompiler.graph.memory import MemoryPlan, plan_memory
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
+from dlcompiler.graph.passes import PassContext
+from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.graph.text import (
     expr_text,
     from_json,
@@ -71,7 +76,9 @@ __all__ = [
     "GraphOperator",
     "If",
     "Let",
+    "MemoryPlan",
     "Module",
+    "PassContext",
     "Pattern",
     "Span",
     "TensorType",
@@ -93,8 +100,10 @@ __all__ = [
     "keep_apart",
     "module_text",
     "modules_equal",
+    "optimize",
     "parse",
     "parse_expr",
+    "plan_memory",
     "structural_equal",
     "structural_hash",
     "to_json",

@@ -286,6 +286,11 @@ def as_expr(value: object) -> Expr:
 
     A Python bool is a constant of dtype bool, an int of int32, a float of float32.
 
+    Parameters
+    ----------
+    value : Expr, number, array, list or tuple
+        A list or a tuple becomes a tuple of expressions.
+
     Raises
     ------
     GraphError
