@@ -68,8 +68,8 @@ LAZY: Registry[Any] = Registry(
 )
 
 
-PACKAGES = ("autotune", "ir", "measurement", "ops", "pipeline", "runtime", "schedule", "simulate",
-            "space", "target", "views")  # fmt: skip
+PACKAGES = ("autotune", "graph", "ir", "measurement", "ops", "pipeline", "runtime", "schedule",
+            "simulate", "space", "target", "views")  # fmt: skip
 """Packages that are attributes without being imported explicitly: ``dlc.ops``."""
 
 

@@ -140,6 +140,16 @@ class TuningError(UserError):
     """A tuning run, a space or a record cannot be used as asked."""
 
 
+class GraphError(UserError):
+    """A graph is not well formed, its types do not fit, or a decision cannot be forced.
+
+    `place` says where a text is wrong; it is None for other errors.
+    """
+
+    place: tuple[int, int] | None = None
+    """Line and column, both from 1, of the place in a text."""
+
+
 class DeviceUnavailable(UserError):  # noqa: N818 - a state of the machine, not a mistake
     """The device is not present, or not usable on this machine or in this process."""
 

@@ -27,7 +27,9 @@ def seconds_by_file(report: Path) -> dict[str, float]:
     """Return the seconds of each file in a report of pytest's, files with the most first."""
     found: defaultdict[str, float] = defaultdict(float)
     for case in ElementTree.parse(report).iter("testcase"):
-        found[_file_of(case.get("classname", ""))] += float(case.get("time", "0"))
+        # A module that is skipped as a whole has its name only.
+        name = case.get("classname") or case.get("name", "")
+        found[_file_of(name)] += float(case.get("time", "0"))
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return {name: round(seconds, 1) for name, seconds in ordered}
 

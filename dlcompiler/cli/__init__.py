@@ -23,6 +23,7 @@ REGISTRY: Registry[Command] = Registry(
         "primitives": "dlcompiler.cli.primitives:COMMAND",
         "passes": "dlcompiler.cli.passes:COMMAND",
         "operators": "dlcompiler.cli.operators:COMMAND",
+        "graph-operators": "dlcompiler.cli.graph_operators:COMMAND",
     },
 )
 """Sub-command -> where it is."""

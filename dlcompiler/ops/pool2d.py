@@ -11,7 +11,7 @@ the dtype, or the mean 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
+from dlcompiler.ops.pools import counted, counts_of, divisors, window_of
 from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
 from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.ops.sliding import (
@@ -60,26 +61,6 @@ class Pooling:
     """Layout of the images and the result."""
     counts_padding: bool = True
     """Whether a mean counts the zeros of the padding."""
-
-    def counted(self, window: Window) -> range:
-        """Return the positions along a dimension that a mean counts."""
-        if not self.counts_padding:
-            return range(window.size)
-        return range(-max(window.before, 0), window.size + max(window.after, 0))
-
-
-def window_of(window: Window, ceil_mode: bool) -> Window:
-    """Return the window; with `ceil_mode`, the last one may extend beyond the padded image.
-
-    The last window then begins in the image or in the padding before it, as in PyTorch.
-    """
-    size, before, stride = window.size, window.before, window.stride
-    room = size + before + window.after - window.reach
-    if not ceil_mode or room < 0 or room % stride == 0:
-        return window
-    if window.out * stride >= size + before:
-        return window
-    return replace(window, after=window.out * stride + window.reach - size - before)
 
 
 def pool2d(
@@ -131,45 +112,15 @@ def pool2d(
     if is_max:
         return tensor(shape, lambda *i: sums[i], "pool_max", "pool_max")
     rows, columns = given or (of.rows, of.columns)
-    below = _divisors(of, rows, of.rows, data.dtype, "pool.rows")
-    across = _divisors(of, columns, of.columns, data.dtype, "pool.columns")
+    below = divisors(of.rows, counted(rows, of.counts_padding), data.dtype, "pool.rows")
+    counts = counted(columns, of.counts_padding)
+    across = divisors(of.columns, counts, data.dtype, "pool.columns")
 
     def mean(*i: Any) -> Any:
         _, _, y, x = layout.element(*i)
         return te.div(sums[i], below(y) * across(x))
 
     return tensor(shape, mean, "pool_avg", "pool_avg")
-
-
-def _divisors(of: Pooling, given: Window, window: Window, dtype: str, name: str) -> Any:
-    """Return a function from a position to the number of elements that a mean counts there."""
-    counts = _counts(of, given, window)
-    if len(set(counts)) <= 1:
-        count = te.const(counts[0] if counts else 1, dtype)
-        return lambda place: count
-    counted = of.counted(given)
-
-    def element(place: Any) -> Any:
-        first = place * window.stride - window.before
-        taps = [first + k * window.dilation for k in range(window.kernel)]
-        inside = [te.all(tap >= counted.start, tap < counted.stop) for tap in taps]
-        total = te.const(0, dtype)
-        for test in inside:
-            total = total + te.if_then_else(test, te.const(1, dtype), te.const(0, dtype))
-        return te.maximum(total, te.const(1, dtype))
-
-    table = tensor((window.out,), element, name)
-    return lambda place: table[place]
-
-
-def _counts(of: Pooling, given: Window, window: Window) -> list[int]:
-    """Return how many elements a mean counts at each position along a dimension, at least 1."""
-    counted = of.counted(given)
-    firsts = range(-window.before, -window.before + window.out * window.stride, window.stride)
-    return [
-        max(sum(first + k * window.dilation in counted for k in range(window.kernel)), 1)
-        for first in firsts
-    ]
 
 
 def global_pool(data: Tensor, kind: str, layout: str = "NCHW") -> Tensor:
@@ -301,7 +252,11 @@ def exact(image: Array, of: Pooling, given: tuple[Window, Window], dtype: str) -
         magnitude[at] += np.abs(seen)
     if is_max:
         return result, np.zeros_like(result)
-    count = np.outer(_counts(of, given[0], rows), _counts(of, given[1], columns))
+    counts = [
+        counts_of(window, counted(padded, of.counts_padding))
+        for window, padded in zip((rows, columns), given, strict=True)
+    ]
+    count = np.outer(np.asarray(counts[0]), np.asarray(counts[1]))
     count = count.reshape(rows.out, columns.out)
     bound = sum_bound(magnitude, rows.kernel * columns.kernel, dtype) / count
     return result / count, rounded(result / count, bound, dtype)

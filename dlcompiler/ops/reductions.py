@@ -16,6 +16,7 @@ from dlcompiler.ops.helpers import (
     over,
     tensor,
 )
+from dlcompiler.ops.transforms import squeeze
 from dlcompiler.te import Tensor
 
 
@@ -98,6 +99,102 @@ def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     )
 
 
+def variance(
+    data: Tensor, mean: Tensor, axis: Any = None, keepdims: bool = False, unbiased: bool = False
+) -> Tensor:
+    """Return the mean of squared distances from the mean over dimensions.
+
+    Parameters
+    ----------
+    data : Tensor
+        Floats.
+    mean : Tensor
+        Their mean over the same dimensions, which it keeps with the extent 1.
+    axis : int, sequence of int or None
+        The dimensions.
+    keepdims : bool
+        Keep them, with the extent 1.
+    unbiased : bool
+        Divide by the number of elements less 1.
+    """
+    gone = dimensions(axis, len(data.shape), "variance")
+    count = math.prod(data.static_shape[n] for n in gone) - unbiased
+    squares = tensor(
+        data.shape,
+        lambda *i: _squared(data[i] - mean[tuple(0 if n in gone else k for n, k in enumerate(i))]),
+        f"{data.name}_squares", ELEMWISE,
+    )  # fmt: skip
+    total = sum(squares, gone, keepdims)
+    return tensor(
+        total.shape, lambda *i: total[i] / te.const(count, data.dtype), f"{data.name}_variance",
+        ELEMWISE,
+    )  # fmt: skip
+
+
+def _squared(value: Any) -> Any:
+    return value * value
+
+
+def logsumexp(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the logarithm of the sum of ``exp(x)`` over dimensions.
+
+    The largest element is subtracted first, so that no power overflows.
+    """
+    gone = dimensions(axis, len(data.shape), "logsumexp")
+    highest = max(data, gone, True)
+
+    def base(i: Sequence[Any]) -> Any:
+        zero = te.const(0, data.dtype)
+        value = highest[tuple(0 if n in gone else k for n, k in enumerate(i))]
+        return te.select(te.isinf(value), zero, value)
+
+    powers = tensor(
+        data.shape, lambda *i: te.exp(data[i] - base(i)), f"{data.name}_powers", ELEMWISE
+    )
+    total = sum(powers, gone, True)
+    wide = tensor(
+        total.shape, lambda *i: te.log(total[i]) + base(i), f"{data.name}_logsumexp", ELEMWISE
+    )
+    return wide if keepdims else squeeze(wide, list(gone)) if gone else wide
+
+
+def norm(data: Tensor, order: float, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Return the root of a sum of powers of absolute values over dimensions.
+
+    Parameters
+    ----------
+    data : Tensor
+        Floats.
+    order : float
+        The power; of an infinite one it is the largest absolute value.
+    axis : int, sequence of int or None
+        The dimensions.
+    keepdims : bool
+        Keep them, with the extent 1.
+    """
+    terms: dict[float, Callable[[Any], Any]] = {1: te.abs, 2: _squared, math.inf: te.abs}
+    exact = terms.get(order)
+
+    def term(value: Any) -> Any:
+        return exact(value) if exact else te.power(te.abs(value), te.const(order, value.dtype))
+
+    parts = tensor(data.shape, lambda *i: term(data[i]), f"{data.name}_terms", ELEMWISE)
+    if order == math.inf:
+        largest = max(parts, axis, keepdims)
+        zero = te.const(0, data.dtype)
+        return tensor(
+            largest.shape, lambda *i: te.maximum(largest[i], zero), f"{data.name}_norm", ELEMWISE
+        )
+    total: Tensor = sum(parts, axis, keepdims)
+    if order == 1:
+        return total
+
+    def root(value: Any) -> Any:
+        return te.sqrt(value) if order == 2 else te.power(value, te.const(1 / order, data.dtype))
+
+    return tensor(total.shape, lambda *i: root(total[i]), f"{data.name}_norm", ELEMWISE)
+
+
 def argmax(
     data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
@@ -118,11 +215,11 @@ def argmin(
 
 def _position(name: str, data: Tensor, axis: Any, keepdims: bool, is_last: bool) -> Tensor:
     """Define the position of the extreme element: reduce to its value, then to its position."""
-    if not data.shape:  # the position is 0, whatever is read
+    if not dimensions(axis, len(data.shape), name):  # the position is 0, whatever is read
         zero = te.const(0, "int32")
         return tensor(
-            (),
-            lambda: te.select(data() == data(), zero, zero),
+            data.shape,
+            lambda *i: te.select(data[i] == data[i], zero, zero),
             f"{data.name}_red",
             COMM_REDUCE_IDX,
         )

@@ -48,9 +48,14 @@ def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) ->
     flat: Any = 0
     for index, extent in zip(indices, shape, strict=True):
         flat = flat * extent + index
+    return unravelled(flat, old)
+
+
+def unravelled(flat: Any, shape: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the indices of an element from its position in row-major order."""
     places: list[Any] = []
-    for position, extent in enumerate(old):
-        inner = extent_product(old[position + 1 :])
+    for position, extent in enumerate(shape):
+        inner = extent_product(shape[position + 1 :])
         outer = flat if isinstance(inner, int) and inner == 1 else te.floordiv(flat, inner)
         places.append(te.floormod(outer, extent) if position else outer)
     return tuple(places)
@@ -157,13 +162,14 @@ def pad_by_elements(
 
     Parameters
     ----------
-    mode : {"edge", "reflect"}
-        Repeat the outermost element, or mirror the tensor there without repeating it; then the
-        border is narrower than the tensor.
+    mode : {"edge", "reflect", "symmetric", "wrap"}
+        Repeat the outermost element; mirror the tensor there, without repeating that element, or
+        with it; or go on at the other end. The border is no wider than the elements that it shows.
     """
     pairs = list(zip(pad_before, pad_after, data.static_shape, strict=True))
     for first, last, extent in pairs:
-        too_wide = extent == 0 or (mode == "reflect" and max(first, last) >= extent)
+        most = extent - 1 if mode == "reflect" else extent
+        too_wide = extent == 0 or (mode != "edge" and max(first, last) > most)
         if max(first, last) > 0 and too_wide:
             raise ExpressionError("pad", "the border is wider than the tensor", got=(first, last))
 
@@ -171,6 +177,11 @@ def pad_by_elements(
         moved = index - first
         if mode == "edge":
             return te.minimum(te.maximum(moved, 0), extent - 1)
+        if mode == "wrap":
+            return te.floormod(moved, extent)
+        if mode == "symmetric":
+            beyond = te.maximum(moved, -moved - 1)
+            return te.minimum(beyond, 2 * extent - 1 - beyond)
         beyond = te.maximum(moved, -moved)
         return te.minimum(beyond, 2 * (extent - 1) - beyond)
 
@@ -180,3 +191,38 @@ def pad_by_elements(
 
     shape = [extent + first + last for first, last, extent in pairs]
     return tensor(shape, element, name="PadInput", tag=INJECTIVE)
+
+
+def tile(a: te.Tensor, reps: Sequence[int]) -> te.Tensor:
+    """Repeat a tensor as a whole along its dimensions; missing ones come first."""
+    new = max(len(reps) - a.ndim, 0)
+    times = [1] * (a.ndim - len(reps)) + [int(n) for n in reps]
+    old = [1] * new + list(a.shape)
+    shape = [extent * n for extent, n in zip(old, times, strict=True)]
+
+    def element(*i: Any) -> Any:
+        return a[tuple(te.floormod(k, extent) if n > 1 else k for k, extent, n in zip(
+            i[new:], a.shape, times[new:], strict=True))]  # fmt: skip
+
+    return tensor(shape, element, name="T_tile", tag=INJECTIVE)
+
+
+def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
+    """Repeat each element along a dimension."""
+    shape = (*a.shape[:axis], a.shape[axis] * repeats, *a.shape[axis + 1 :])
+    return tensor(
+        shape,
+        lambda *i: a[(*i[:axis], te.floordiv(i[axis], repeats), *i[axis + 1 :])],
+        name="T_repeat", tag=INJECTIVE,
+    )  # fmt: skip
+
+
+def strided_slice(a: te.Tensor, parts: Sequence[tuple[int, int, int]]) -> te.Tensor:
+    """Return a part of a tensor: for each dimension the first index, the step and the number."""
+    return tensor(
+        [count for _, _, count in parts],
+        lambda *i: a[tuple(
+            first + k * step for k, (first, step, _) in zip(i, parts, strict=True)
+        )],
+        name="T_strided_slice", tag=INJECTIVE,
+    )  # fmt: skip

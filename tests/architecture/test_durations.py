@@ -82,6 +82,7 @@ def test_seconds_are_added_by_file_and_by_folder(tmp_path):
         '<testcase classname="tests.ir.test_verify.TestX" name="b" time="2.25"/>'
         '<testcase classname="notebooks.01_quickstart.ipynb" name="c" time="9"/>'
         '<testcase classname="dlcompiler.te" name="dlcompiler.te.split" time="0.25"/>'
+        '<testcase classname="" name="tests.space.test_space" time="0"/>'
         "</testsuite></testsuites>"
     )
     files = durations.seconds_by_file(report)
@@ -89,5 +90,8 @@ def test_seconds_are_added_by_file_and_by_folder(tmp_path):
         "notebooks/01_quickstart.ipynb": 9.0,
         "tests/ir/test_verify.py": 3.8,
         "dlcompiler/te": 0.2,
+        "tests/space/test_space.py": 0.0,
     }
-    assert durations.by_folder(files) == {"notebooks": 9.0, "tests/ir": 3.8, "dlcompiler": 0.2}
+    assert durations.by_folder(files) == {
+        "notebooks": 9.0, "tests/ir": 3.8, "dlcompiler": 0.2, "tests/space": 0.0,
+    }  # fmt: skip

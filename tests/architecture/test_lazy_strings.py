@@ -16,6 +16,9 @@ MODULE = re.compile(r"dlcompiler(?:_widgets)?(?:\.\w+)+")
 # create_schedule, which classic code finds in te.
 UPWARD = {"dlcompiler.display", "dlcompiler.te"}
 
+# The operators of graphs are data: their modules import nothing that must not load early.
+EAGER = {"dlcompiler.graph.operators"}
+
 
 def _constants(tree):
     """Yield the string constants of a tree that stand as values, not as docstrings."""
@@ -41,7 +44,7 @@ def _resolves(module, attribute):
 
 def test_registries_hold_lazy_strings_only(sources):
     for source in sources:
-        for registry in _registries(source):
+        for registry in _registries(source) if source.module not in EAGER else ():
             call = registry.value
             is_lazy = isinstance(call, ast.Call) and ast.unparse(call.func) == "Registry"
             assert is_lazy, f"{source.at(registry)}: expected Registry(noun, {{name: place, …}})"

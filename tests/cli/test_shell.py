@@ -32,6 +32,7 @@ PRINTING = {
     "version": ["--version"],
     "doctor": ["doctor"],
     "operators": ["operators"],
+    "graph operators": ["graph-operators"],
     "passes": ["passes"],
     "primitives": ["primitives"],
     "list": ["db", "list", "{db}"],

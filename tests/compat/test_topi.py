@@ -274,7 +274,10 @@ def test_products_are_in_the_dtype_of_the_data():
     x, w = te.placeholder((1, 2, 5, 5), "int8"), te.placeholder((3, 2, 3, 3), "float32")
     assert topi.nn.conv2d_nchw(x, w, 1, 0, 1).dtype == "int8"
     assert topi.nn.conv2d_nchw(x, w, 1, 0, 1, "int32").dtype == "int32"
-    assert topi.nn.conv2d_nhwc(te.placeholder((1, 5, 5, 2), "int8"), w, 1, 0, 1).dtype == "float32"
+    last = te.placeholder((1, 5, 5, 3), "int8")
+    assert topi.nn.conv2d_nhwc(last, w, 1, 0, 1).dtype == "float32"
+    with pytest.raises(ExpressionError, match="another number of channels than the weights"):
+        topi.nn.conv2d_nhwc(te.placeholder((1, 5, 5, 2), "int8"), w, 1, 0, 1)
     a, b = te.placeholder((2, 3), "int8"), te.placeholder((4, 3), "int16")
     assert topi.nn.dense(a, b).dtype == "int8"
     assert topi.nn.dense(a, b, te.placeholder((4,), "int8"), "int32").dtype == "int32"

@@ -9,7 +9,8 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.pool2d import global_pool, window_of
+from dlcompiler.ops.pool2d import global_pool
+from dlcompiler.ops.pools import window_of
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 

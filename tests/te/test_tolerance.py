@@ -88,3 +88,12 @@ def test_the_coarsest_float_that_is_rounded_to_counts():
     h = np.ones(3, "float16")
     assert te.tolerance(widened, [h])[0] == pytest.approx(3 * 2.0**-24)
     assert te.tolerance(narrowed, [h])[0] == pytest.approx(2 * 3 * 2.0**-11, rel=1e-3)
+
+
+def test_a_maximum_where_a_condition_holds_has_a_bound():
+    A = te.placeholder((3, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    M = te.compute((3,), lambda i: te.max(A[i, k] * 2.0, axis=k, where=k <= i))
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    np.testing.assert_array_equal(te.evaluate(M, {A: values}), [0, 10, 20])
+    assert np.all(te.tolerance(M, {A: values}) < 1e-5)

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ops.convolutions import Convolution, Windows, convolve
 from dlcompiler.ops.helpers import over, tensor
-from dlcompiler.ops.transforms import pad
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -54,20 +54,9 @@ def conv2d_nchw(
     >>> conv2d_nchw(data, weight, stride=2, padding=1)
     Tensor(conv2d_nchw: float32[1, 16, 5, 5])
     """
-    n, _, h, w = data.shape
-    o, c, kh, kw = weight.static_shape
-    if groups < 1 or o % groups:
-        raise ExpressionError("conv2d_nchw", "the groups do not divide the channels", got=groups)
-    window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(data, 2)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-
-    def element(nn: Any, ff: Any, yy: Any, xx: Any) -> Any:
-        channel = rc if groups == 1 else ff // (o // groups) * c + rc
-        read = image[(nn, channel, *window.at(yy, xx, ry, rx))]
-        return _product(read, weight[ff, rc, ry, rx], out_dtype, [rc, ry, rx])
-
-    return tensor((n, o, *window.out), element, name="conv2d_nchw", tag="conv2d_nchw")
+    windows = windows_of(weight.static_shape[2:], stride, padding, dilation)
+    of = Convolution(windows, "NCHW", "OIHW", groups=groups, out_dtype=out_dtype)
+    return convolve(data, weight, of, "conv2d_nchw", ("nn", "ff", "yy", "xx"))
 
 
 def conv2d_hwcn(
@@ -94,17 +83,9 @@ def conv2d_hwcn(
     Tensor
         Of shape ``(oh, ow, o, n)``.
     """
-    h, w, c, n = data.shape
-    kh, kw, _, o = weight.static_shape
-    window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(data, 0)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-
-    def element(yy: Any, xx: Any, ff: Any, nn: Any) -> Any:
-        read = image[(*window.at(yy, xx, ry, rx), rc, nn)]
-        return _product(read, weight[ry, rx, rc, ff], out_dtype, [ry, rx, rc])
-
-    return tensor((*window.out, o, n), element, name="conv2d_hwcn", tag="conv2d_hwcn")
+    windows = windows_of(weight.static_shape[:2], stride, padding, dilation)
+    of = Convolution(windows, "HWCN", "HWIO", out_dtype=out_dtype)
+    return convolve(data, weight, of, "conv2d_hwcn", ("yy", "xx", "ff", "nn"))
 
 
 def conv2d_nhwc(
@@ -131,17 +112,9 @@ def conv2d_nhwc(
     Tensor
         Of shape ``(n, oh, ow, o)``.
     """
-    n, h, w, c = data.shape
-    kh, kw, _, o = weight.static_shape
-    window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(data, 1)
-    rc, ry, rx = _reduction_axes(c, kh, kw)
-
-    def element(nn: Any, yy: Any, xx: Any, ff: Any) -> Any:
-        read = image[(nn, *window.at(yy, xx, ry, rx), rc)]
-        return _product(read, weight[ry, rx, rc, ff], out_dtype, [ry, rx, rc])
-
-    return tensor((n, *window.out, o), element, name="conv2d_nhwc", tag="conv2d_nhwc")
+    windows = windows_of(weight.static_shape[:2], stride, padding, dilation)
+    of = Convolution(windows, "NHWC", "HWIO", out_dtype=out_dtype)
+    return convolve(data, weight, of, "conv2d_nhwc", ("nn", "yy", "xx", "ff"))
 
 
 def depthwise_conv2d_nchw(
@@ -170,48 +143,26 @@ def depthwise_conv2d_nchw(
     """
     n, c, h, w = data.shape
     _, many, kh, kw = weight.static_shape
-    window = SlidingWindow((kh, kw), stride, padding, dilation, (h, w))
-    image = window.pad(data, 2)
+    windows = windows_of((kh, kw), stride, padding, dilation)
+    image = windows.pad(data, (2, 3))
     ry, rx = (over(k, name=name) for k, name in ((kh, "ry"), (kw, "rx")))
 
     def element(nn: Any, cc: Any, yy: Any, xx: Any) -> Any:
-        read = image[(nn, cc // many, *window.at(yy, xx, ry, rx))]
-        return _product(read, weight[cc // many, cc % many, ry, rx], out_dtype, [ry, rx])
+        read = image[(nn, cc // many, *windows.at((yy, xx), (ry, rx)))]
+        factor = weight[cc // many, cc % many, ry, rx]
+        if out_dtype is not None:
+            read, factor = read.astype(out_dtype), factor.astype(out_dtype)
+        return te.sum(read * factor, axis=[ry, rx])
 
-    shape = (n, c * many, *window.out)
+    shape = (n, c * many, *windows.out((h, w)))
     return tensor(shape, element, name="DepthwiseConv2d", tag="depthwise_conv2d_nchw")
 
 
-class SlidingWindow:
-    """A window that moves over the two dimensions of an image, whose extents may be symbols."""
-
-    def __init__(
-        self, kernel: Pair, stride: Any, padding: Any, dilation: Any, sizes: Sequence[Any]
-    ) -> None:
-        self.strides, self.dilation = pair(stride), pair(dilation)
-        reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, self.dilation, strict=True))
-        self.before, self.after = padding_of(padding, reach)
-        self.out = tuple(
-            (size + first + last - k) // step + 1
-            for size, first, last, k, step in zip(
-                sizes, self.before, self.after, reach, self.strides, strict=True
-            )
-        )
-        """How many windows there are, along the height and the width."""
-
-    def at(self, y: Any, x: Any, ry: Any, rx: Any) -> tuple[Any, Any]:
-        """Return the position in the padded image of element (ry, rx) of the window at (y, x)."""
-        (sy, sx), (dy, dx) = self.strides, self.dilation
-        return y * sy + ry * dy, x * sx + rx * dx
-
-    def pad(self, data: te.Tensor, first: int, value: Any = 0) -> te.Tensor:
-        """Pad an image whose height is dimension `first`."""
-        if not any((*self.before, *self.after)):
-            return data
-        rest = len(data.shape) - first - 2
-        before = (*[0] * first, *self.before, *[0] * rest)
-        after = (*[0] * first, *self.after, *[0] * rest)
-        return pad(data, before, after, value, name="pad_temp")
+def windows_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Windows:
+    """Return windows over the height and the width; `padding` is as for `padding_of`."""
+    size, distance = pair(tuple(kernel)), pair(dilation)
+    reach = tuple((k - 1) * d + 1 for k, d in zip(size, distance, strict=True))
+    return Windows(size, pair(stride), *padding_of(padding, reach), distance)
 
 
 def pair(value: Any) -> Pair:
@@ -259,14 +210,3 @@ def padding_of(padding: Any, kernel: Any) -> tuple[Pair, Pair]:
                 expected="a number, (height, width), or (top, left, bottom, right)",
             )  # fmt: skip
     return pair(padding), pair(padding)
-
-
-def _reduction_axes(c: Any, kh: int, kw: int) -> list[Any]:
-    names = ((c, "rc"), (kh, "ry"), (kw, "rx"))
-    return [over(extent, name=name) for extent, name in names]
-
-
-def _product(read: Any, weight: Any, out_dtype: str | None, axes: list[Any]) -> Any:
-    if out_dtype is not None:
-        read, weight = read.astype(out_dtype), weight.astype(out_dtype)
-    return te.sum(read * weight, axis=axes)

@@ -28,6 +28,7 @@ from dlcompiler.ops.helpers import BROADCAST, over, tensor
 from dlcompiler.ops.widening import converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
+from dlcompiler.te.broadcast import broadcast_shape, element_indices
 
 EXTRA_ROWS = 7
 """Additional rows for the highest tile: eight, less one."""
@@ -43,14 +44,14 @@ def matmul(
     out_dtype: str | None = None,
     name: str = "T_matmul",
 ) -> Tensor:
-    """Define the product of two matrices.
+    """Define the product of two matrices, or of stacks of them, which broadcast as in NumPy.
 
     Parameters
     ----------
     a : Tensor
-        Of shape ``(m, k)``; ``(k, m)`` if `transpose_a`.
+        Of shape ``(…, m, k)``; ``(…, k, m)`` if `transpose_a`.
     b : Tensor
-        Of shape ``(k, n)``; ``(n, k)`` if `transpose_b`.
+        Of shape ``(…, k, n)``; ``(…, n, k)`` if `transpose_b`.
     transpose_a, transpose_b : bool
         Whether a matrix is stored transposed.
     out_dtype : str, optional
@@ -61,7 +62,7 @@ def matmul(
     Returns
     -------
     Tensor
-        Of shape ``(m, n)``.
+        Of shape ``(…, m, n)``.
 
     Examples
     --------
@@ -146,18 +147,26 @@ def _product(
 ) -> Tensor:
     *batch, rows, inner = _swapped(a.shape, transposed[0])
     *others, depth, columns = _swapped(b.shape, transposed[1])
-    for one, other in zip((*batch, inner), (*others, depth), strict=True):
-        if isinstance(one, int) and isinstance(other, int) and one != other:
-            raise ExpressionError(tag, "the shapes differ", got=f"{a.shape} and {b.shape}")
+    lead = tuple(batch)
+    if isinstance(inner, int) and isinstance(depth, int) and inner != depth:
+        raise ExpressionError(tag, "the shapes differ", got=f"{a.shape} and {b.shape}")
+    if all(isinstance(extent, int) for extent in (*batch, *others)):
+        lead = broadcast_shape([tuple(batch), tuple(others)], tag)
     k = over(inner, name="k")
 
     def element(*indices: Any) -> Any:
-        *lead, i, j = indices
-        left = a[(*lead, *_swapped((i, k), transposed[0]))]
-        right = b[(*lead, *_swapped((k, j), transposed[1]))]
+        *places, i, j = indices
+        left = a[(*_of_stack(batch, lead, places), *_swapped((i, k), transposed[0]))]
+        right = b[(*_of_stack(others, lead, places), *_swapped((k, j), transposed[1]))]
         return te.sum(_as(left, dtype) * _as(right, dtype), axis=k)
 
-    return tensor((*batch, rows, columns), _of_i_j(element, len(batch)), name=name, tag=tag)
+    named = _of_i_j(element, len(lead)) if len(lead) < 2 else element
+    return tensor((*lead, rows, columns), named, name=name, tag=tag)
+
+
+def _of_stack(own: Sequence[Any], lead: Sequence[Any], places: Sequence[Any]) -> Sequence[Any]:
+    """Return which matrix of an operand is multiplied: one may stand for several."""
+    return places if tuple(own) == tuple(lead) else element_indices(tuple(own), places)
 
 
 def _of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:

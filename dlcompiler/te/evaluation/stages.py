@@ -114,9 +114,8 @@ def _reduction(box: Block, body: Reduce, domain: Domain) -> Array:
     rank = len(box.axes)
     result = _plain(box, body.start[0], domain.start, domain)
     inner = tuple(range(rank, rank + len(body.axes)))
-    (value,) = _counted_values(body)
     for block in blocks(box.times(body.axes), BLOCK_POINTS):
-        elements = np.broadcast_to(domain.element(value, block), block.extents)
+        elements = np.broadcast_to(_counted_values(body, block, domain)[0], block.extents)
         place = block.place_in(box)
         if elements.size:
             result[place] = ufunc(result[place], ufunc.reduce(elements, axis=inner, dtype=dtype))
@@ -131,10 +130,8 @@ def _fold(box: Block, body: Reduce, domain: Domain) -> Arrays:
         if 0 in block.extents:
             continue
         points = (*block.extents[:rank], -1)
-        values: Arrays = [
-            np.broadcast_to(domain.element(value, block), block.extents).reshape(points)
-            for value in (*_counted_values(body), _counts(body))
-        ]
+        terms = [*_counted_values(body, block, domain), domain.element(_counts(body), block)]
+        values: Arrays = [np.broadcast_to(term, block.extents).reshape(points) for term in terms]
         place = block.place_in(box)
         before = [result[place] for result in results]
         merged = _merged(body, before, values, domain)
@@ -193,15 +190,21 @@ def _counts(body: Reduce) -> Expr:
     return IfThenElse(body.condition, const(1, "int32"), const(0, "int32"))
 
 
-def _counted_values(body: Reduce) -> tuple[Expr, ...]:
+def _counted_values(body: Reduce, block: Block, domain: Domain) -> Arrays:
     """Return the values to combine, replaced by the identity where the condition is false."""
     if body.condition is None:
-        return body.values
+        return [domain.element(value, block) for value in body.values]
+    counts = domain.element(_counts(body), block) != 0
     identities = body.reducer.identity_of(body.values)
-    return tuple(
-        IfThenElse(body.condition, value, identity)
+    # `start` gives the identity: the magnitude of an infinite one is 0, as of no value.
+    return [
+        np.where(
+            counts,
+            domain.element(IfThenElse(body.condition, value, identity), block),
+            domain.start(identity, NOWHERE),
+        )
         for value, identity in zip(body.values, identities, strict=True)
-    )
+    ]
 
 
 def _matrix_product(box: Block, body: Reduce, domain: Domain) -> Array | None:

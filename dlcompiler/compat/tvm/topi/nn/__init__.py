@@ -20,8 +20,9 @@ from dlcompiler.compat.tvm.topi.nn.products import (
 )
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir.stmt import extent_product
-from dlcompiler.ops.conv2d.plain import SlidingWindow, pair
+from dlcompiler.ops.conv2d.plain import pair, windows_of
 from dlcompiler.ops.conv2d.shapes import Pair, Window
+from dlcompiler.ops.convolutions import Windows
 from dlcompiler.ops.elementwise import elementwise
 from dlcompiler.ops.helpers import BROADCAST, dimensions, over, tensor
 from dlcompiler.ops.pool2d import KINDS, Pooling
@@ -31,7 +32,7 @@ from dlcompiler.ops.transforms import pad, reshape
 
 
 def _pooled(
-    data: te.Tensor, kernel: Pair, window: SlidingWindow, how: tuple[str, bool, str, bool]
+    data: te.Tensor, kernel: Pair, window: Windows, how: tuple[str, bool, str, bool]
 ) -> te.Tensor:
     """Pool by the operator ``pool2d``, for images with constant extents."""
     kind, ceil_mode, layout, counts_padding = how
@@ -115,8 +116,7 @@ def pool2d(
         )  # fmt: skip
     if pool_type == "avg" and data.dtype in ("int8", "int16", "uint8", "uint16"):
         data = cast(data, "int32")
-    first = layout.index("H")
-    window = SlidingWindow(pair(kernel), stride, padding, dilation, data.shape[first : first + 2])
+    window = windows_of(pair(kernel), stride, padding, dilation)
     has_border = any((*window.before, *window.after))
     leaves_out = pool_type == "avg" and has_border and not count_include_pad
     if layout == "NHWC" or ceil_mode or leaves_out:
@@ -124,13 +124,13 @@ def pool2d(
             data, pair(kernel), window, (pool_type, ceil_mode, layout, count_include_pad)
         )
     is_max = pool_type == "max"
-    image = window.pad(data, 2, te.min_value(data.dtype) if is_max else 0)
+    image = window.pad(data, (2, 3), te.min_value(data.dtype) if is_max else 0)
     ry, rx = (over(k, name=name) for k, name in zip(pair(kernel), "yx", strict=True))
     reduce = te.max if is_max else te.sum
-    shape = (*data.shape[:2], *window.out)
+    shape = (*data.shape[:2], *window.out(data.shape[2:]))
     result = tensor(
         shape,
-        lambda n, c, y, x: reduce(image[(n, c, *window.at(y, x, ry, rx))], axis=[ry, rx]),
+        lambda n, c, y, x: reduce(image[(n, c, *window.at((y, x), (ry, rx)))], axis=[ry, rx]),
         name="pool_max" if is_max else "pool_sum",
         tag=f"pool_{pool_type}",
     )

@@ -1,0 +1,146 @@
+"""Graphs: models as typed expressions, and passes that give their reasons.
+
+::
+
+    from dlcompiler import graph
+    from dlcompiler.graph import op
+
+    x = graph.var("x", (1, 64))
+    w = graph.constant(numpy.ones((10, 64), "float32"))
+    module = graph.Module.from_expr(op.nn.relu(op.nn.dense(x, w, name="fc"), name="relu"))
+    print(graph.module_text(module))
+    graph.evaluate(module, x=numpy.zeros((1, 64), "float32"))
+    kernels = graph.optimize(module)
+    kernels.decisions(about="relu")  # why it was fused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
+from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
+from dlcompiler.graph.interpreter import evaluate
+from dlcompiler.graph.ir import (
+    ANY,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    FuncType,
+    GlobalVar,
+    If,
+    Let,
+    Module,
+    Span,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    TupleType,
+    Type,
+    Var,
+    as_expr,
+    modules_equal,
+    structural_equal,
+    structural_hash,
+)
+from dlcompiler.graph.memory import MemoryPlan, plan_memory
+from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
+from dlcompiler.graph.passes import PassContext
+from dlcompiler.graph.passes.pipeline import optimize
+from dlcompiler.graph.text import (
+    expr_text,
+    from_json,
+    module_text,
+    parse,
+    parse_expr,
+    to_json,
+)
+from dlcompiler.graph.wishes import fuse, keep_apart
+
+__all__ = [
+    "ANY",
+    "REGISTRY",
+    "Call",
+    "Constant",
+    "Decision",
+    "Effect",
+    "Expr",
+    "FuncType",
+    "Function",
+    "GlobalVar",
+    "GraphOperator",
+    "If",
+    "Let",
+    "MemoryPlan",
+    "Module",
+    "PassContext",
+    "Pattern",
+    "Span",
+    "TensorType",
+    "Tuple",
+    "TupleGetItem",
+    "TupleType",
+    "Type",
+    "Types",
+    "Var",
+    "Wish",
+    "as_expr",
+    "constant",
+    "decisions_json",
+    "evaluate",
+    "expr_text",
+    "from_json",
+    "fuse",
+    "infer_types",
+    "keep_apart",
+    "module_text",
+    "modules_equal",
+    "optimize",
+    "parse",
+    "parse_expr",
+    "plan_memory",
+    "structural_equal",
+    "structural_hash",
+    "to_json",
+    "type_of",
+    "types_of",
+    "var",
+]
+
+
+def var(name: str, shape: Sequence[Any] | None = None, dtype: str = "float32") -> Var:
+    """Return a variable.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    shape : sequence, optional
+        Extents of its dimensions; `ANY` for one that only a run decides. None: inference finds the
+        type.
+    dtype : str
+        Its dtype.
+    """
+    return Var(name, None if shape is None else TensorType(tuple(shape), dtype))
+
+
+def constant(value: Any, dtype: str | None = None) -> Constant:
+    """Return a tensor that is part of a graph.
+
+    Parameters
+    ----------
+    value : array, number or list
+        Its elements.
+    dtype : str, optional
+        Its dtype; by default that of the array, float32 for Python's floats, int32 for its ints.
+    """
+    array = np.asarray(value) if dtype is None else np.asarray(value, dtypes.to_numpy(dtype))
+    if dtype is None and not isinstance(value, np.ndarray | np.generic):
+        narrow = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
+        array = array if narrow is None else array.astype(narrow)
+    return Constant(array)

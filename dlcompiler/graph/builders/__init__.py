@@ -1,0 +1,31 @@
+"""Models that are built layer by layer, with weights by seed, in the manner of relay.testing."""
+
+from dlcompiler.graph.builders.convolutional import (
+    dcgan,
+    dqn,
+    inception,
+    lenet,
+    mlp,
+    squeezenet,
+    vgg,
+)
+from dlcompiler.graph.builders.layers import Model, bind, model_of
+from dlcompiler.graph.builders.residual import mobilenet, resnet
+from dlcompiler.graph.builders.sequences import lstm, transformer
+
+__all__ = [
+    "Model",
+    "bind",
+    "dcgan",
+    "dqn",
+    "inception",
+    "lenet",
+    "lstm",
+    "mlp",
+    "mobilenet",
+    "model_of",
+    "resnet",
+    "squeezenet",
+    "transformer",
+    "vgg",
+]

@@ -1,0 +1,420 @@
+"""Nodes of graph expressions, in the manner of Relay.
+
+The whole grammar::
+
+    Expr     = Var(name, type?)
+             | Constant(value)                       a NumPy array, read-only
+             | Call(op, args, attrs, name)           op: Op | GlobalVar | Expr of a function type
+             | Tuple(fields) | TupleGetItem(value, index)
+             | Let(var, value, body)                 var is bound in body
+             | If(condition, then, otherwise)        condition: a scalar of dtype bool
+             | Function(params, body, result?, attrs)
+             | GlobalVar(name)                       a function of the module
+             | Op(name)                              an operator of the table
+
+Nodes are frozen and compared by identity. A node that several others use is computed once, where
+the innermost scope that contains all its uses begins. Scopes are the bodies of functions and of
+lets, and the branches of an `If`. Data flow may be of any length: all tools are loops over it.
+Scopes may be nested `MAX_SCOPES` deep.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import dtypes
+from dlcompiler.errors import GraphError, shown_number
+from dlcompiler.graph.ir.types import TensorType, Type
+
+MAX_SCOPES = 100
+"""Most scopes inside each other: functions, branches and lets as operands; [1]."""
+
+AttrValue: TypeAlias = bool | int | float | str | tuple["AttrValue", ...] | None
+"""A value of an attribute."""
+Attrs: TypeAlias = Mapping[str, AttrValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a node comes from: a file, the name of a node in it, and a line from 1."""
+
+    file: str = ""
+    node: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.node} ({place})" if self.node and place else self.node or place
+
+
+class GraphOperators:
+    """Python's operators on expressions; each makes a `Call` of an operator of the table."""
+
+    __slots__ = ()
+
+    def __add__(self, other: object) -> Call:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: object) -> Call:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: object) -> Call:
+        return _binary("subtract", self, other)
+
+    def __rsub__(self, other: object) -> Call:
+        return _binary("subtract", other, self)
+
+    def __mul__(self, other: object) -> Call:
+        return _binary("multiply", self, other)
+
+    def __rmul__(self, other: object) -> Call:
+        return _binary("multiply", other, self)
+
+    def __truediv__(self, other: object) -> Call:
+        return _binary("divide", self, other)
+
+    def __rtruediv__(self, other: object) -> Call:
+        return _binary("divide", other, self)
+
+    def __lt__(self, other: object) -> Call:
+        return _binary("less", self, other)
+
+    def __le__(self, other: object) -> Call:
+        return _binary("less_equal", self, other)
+
+    def __gt__(self, other: object) -> Call:
+        return _binary("greater", self, other)
+
+    def __ge__(self, other: object) -> Call:
+        return _binary("greater_equal", self, other)
+
+    def __neg__(self) -> Call:
+        return Call(op("negative"), (as_expr(self),))
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    def __bool__(self) -> bool:
+        raise GraphError(
+            "graph expression", "has no truth value: its value is known only when it runs",
+            hint="If(condition, then, otherwise) chooses when it runs",
+        )  # fmt: skip
+
+    def __iter__(self) -> Any:
+        raise GraphError(
+            "graph expression", "cannot be iterated over",
+            hint="TupleGetItem(value, i), or value[i], is a field of a tuple",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Var(GraphOperators):
+    """A variable: a parameter of a function, or the name of a let."""
+
+    name: str
+    type: Type | None = None
+    """None: inference finds it."""
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Constant(GraphOperators):
+    """A tensor that is part of the graph."""
+
+    value: npt.NDArray[Any]
+    """Read-only."""
+    name: str = ""
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _frozen(self.value))
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the array."""
+        return TensorType(self.value.shape, dtypes.from_numpy(self.value.dtype))
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Op:
+    """An operator of the table (`dlcompiler.graph.operators`); `op` makes one for each name."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class GlobalVar(GraphOperators):
+    """A function of the module, by its name."""
+
+    name: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Call(GraphOperators):
+    """A call of an operator, or of a function."""
+
+    op: Op | Expr
+    args: tuple[Expr, ...]
+    attrs: Attrs = field(default_factory=lambda: NO_ATTRS)
+    """Attributes of an operator; those that are left out have their default."""
+    name: str = ""
+    """Identifies the call in decisions and views: ``conv2d_3``. Passes keep it."""
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        return TupleGetItem(self, index)
+
+    def astuple(self) -> Call:
+        """Return itself: classic code calls it on results that are tuples."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Tuple(GraphOperators):
+    """Several values as one."""
+
+    fields: tuple[Expr, ...]
+    span: Span | None = None
+
+    def __getitem__(self, index: int) -> Expr:
+        return self.fields[index]
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class TupleGetItem(GraphOperators):
+    """A field of a tuple."""
+
+    value: Expr
+    index: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Let(GraphOperators):
+    """A value with a name: it is computed before the body."""
+
+    var: Var
+    value: Expr
+    body: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class If(GraphOperators):
+    """One of two expressions; only the chosen one is computed."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
+class Function(GraphOperators):
+    """A function; it may use variables of the scopes around it."""
+
+    params: tuple[Var, ...]
+    body: Expr
+    result: Type | None = None
+    """Type of the result; None: inference finds it."""
+    attrs: Attrs = field(default_factory=lambda: NO_ATTRS)
+    """Notes of passes, such as ``Primitive`` of a fused group."""
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
+
+
+Expr: TypeAlias = Var | Constant | Call | Tuple | TupleGetItem | Let | If | Function | GlobalVar
+Node: TypeAlias = Expr | Op
+EXPRESSIONS = (Var, Constant, Call, Tuple, TupleGetItem, Let, If, Function, GlobalVar)
+
+NO_ATTRS: Attrs = MappingProxyType({})
+
+
+@cache
+def op(name: str) -> Op:
+    """Return the operator of this name; the same object for each name."""
+    return Op(name)
+
+
+def frozen_attrs(attrs: Attrs) -> Attrs:
+    """Return attributes that cannot change: lists become tuples, NumPy's numbers Python's.
+
+    Raises
+    ------
+    GraphError
+        If a value is not of an allowed type.
+    """
+    if isinstance(attrs, MappingProxyType):
+        return attrs
+    return MappingProxyType({str(name): _attr(name, value) for name, value in attrs.items()})
+
+
+def _attr(name: str, value: object) -> AttrValue:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return _attr(name, value.item())
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(_attr(name, item) for item in value)
+    raise GraphError(
+        f"attribute {name}", "not a value that an attribute can have", got=repr(value),
+        expected="None, a bool, a number, a text, or a list of these",
+    )  # fmt: skip
+
+
+def as_expr(value: object) -> Expr:
+    """Return a value as an expression: numbers and arrays become constants.
+
+    A Python bool is a constant of dtype bool, an int of int32, a float of float32.
+
+    Parameters
+    ----------
+    value : Expr, number, array, list or tuple
+        A list or a tuple becomes a tuple of expressions.
+
+    Raises
+    ------
+    GraphError
+        If there is no expression for the value.
+    """
+    if isinstance(value, EXPRESSIONS):
+        return value
+    if isinstance(value, bool):
+        return Constant(np.asarray(value))
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise GraphError("constant", "beyond 64 bits", got=shown_number(value))
+        return Constant(np.asarray(value, "int32" if -(2**31) <= value < 2**31 else "int64"))
+    if isinstance(value, float):
+        return Constant(np.asarray(value, "float32"))
+    if isinstance(value, np.ndarray | np.generic):
+        return Constant(np.asarray(value))
+    if isinstance(value, list | tuple):
+        return Tuple(tuple(as_expr(item) for item in value))
+    raise GraphError(
+        "graph expression", "not an expression", got=repr(value),
+        expected="an expression, a number, an array, or a list of these",
+    )  # fmt: skip
+
+
+def _binary(name: str, a: object, b: object) -> Call:
+    return Call(op(name), (_beside(a, b), _beside(b, a)))
+
+
+def _beside(value: object, other: object) -> Expr:
+    """Return an operand; a number gets the dtype of the other operand if that is known."""
+    dtype = dtype_of_leaf(other) if isinstance(value, int | float) else None
+    if dtype is None or isinstance(value, bool):
+        return as_expr(value)
+    if isinstance(value, float) and not dtypes.is_float(dtype):
+        return as_expr(value)
+    return Constant(np.asarray(value, dtypes.to_numpy(dtype)))
+
+
+def dtype_of_leaf(node: object) -> str | None:
+    """Return the dtype of a variable or a constant if it is a tensor whose type is known."""
+    kind = node.type if isinstance(node, Var | Constant) else None
+    return kind.dtype if isinstance(kind, TensorType) else None
+
+
+def _frozen(value: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(value)
+    dtypes.from_numpy(array.dtype)  # refuses objects and texts
+    if array.flags.writeable or not array.flags.c_contiguous:
+        array = np.array(array, order="C")  # the caller may change its own
+        array.flags.writeable = False
+    return array
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly below a node, binders included, in the order of evaluation."""
+    match node:
+        case Call(op, args):
+            return (op, *args)
+        case Tuple(fields):
+            return fields
+        case TupleGetItem(value):
+            return (value,)
+        case Let(var, value, body):
+            return (var, value, body)
+        case If(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Function(params, body):
+            return (*params, body)
+    return ()
+
+
+def with_children(node: Node, below: Iterable[Node]) -> Node:
+    """Return a node with other children; the same object if none is another."""
+    new: tuple[Any, ...] = tuple(below)
+    if all(a is b for a, b in zip(new, children(node), strict=True)):
+        return node
+    match node:
+        case Call():
+            return replace(node, op=new[0], args=new[1:])
+        case Tuple():
+            return replace(node, fields=new)
+        case TupleGetItem():
+            return replace(node, value=new[0])
+        case Let():
+            return replace(node, var=new[0], value=new[1], body=new[2])
+        case If():
+            return replace(node, condition=new[0], then=new[1], otherwise=new[2])
+        case Function():
+            return replace(node, params=new[:-1], body=new[-1])
+    return node
+
+
+def brief(node: object) -> str:
+    """Return a node in a few words, without what is below it.
+
+    >>> x = Var("x", TensorType((2, 3)))
+    >>> x + 1.0, Constant(np.zeros((2, 3), "int8"))
+    (add(2 arguments), Constant(Tensor[(2, 3), int8]))
+    """
+    match node:
+        case Var(name, kind):
+            return f"Var({name}: {kind})" if kind else f"Var({name})"
+        case Constant():
+            return f"Constant({node.type})"
+        case Op(name):
+            return f"Op({name})"
+        case GlobalVar(name):
+            return f"@{name}"
+        case Call(callee, args, name=name):
+            of = callee.name if isinstance(callee, Op | GlobalVar) else "call"
+            count = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+            return f"{name}: {of}({count})" if name else f"{of}({count})"
+        case TupleGetItem(index=index):
+            return f"TupleGetItem({index})"
+        case Tuple(fields):
+            return f"Tuple({len(fields)} fields)"
+        case Function(params):
+            return f"Function({', '.join(param.name for param in params)})"
+    return type(node).__name__
+
+
+def nbytes(kind: TensorType) -> int:
+    """Return the size of a tensor of known shape; [byte]."""
+    if not kind.is_static:
+        raise GraphError("size of a tensor", "an extent is not known", got=repr(kind))
+    return math.prod(e for e in kind.shape if isinstance(e, int)) * dtypes.bytes_of(kind.dtype)

@@ -1,0 +1,198 @@
+"""Plan where kernels store their values: an arena with an offset for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlcompiler.display import render
+from dlcompiler.graph.decisions import Decision, Effect, Verdict
+from dlcompiler.graph.inference import Types, infer_types, types_of
+from dlcompiler.graph.ir import MAIN, Module
+from dlcompiler.graph.memory.blocks import (
+    PART_ALIGNMENT,
+    Block,
+    block_of,
+    live_bytes,
+    lower_bound,
+    merged,
+)
+from dlcompiler.graph.memory.classic import classic_bytes
+from dlcompiler.graph.memory.offsets import end, place
+from dlcompiler.graph.memory.values import Kernel, Program, Value, joined, overwritten, program_of
+
+NAME = "plan_memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a value lies, and when."""
+
+    name: str
+    """The kernel that stores it."""
+    offset: int
+    """Distance from the begin of the arena; [byte]."""
+    bytes: int
+    """Size; [byte]."""
+    first: int
+    """Number of the kernel that stores it; [1]."""
+    last: int
+    """Number of the last kernel that reads it; [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """An arena in which each value between kernels has its place."""
+
+    kernels: tuple[str, ...]
+    """Names of the kernels, in order."""
+    placements: tuple[Placement, ...]
+    bytes: int
+    """Size of the arena; [byte]."""
+    bound: int
+    """Bytes that are needed at the same time at most; no plan with these blocks is smaller."""
+    naive: int
+    """Bytes without any reuse; [byte]."""
+    classic: int
+    """Bytes by the pool of Relay; [byte]."""
+    live: tuple[int, ...]
+    """Bytes that are reserved while each kernel runs; [byte]."""
+    decisions: tuple[Decision, ...]
+    """What is stored in the place of something else, and why not."""
+
+    def __repr__(self) -> str:
+        return (
+            f"MemoryPlan({self.bytes:,} bytes for {len(self.placements)} values of "
+            f"{len(self.kernels)} kernels; bound {self.bound:,}, without reuse {self.naive:,})"
+        )
+
+    def _repr_html_(self) -> str:
+        return render("memory plan", self)
+
+
+def plan_memory(module: Module, function: str = MAIN) -> MemoryPlan:
+    """Return where the kernels of a function store their values.
+
+    Parameters
+    ----------
+    module : Module
+        A module after `fuse_ops`; without fusion each operator is a kernel.
+    function : str
+        The function.
+
+    Raises
+    ------
+    GraphError
+        If the function has branches, or a size is known only in a run.
+
+    Notes
+    -----
+    A value is stored in the place of another if its kernel is the last that reads that, and reads
+    only the element that it stores. Inputs of a concatenation are stored where they lie in its
+    result, if this does not make the arena larger.
+    """
+    typed = infer_types(module)
+    types = types_of(typed)
+    program = program_of(typed[function], types)
+    planner = _Planner(program, types)
+    planner.overwrite()
+    planner.join()
+    blocks = planner.blocks
+    count = len(program.kernels)
+    offsets = place(blocks, count)
+    placements = [
+        Placement(value.name, offsets[block] + offset, value.bytes, value.made_at, value.used_at)
+        for block in blocks
+        for value, offset in block.members.items()
+    ]
+    return MemoryPlan(
+        tuple(kernel.name for kernel in program.kernels),
+        tuple(sorted(placements, key=lambda p: p.first)),
+        end(offsets), lower_bound(blocks, count), program.naive_bytes, classic_bytes(program),
+        tuple(live_bytes(blocks, count)), tuple(planner.decisions),
+    )  # fmt: skip
+
+
+class _Planner:
+    """Blocks of values, while values are put in the place of others."""
+
+    def __init__(self, program: Program, types: Types) -> None:
+        self.program = program
+        self.types = types
+        self.decisions = [
+            _decision(name, value.name, "reshape", 0, "it has the same elements in the same order")
+            for name, value in program.aliases
+        ]
+        self.block: dict[Value, Block] = {value: block_of(value) for value in program.values}
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks, in order of their first use."""
+        return list(dict.fromkeys(self.block.values()))
+
+    def replace(self, block: Block) -> None:
+        """Let a block take the place of those of its members."""
+        for value in block.members:
+            self.block[value] = block
+
+    def overwrite(self) -> None:
+        """Store outputs in the place of inputs that nothing needs any more."""
+        for kernel in self.program.kernels:
+            value = overwritten(kernel, self.types)
+            if value is None:
+                continue
+            (output,) = kernel.outputs
+            old = self.block[value]
+            shift = old.members[value]
+            self.replace(merged([(old, 0), (self.block[output], shift)], old.bytes))
+            self.decisions.append(
+                _decision(
+                    kernel.name,
+                    value.name,
+                    "in place",
+                    output.bytes,
+                    f"{kernel.name} is the last reader, and reads only the element that it stores",
+                )
+            )
+
+    def join(self) -> None:
+        """Store the inputs of concatenations where they lie in the result, the largest first."""
+        found = [(k, parts) for k in self.program.kernels if (parts := joined(k, self.types))]
+        for kernel, parts in sorted(found, key=lambda entry: -entry[0].outputs[0].bytes):
+            self._join(kernel, parts)
+
+    def _join(self, kernel: Kernel, parts: list[tuple[Value, int]]) -> None:
+        (result,) = kernel.outputs
+        whole, blocks = self.block[result], [(self.block[v], offset) for v, offset in parts]
+        problem = self._problem(parts)
+        if not problem:
+            joined_block = merged([(whole, 0), *blocks], whole.bytes)
+            gone = {whole, *(block for block, _ in blocks)}
+            rest = [block for block in self.blocks if block not in gone]
+            count = len(self.program.kernels)
+            if lower_bound([*rest, joined_block], count) > lower_bound(self.blocks, count):
+                problem = "its memory would be reserved while other values need more"
+            else:
+                self.replace(joined_block)
+        for value, _ in parts:
+            rule = "copied" if problem else "part of a concatenation"
+            because = problem or f"{kernel.name} reads it as it lies in its result"
+            self.decisions.append(
+                _decision(value.name, kernel.name, rule, 0 if problem else value.bytes, because)
+            )
+
+    def _problem(self, parts: list[tuple[Value, int]]) -> str:
+        """Return why inputs cannot lie in the result; "" if they can."""
+        for value, offset in parts:
+            block = self.block[value]
+            if any(place_ or v.bytes != value.bytes for v, place_ in block.members.items()):
+                return f"{value.name} lies in the place of another value"
+            if offset % PART_ALIGNMENT:
+                return f"{value.name} would begin at no multiple of {PART_ALIGNMENT} bytes"
+        if len({self.block[value] for value, _ in parts}) < len(parts):
+            return "two of its inputs share memory"
+        return ""
+
+
+def _decision(subject: str, other: str, rule: str, saved: int, reason: str) -> Decision:
+    verdict: Verdict = "not reused" if rule == "copied" else "reused"
+    return Decision(NAME, (subject, other), verdict, rule, reason, effect=Effect(bytes=saved))

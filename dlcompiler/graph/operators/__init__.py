@@ -1,0 +1,99 @@
+"""The operator table of graphs: one entry per operator, which everything else reads.
+
+An entry has the type relation, the meaning with NumPy, the definition as tensor expressions, the
+fusion pattern, and the attributes with their defaults. Importers, passes, executors and the
+documentation read it. A program adds an operator by one line::
+
+    graph.operators.REGISTRY["my.operator"] = GraphOperator("my.operator", …)
+"""
+
+from __future__ import annotations
+
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.ir import Call
+from dlcompiler.graph.operators import (
+    attention,
+    contraction,
+    convolutions,
+    creation,
+    elementwise,
+    indexing,
+    losses,
+    markers,
+    norms,
+    padding,
+    pooling,
+    products,
+    rearranging,
+    recurrent,
+    reductions,
+    resize,
+    sampling,
+    shapes,
+    slicing,
+    sorting,
+)
+from dlcompiler.graph.operators.attributes import REQUIRED, Attribute
+from dlcompiler.graph.operators.base import (
+    CallTypes,
+    GraphOperator,
+    NotKnown,
+    Pattern,
+    Result,
+    origin_of,
+)
+from dlcompiler.registry import Registry
+
+__all__ = [
+    "FAMILIES",
+    "REGISTRY",
+    "REQUIRED",
+    "Attribute",
+    "CallTypes",
+    "GraphOperator",
+    "NotKnown",
+    "Pattern",
+    "Result",
+    "find",
+    "names",
+]
+
+FAMILIES = (
+    elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
+    norms, padding, reductions, rearranging, resize, contraction,
+    attention, recurrent, losses, sampling, markers,
+)  # fmt: skip
+"""The modules with the entries, in the order of the documentation."""
+
+#: Name of an operator -> its entry.
+REGISTRY: Registry[GraphOperator] = Registry(
+    "graph operator", {entry.name: entry for family in FAMILIES for entry in family.TABLE}
+)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all operators."""
+    return tuple(REGISTRY)
+
+
+def find(name: str, call: Call | None = None) -> GraphOperator:
+    """Return an operator by its name.
+
+    Parameters
+    ----------
+    name : str
+        As in Relay: ``"nn.conv2d"``.
+    call : Call, optional
+        The call that names it, for the error.
+
+    Raises
+    ------
+    GraphError
+        If there is none.
+    """
+    if name in REGISTRY:
+        return REGISTRY[name]
+    where = origin_of(call)
+    return REGISTRY.find(
+        name, f"find an operator{f' ({where})' if where else ''}", error=GraphError
+    )

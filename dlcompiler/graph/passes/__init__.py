@@ -1,0 +1,29 @@
+"""Passes on graphs: pure functions from a module to a module; what they decide is in its log."""
+
+from dlcompiler.graph.passes.base import GraphPass, PassContext, run_passes
+from dlcompiler.graph.passes.canonicalize_ops import canonicalize_ops
+from dlcompiler.graph.passes.combine_parallel import combine_parallel
+from dlcompiler.graph.passes.eliminate_common_subexpressions import (
+    eliminate_common_subexpressions,
+)
+from dlcompiler.graph.passes.eliminate_dead_code import eliminate_dead_code
+from dlcompiler.graph.passes.fold_constants import fold_constants
+from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
+from dlcompiler.graph.passes.fusion import fuse_ops
+from dlcompiler.graph.passes.simplify_expr import simplify_expr
+from dlcompiler.graph.passes.simplify_inference import simplify_inference
+
+__all__ = [
+    "GraphPass",
+    "PassContext",
+    "canonicalize_ops",
+    "combine_parallel",
+    "eliminate_common_subexpressions",
+    "eliminate_dead_code",
+    "fold_constants",
+    "fold_scale_axis",
+    "fuse_ops",
+    "run_passes",
+    "simplify_expr",
+    "simplify_inference",
+]

@@ -1,0 +1,103 @@
+"""The form of a pass on graphs, and the context that says which passes run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from dlcompiler.graph.ir import Module
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPass:
+    """A named step on modules."""
+
+    name: str
+    run: Callable[[Module], Module]
+    level: int = 0
+    """Lowest optimisation level at which it runs, as in Relay; [1]."""
+
+    def __call__(self, module: Module) -> Module:
+        """Run the pass."""
+        return self.run(module)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChange:
+    """The module before and after one pass."""
+
+    number: int
+    name: str
+    before: Module
+    after: Module
+    seconds: float
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Tell whether the pass returned its input."""
+        return self.before is self.after
+
+    @property
+    def effect(self) -> str:
+        """What the pass changed, in a few words."""
+        if self.is_unchanged:
+            return "unchanged"
+        difference = len(self.after.calls()) - len(self.before.calls())
+        decisions = len(self.after.log) - len(self.before.log)
+        return f"{difference:+} calls, {decisions} decisions"
+
+
+Observer: TypeAlias = Callable[[GraphChange], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """Which passes run: those up to a level, without some, with others."""
+
+    opt_level: int = 2
+    """Passes of a higher level do not run; [1]."""
+    required_pass: tuple[str, ...] = ()
+    """Passes that run at every level."""
+    disabled_pass: tuple[str, ...] = ()
+    """Passes that never run."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Options of single passes, by their names in Relay."""
+
+    def runs(self, step: GraphPass) -> bool:
+        """Tell whether a pass runs."""
+        if step.name in self.disabled_pass:
+            return False
+        return step.name in self.required_pass or step.level <= self.opt_level
+
+
+def run_passes(
+    module: Module,
+    steps: Sequence[GraphPass],
+    context: PassContext = PassContext(),
+    observers: Sequence[Observer] = (),
+) -> Module:
+    """Run passes in their order.
+
+    Parameters
+    ----------
+    module : Module
+        Where to begin.
+    steps : sequence of GraphPass
+        The passes.
+    context : PassContext
+        Decides which of them run.
+    observers : sequence
+        Called after each pass with a `GraphChange`.
+    """
+    for number, step in enumerate(steps, 1):
+        if not context.runs(step):
+            continue
+        start = time.perf_counter()
+        after = step(module)
+        seconds = time.perf_counter() - start
+        for observer in observers:
+            observer(GraphChange(number, step.name, module, after, seconds))
+        module = after
+    return module

@@ -1,0 +1,7 @@
+"""Fusion: which calls become one kernel, and why."""
+
+from dlcompiler.graph.passes.fusion.fuse import fuse_ops, groups_of
+from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH
+from dlcompiler.graph.passes.fusion.reasons import RULES
+
+__all__ = ["MAX_DEPTH", "RULES", "fuse_ops", "groups_of"]

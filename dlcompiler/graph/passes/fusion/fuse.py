@@ -1,0 +1,204 @@
+"""The pass that fuses calls into kernels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.decisions import Decision
+from dlcompiler.graph.inference import Types, infer_types, types_of
+from dlcompiler.graph.ir import (
+    Call,
+    Expr,
+    Function,
+    Module,
+    Node,
+    Op,
+    Var,
+    children,
+    short_name,
+    with_children,
+)
+from dlcompiler.graph.operators import REGISTRY
+from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
+from dlcompiler.graph.passes.fusion.forced import force
+from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
+from dlcompiler.graph.passes.fusion.reasons import decisions_of
+
+
+def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
+    """Put calls that can be one kernel into functions of their own.
+
+    *Before*::
+
+        %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);
+        %1 = nn.relu(%0);
+        nn.max_pool2d(%1, pool_size=[2, 2])
+
+    *After*::
+
+        %0 = fn (%p0, %p1, Primitive=1) {
+          %0 = nn.conv2d(%p0, %p1, padding=[1, 1, 1, 1]);
+          nn.relu(%0)
+        };
+        %1 = %0(%x, %w);
+        %2 = fn (%p0, Primitive=1) { nn.max_pool2d(%p0, pool_size=[2, 2]) };
+        %2(%1)
+
+    Parameters
+    ----------
+    module : Module
+        A module without unknown types.
+    max_depth : int
+        Most nodes in a group; 1 leaves each call alone.
+
+    Returns
+    -------
+    Module
+        Its log has a decision for each edge between two calls.
+
+    Raises
+    ------
+    GraphError
+        If two calls that were asked to be fused cannot be.
+
+    Notes
+    -----
+    **Source:** T. Chen and others, OSDI 2018, section 3, as in Relay's ``FuseOps``: pattern
+    classes, post-dominators, and three phases, of which the first finishes the groups of anchors.
+    """
+    _check_wishes(module)
+    typed = infer_types(module)
+    types = types_of(typed)
+    log: list[Decision] = []
+    functions = {}
+    for name, function in typed.functions.items():
+        if is_kernel(function):
+            functions[name] = function
+            continue
+        partition = groups_of(typed, function, types, max_depth)
+        log += decisions_of(partition, types)
+        functions[name] = _Rebuilder(partition, types).rebuilt(function)
+    if not log and all(functions[name] is module.functions[name] for name in functions):
+        return module
+    return replace(typed, functions=functions, log=(*typed.log, *log))
+
+
+def groups_of(
+    module: Module, function: Function, types: Types, max_depth: int = MAX_DEPTH
+) -> Partition:
+    """Return the groups of a function by the rules, and by the wishes of the module."""
+    flows = list(flows_of(function, types).values())
+    by_name = {f.node.name: f.node for f in flows if isinstance(f.node, Call) and f.node.name}
+
+    def pairs(kind: str) -> Iterable[tuple[Node, Node]]:
+        for wish in module.wishes:
+            if wish.kind == kind and all(name in by_name for name in wish.subject):
+                a, b = (by_name[name] for name in wish.subject)
+                yield a, b
+
+    forced = list(pairs("fuse"))
+    partition = Partition(flows, max_depth, frozenset(pairs("keep apart")), frozenset(forced))
+    for a, b in forced:
+        force(partition, a, b)
+    partition.run()
+    return partition
+
+
+def _check_wishes(module: Module) -> None:
+    """Refuse wishes about calls that are not there."""
+    known = module.calls() if module.wishes else {}
+    for wish in module.wishes:
+        missing = [name for name in wish.subject if name not in known]
+        if wish.kind == "fuse" and missing:
+            raise GraphError(
+                f"fuse {' and '.join(wish.subject)}", f"there is no call {missing[0]} any more",
+                hint="an earlier pass replaced it; the names are those of module.decisions()",
+            )  # fmt: skip
+
+
+class _Rebuilder:
+    """Puts each group of a function into a function of its own."""
+
+    def __init__(self, partition: Partition, types: Types) -> None:
+        self.partition = partition
+        self.types = types
+        self.inside: dict[Node, Node] = {}
+        """Nodes as they are in the function of their group."""
+        self.outside: dict[Node, Node] = {}
+        """Values as the other groups see them."""
+        self.params: dict[Group, dict[Node, Var]] = defaultdict(dict)
+        """For each group the values from outside, with the parameters that stand for them."""
+        self.calls: dict[Group, list[Call]] = defaultdict(list)
+
+    def rebuilt(self, function: Function) -> Function:
+        """Return a function whose groups are functions."""
+        for flow in self.partition.flows:
+            self._add(flow)
+        body: Expr = self.outside[function.body]  # type: ignore[assignment]  # no operator
+        if body is function.body:
+            return function
+        return replace(function, body=body)
+
+    def _add(self, flow: Flow) -> None:
+        node, group = flow.node, self.partition.of(flow)
+        if is_kernel(node):
+            self.outside[node] = node
+            return
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            if node.op.name == STOP:
+                self.outside[node] = self.outside[node.args[0]]
+                return
+            self.calls[group].append(node)
+        is_alone = group.size == 1 and not self.calls[group]
+        if not is_alone:
+            self.inside[node] = with_children(
+                node, [self._inside(child, group) for child in children(node)]
+            )
+        if group.root is not node:
+            return
+        if self.calls[group]:
+            self.outside[node] = self._kernel(node, group)
+        else:
+            below = [c if isinstance(c, Op) else self.outside[c] for c in children(node)]
+            self.outside[node] = with_children(node, below)
+
+    def _inside(self, child: Node, group: Group) -> Node:
+        """Return what stands for an operand inside a group."""
+        if isinstance(child, Op):
+            return child
+        if self.partition.of(self.partition.at[child]) is group:
+            return self.inside[child]
+        params = self.params[group]
+        if child not in params:
+            params[child] = Var(f"p{len(params)}", self.types[child])
+        return params[child]
+
+    def _kernel(self, root: Node, group: Group) -> Call:
+        """Return the call of the function that a group becomes."""
+        calls, params = self.calls[group], self.params[group]
+        attrs = {PRIMITIVE: 1}
+        if all(REGISTRY[call.op.name].notes.get("is_reshape") for call in calls):  # type: ignore[union-attr]  # calls of operators
+            attrs["reshape_only"] = 1
+        body: Expr = self.inside[root]  # type: ignore[assignment]  # no operator
+        made = Function(tuple(params.values()), body, self.types[root], attrs)
+        return Call(made, tuple(self.outside[value] for value in params), name=kernel_name(calls))  # type: ignore[misc]  # no operators
+
+
+def kernel_name(calls: Sequence[Call]) -> str:
+    """Return the name of a kernel: the names of its calls.
+
+    >>> x = Var("x")
+    >>> kernel_name([Call(Op("nn.relu"), (x,), name=f"relu_{i}") for i in range(9)])
+    'relu_0+relu_1+relu_2+6 more'
+    """
+    names = [call.name or short_name(call.op) for call in calls]
+    shown = names if len(names) <= MOST_NAMES + 1 else names[:MOST_NAMES]
+    rest = len(names) - len(shown)
+    return "+".join([*shown, *([f"{rest} more"] if rest else [])])
+
+
+MOST_NAMES = 3
+"""Most calls that are named in the name of a kernel; [1]."""
