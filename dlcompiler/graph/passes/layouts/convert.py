@@ -188,9 +188,8 @@ class _Converter:
             elif isinstance(node, TupleGetItem) and node.value in self.laid:
                 self._lay_out_field(node)
             else:
-                below = [self.plain(child) for child in children(node)]
-                is_kernel = isinstance(node, Function) and is_primitive(node)
-                self.made[node] = node if is_kernel else with_children(node, below)
+                below = [self.plain(child) for child in self._below(node)]
+                self.made[node] = with_children(node, below) if below else node
         found = self.made[function]
         assert isinstance(found, Function)
         return found
