@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -47,12 +48,15 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
 from dlcompiler.graph.text import expr_text, module_text, parse, parse_expr
+from dlcompiler.graph.wishes import fuse, keep_apart
 
 __all__ = [
     "ANY",
     "REGISTRY",
     "Call",
     "Constant",
+    "Decision",
+    "Effect",
     "Expr",
     "FuncType",
     "Function",
@@ -70,11 +74,15 @@ __all__ = [
     "Type",
     "Types",
     "Var",
+    "Wish",
     "as_expr",
     "constant",
+    "decisions_json",
     "evaluate",
     "expr_text",
+    "fuse",
     "infer_types",
+    "keep_apart",
     "module_text",
     "modules_equal",
     "parse",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 from dlcompiler.graph.ir.nodes import AttrValue
 
@@ -48,20 +51,88 @@ class Decision:
 
     @property
     def id(self) -> str:
-        """Names the decision; the same in each run of the pass on an equal module."""
+        """What it is about; the same in each run of the pass on an equal module."""
         return f"{self.made_by}:{'->'.join(self.subject)}"
 
     def to_dict(self) -> dict[str, AttrValue | dict[str, AttrValue]]:
         """Return the decision as values that ``json`` can write."""
-        effect: dict[str, AttrValue] = {
-            "bytes": self.effect.bytes, "kernels": self.effect.kernels,
-            "seconds": self.effect.seconds, "provenance": self.effect.provenance,
-        }  # fmt: skip
         return {
             "id": self.id, "made_by": self.made_by, "subject": self.subject,
             "verdict": self.verdict, "rule": self.rule, "reason": self.reason,
-            "remedy": self.remedy, "alternatives": self.alternatives, "effect": effect,
+            "remedy": self.remedy, "alternatives": self.alternatives,
+            "effect": asdict(self.effect),
         }  # fmt: skip
+
+
+def decisions_json(decisions: Iterable[Decision]) -> str:
+    """Return decisions as JSON: a list of objects, each with an ``id`` of its own.
+
+    Parameters
+    ----------
+    decisions : iterable of Decision
+        Such as ``module.decisions()``.
+
+    Notes
+    -----
+    A pass may decide several times about one call. The second decision then has ``#2`` at the end
+    of its id. Equal modules get equal ids.
+    """
+    return json.dumps(rows_of(decisions), indent=1)
+
+
+def rows_of(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
+    """Return decisions as values that ``json`` can write, each with an ``id`` of its own."""
+    count: Counter[str] = Counter()
+    rows = []
+    for decision in decisions:
+        count[decision.id] += 1
+        number = count[decision.id]
+        own = decision.id if number == 1 else f"{decision.id}#{number}"
+        rows.append({**decision.to_dict(), "id": own})
+    return rows
+
+
+def decision_of(row: Mapping[str, Any]) -> Decision:
+    """Return the decision that `rows_of` wrote as a row.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the row is none.
+    """
+    effect = row["effect"]
+    if row["verdict"] not in get_args(Verdict):
+        raise ValueError(f"{row['verdict']!r} is no verdict")
+    return Decision(
+        _text(row["made_by"]), _texts(row["subject"]), row["verdict"], _text(row["rule"]),
+        _text(row["reason"]), _text(row["remedy"]), _texts(row["alternatives"]),
+        Effect(_whole(effect["bytes"]), _whole(effect["kernels"]), _seconds(effect["seconds"]),
+               _text(effect["provenance"])),
+    )  # fmt: skip
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list of texts")
+    return tuple(map(_text, value))
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _seconds(value: object) -> float | None:
+    if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
+        raise TypeError(f"{value!r} is not a number of seconds")
+    return None if value is None else float(value)
 
 
 @dataclass(frozen=True, slots=True)

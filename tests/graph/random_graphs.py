@@ -179,6 +179,11 @@ def _operator(name: str) -> Callable[..., Expr]:
     return found  # type: ignore[return-value]  # a function of the table
 
 
+def flat(value):
+    """Return the arrays in a value, from left to right."""
+    return [leaf for part in value for leaf in flat(part)] if isinstance(value, tuple) else [value]
+
+
 def inputs_of(module: Module, seed: int) -> list[np.ndarray]:
     """Return arrays of small whole numbers for the parameters of ``main``."""
     random_ = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from dlcompiler.graph.passes import (
     simplify_inference,
 )
 from dlcompiler.graph.passes.pipeline import optimize
-from tests.graph.random_graphs import RandomGraph, inputs_of
+from tests.graph.random_graphs import RandomGraph, flat, inputs_of
 from tests.share import share_of
 
 PASSES = (
@@ -25,10 +25,6 @@ PASSES = (
     eliminate_common_subexpressions, eliminate_dead_code, combine_parallel, fuse_ops,
     lambda module: optimize(module, 4),
 )  # fmt: skip
-
-
-def flat(value):
-    return [leaf for part in value for leaf in flat(part)] if isinstance(value, tuple) else [value]
 
 
 @pytest.mark.parametrize("step", PASSES, ids=lambda step: step.__name__.strip("<>"))

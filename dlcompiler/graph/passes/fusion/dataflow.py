@@ -22,10 +22,13 @@ from dlcompiler.graph.ir import (
     TupleGetItem,
     TupleType,
     Type,
+    children,
     post_order,
 )
 from dlcompiler.graph.operators import REGISTRY, Pattern
 
+PRIMITIVE = "Primitive"
+"""Attribute of a function that becomes one kernel."""
 STOP = "annotation.stop_fusion"
 """Operator that returns its argument, and past which nothing is fused."""
 
@@ -60,7 +63,7 @@ def flows_of(function: Function, types: Types) -> dict[Node, Flow]:
     types : Types
         Types of its nodes.
     """
-    nodes = [n for n in post_order(function.body) if not isinstance(n, Op)]
+    nodes = [n for n in post_order(function.body, _below) if not isinstance(n, Op)]
     params = [p for p in function.params if p not in nodes]
     flows: dict[Node, Flow] = {
         node: Flow(node, i, _pattern(node, types)) for i, node in enumerate([*params, *nodes])
@@ -71,6 +74,15 @@ def flows_of(function: Function, types: Types) -> dict[Node, Flow]:
     for flow in reversed(list(flows.values())):
         _dominate(flow)
     return flows
+
+
+def is_kernel(node: Node) -> bool:
+    """Tell whether a node is a function that is one kernel; what is in it stays as it is."""
+    return isinstance(node, Function) and bool(node.attrs.get(PRIMITIVE))
+
+
+def _below(node: Node) -> tuple[Node, ...]:
+    return () if is_kernel(node) else children(node)
 
 
 def _pattern(node: Node, types: Types) -> Pattern:
@@ -141,7 +153,7 @@ def _note_uses(  # noqa: C901 - by node
         case If(condition, then, otherwise):
             for child in (condition, then, otherwise):
                 leave(child, "it decides a branch, or is the result of one")
-        case Function(_, body):
+        case Function(_, body) if not is_kernel(node):
             leave(body, "it is a result of a function")
 
 

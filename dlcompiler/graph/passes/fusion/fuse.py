@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -21,12 +22,10 @@ from dlcompiler.graph.ir import (
     with_children,
 )
 from dlcompiler.graph.operators import REGISTRY
-from dlcompiler.graph.passes.fusion.dataflow import STOP, Flow, flows_of
+from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
+from dlcompiler.graph.passes.fusion.forced import force
 from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
 from dlcompiler.graph.passes.fusion.reasons import decisions_of
-
-PRIMITIVE = "Primitive"
-"""Attribute of a function that becomes one kernel."""
 
 
 def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
@@ -70,17 +69,20 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
     **Source:** T. Chen and others, OSDI 2018, section 3, as in Relay's ``FuseOps``: pattern
     classes, post-dominators, and three phases, of which the first finishes the groups of anchors.
     """
+    _check_wishes(module)
     typed = infer_types(module)
     types = types_of(typed)
     log: list[Decision] = []
     functions = {}
     for name, function in typed.functions.items():
-        if function.attrs.get(PRIMITIVE):
+        if is_kernel(function):
             functions[name] = function
             continue
         partition = groups_of(typed, function, types, max_depth)
         log += decisions_of(partition, types)
         functions[name] = _Rebuilder(partition, types).rebuilt(function)
+    if not log and all(functions[name] is module.functions[name] for name in functions):
+        return module
     return replace(typed, functions=functions, log=(*typed.log, *log))
 
 
@@ -97,11 +99,24 @@ def groups_of(
                 a, b = (by_name[name] for name in wish.subject)
                 yield a, b
 
-    partition = Partition(
-        flows, max_depth, frozenset(pairs("keep apart")), frozenset(pairs("fuse"))
-    )
+    forced = list(pairs("fuse"))
+    partition = Partition(flows, max_depth, frozenset(pairs("keep apart")), frozenset(forced))
+    for a, b in forced:
+        force(partition, a, b)
     partition.run()
     return partition
+
+
+def _check_wishes(module: Module) -> None:
+    """Refuse wishes about calls that are not there."""
+    known = module.calls() if module.wishes else {}
+    for wish in module.wishes:
+        missing = [name for name in wish.subject if name not in known]
+        if wish.kind == "fuse" and missing:
+            raise GraphError(
+                f"fuse {' and '.join(wish.subject)}", f"there is no call {missing[0]} any more",
+                hint="an earlier pass replaced it; the names are those of module.decisions()",
+            )  # fmt: skip
 
 
 class _Rebuilder:
@@ -129,6 +144,9 @@ class _Rebuilder:
 
     def _add(self, flow: Flow) -> None:
         node, group = flow.node, self.partition.of(flow)
+        if is_kernel(node):
+            self.outside[node] = node
+            return
         if isinstance(node, Call) and isinstance(node.op, Op):
             if node.op.name == STOP:
                 self.outside[node] = self.outside[node.args[0]]

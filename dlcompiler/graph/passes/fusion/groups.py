@@ -105,7 +105,7 @@ class Partition:
         if not all(allows(self.of(each).pattern, each is sink) for each in between):
             return
         merged = [flow, *(each for each in between if each is not sink)]
-        if not self._is_apart([*merged, sink]):
+        if not self.can_merge([*merged, sink]):
             return
         if self.of(flow).anchor is not None:
             self.behind_anchor.update(between)
@@ -123,7 +123,7 @@ class Partition:
             into.anchor = own.anchor
             into.pattern = max(own.pattern, into.pattern)
 
-    def _is_apart(self, merged: Sequence[Flow]) -> bool:
+    def can_merge(self, merged: Sequence[Flow]) -> bool:
         """Tell whether merging the groups of nodes keeps all pairs apart that must be."""
         if not self.apart:
             return True

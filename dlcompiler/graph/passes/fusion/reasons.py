@@ -109,7 +109,7 @@ def _producers(flow: Flow, partition: Partition) -> list[Flow]:
 def _decision(a: Flow, b: Flow, partition: Partition, types: Types) -> Decision:
     is_fused = partition.of(a) is partition.of(b)
     key = _why_fused(a, b, partition) if is_fused else _why_not(a, b, partition)
-    words = _words(a, b, partition)
+    words = words_of(a, b, partition)
     rule = RULES[key]
     return Decision(
         NAME, (name_of(a), name_of(b)), "fused" if is_fused else "not fused", key,
@@ -134,7 +134,7 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "stop_fusion"
     if Pattern.OPAQUE in (a.pattern, b.pattern):
         return "opaque"
-    if a.leaves_because or _is_returned(a):
+    if a.leaves_because or is_returned(a):
         return "result"
     if own.anchor is not None and other.anchor is not None:
         return "two anchors"
@@ -155,12 +155,12 @@ def _is_tuple(flow: Flow) -> bool:
     return flow.pattern is Pattern.TUPLE
 
 
-def _is_returned(flow: Flow) -> bool:
+def is_returned(flow: Flow) -> bool:
     """Tell whether a value is a field of a tuple that is returned."""
     return any(_is_tuple(user) and user.leaves_because for user, _ in flow.uses)
 
 
-def _words(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
+def words_of(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
     """Return what the placeholders of the rules stand for."""
     sink = a.dominator
     between = () if sink is None else paths(a, sink)

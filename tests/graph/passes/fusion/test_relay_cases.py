@@ -6,7 +6,7 @@ import pytest
 from dlcompiler.graph import evaluate, op, var
 from dlcompiler.graph.ir import Call, Function, Module, Tuple, calls, post_order
 from dlcompiler.graph.passes import fuse_ops
-from tests.graph.random_graphs import inputs_of
+from tests.graph.random_graphs import flat, inputs_of
 
 
 def kernels(module):
@@ -23,13 +23,9 @@ def fused(expr, **options):
     module = Module.from_expr(expr)
     after = fuse_ops(module, **options)
     inputs = inputs_of(module, 0)
-    for a, b in zip(_flat(evaluate(module, *inputs)), _flat(evaluate(after, *inputs)), strict=True):
+    for a, b in zip(flat(evaluate(module, *inputs)), flat(evaluate(after, *inputs)), strict=True):
         assert np.array_equal(a, b, equal_nan=True)
     return kernels(after)
-
-
-def _flat(value):
-    return [leaf for part in value for leaf in _flat(part)] if isinstance(value, tuple) else [value]
 
 
 def test_elementwise_operators_are_one_kernel():
