@@ -13,8 +13,8 @@ from dlcompiler import dtypes, graph
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.interpreter import type_of_value
 from dlcompiler.graph.ir import ANY, TensorType, TupleType, tensor_types
+from dlcompiler.graph.op import OperatorFunction
 from dlcompiler.graph.operators import REGISTRY, CallTypes, NotKnown
-from dlcompiler.graph.operators.functions import OperatorFunction
 from dlcompiler.ir.numeric import quiet
 from tests.graph.operators.cases import CASES
 from tests.graph.operators.definitions import calls_of, check, defined, flat
@@ -115,7 +115,7 @@ def test_a_call_is_text_that_parses_back(name):
     for case in CASES[name]:
         _, result = next(iter(calls_of(name, case)))
         args = [argument(kind, f"x{n}") for n, kind in enumerate(result.inputs)]
-        call = OperatorFunction(REGISTRY[name])(*args, **case.attrs)
+        call = OperatorFunction(name)(*args, **case.attrs)
         module = graph.Module.from_expr(call)
         assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
         assert graph.type_of(call) == result.type
