@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler import te
+from dlcompiler import graph, te
 from dlcompiler.autotune import RecordStore, read_records, write_line
 from dlcompiler.autotune.pools.replay import ReplayTable, TableRow
 from dlcompiler.autotune.records.autotvm_log import LogLine, read_log, read_log_line, write_log_line
@@ -39,6 +39,7 @@ from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
 from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.json_text import parse
 from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.measurement.known_ceilings import ceilings_text, read_ceilings
@@ -450,6 +451,36 @@ def _link(folder: Path) -> Sample:
     return Sample(link.encode(), check, Inside(json_text, pack))
 
 
+def _small_graph() -> graph.Module:
+    x, w = graph.var("x", (2, 4)), graph.constant(np.arange(12, dtype="float32").reshape(3, 4))
+    parts = graph.op.split(graph.op.nn.dense(x, w), 3, axis=1)
+    return fuse_ops(graph.Module.from_expr(graph.op.clip(parts[0], a_min=0.0, a_max=np.inf)))
+
+
+def _graph(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        module = graph.from_json(changed)
+        repr(module)
+        assert graph.modules_equal(graph.from_json(graph.to_json(module)), module)
+
+    text = graph.to_json(_small_graph()).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
+def _graph_text(folder: Path) -> Sample:
+    del folder
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        module = graph.parse(changed.decode("utf-8", "surrogateescape"))
+        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
+
+    return Sample(graph.module_text(_small_graph()).encode(), check)
+
+
 def _trace(folder: Path) -> Sample:
     del folder
 
@@ -515,6 +546,8 @@ READERS = (
     Reader("schedule", ("schedule.saved.document",), _schedule),
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
+    Reader("graph", ("graph.text.document",), _graph),
+    Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )
 

@@ -47,7 +47,14 @@ from dlcompiler.graph.ir import (
     structural_hash,
 )
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
-from dlcompiler.graph.text import expr_text, module_text, parse, parse_expr
+from dlcompiler.graph.text import (
+    expr_text,
+    from_json,
+    module_text,
+    parse,
+    parse_expr,
+    to_json,
+)
 from dlcompiler.graph.wishes import fuse, keep_apart
 
 __all__ = [
@@ -80,6 +87,7 @@ __all__ = [
     "decisions_json",
     "evaluate",
     "expr_text",
+    "from_json",
     "fuse",
     "infer_types",
     "keep_apart",
@@ -89,6 +97,7 @@ __all__ = [
     "parse_expr",
     "structural_equal",
     "structural_hash",
+    "to_json",
     "type_of",
     "types_of",
     "var",

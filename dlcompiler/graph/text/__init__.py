@@ -12,7 +12,8 @@ Each value that is computed has a line and a number. Constants other than number
 of metadata at the end. Names that are no identifiers are in quotes: ``%"a b"``.
 """
 
+from dlcompiler.graph.text.document import from_json, to_json
 from dlcompiler.graph.text.parser import parse, parse_expr
 from dlcompiler.graph.text.printer import expr_text, module_text
 
-__all__ = ["expr_text", "module_text", "parse", "parse_expr"]
+__all__ = ["expr_text", "from_json", "module_text", "parse", "parse_expr", "to_json"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from dlcompiler.graph.ir import (
     named,
     op,
 )
+from dlcompiler.graph.text.constants import constant_of
 from dlcompiler.graph.text.lexer import METADATA, Token, fail, tokens_of
 from dlcompiler.graph.text.printer import SUFFIXES
 from dlcompiler.json_text import JsonError
@@ -422,7 +422,7 @@ class _Parser:
             return []
         try:
             entries = parse_json(text)["relay.Constant"]
-            return [_constant(entry) for entry in entries]
+            return [constant_of(entry) for entry in entries]
         except (JsonError, KeyError, TypeError, ValueError, DLCompilerError) as error:
             fail(self.source, start, f"the metadata cannot be read: {error}")
 
@@ -477,14 +477,3 @@ def _wide(dtype: str) -> str:
 _WORDS: Mapping[str, AttrValue] = {
     "None": None, "True": True, "False": False,
 }  # fmt: skip
-
-
-def _constant(entry: Mapping[str, Any]) -> Constant:
-    """Return a constant of the metadata."""
-    kind = TensorType(tuple(entry["shape"]), entry["dtype"])
-    data = base64.b64decode(entry["data"], validate=True)
-    shape = [extent for extent in kind.shape if isinstance(extent, int)]
-    array = np.frombuffer(data, dtypes.to_numpy(kind.dtype))
-    if dtypes.is_bool(kind.dtype):
-        array = np.frombuffer(data, "uint8") != 0
-    return Constant(array.reshape(shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.ir.scopes import Scope, Scopes
 from dlcompiler.graph.ir.structural import digest_of
+from dlcompiler.graph.text.constants import constant_row
 from dlcompiler.graph.text.lexer import METADATA
 
 VERSION = '#[version = "0.0.5"]'
@@ -212,14 +212,7 @@ class _Printer:
 
     def metadata(self) -> str:
         """Return the constants as JSON."""
-        entries = [
-            {
-                "dtype": c.type.dtype,
-                "shape": list(c.value.shape),
-                "data": base64.b64encode(c.value.tobytes()).decode("ascii"),
-            }
-            for c in self.stored
-        ]
+        entries = [constant_row(constant) for constant in self.stored]
         return json.dumps({"relay.Constant": entries})
 
 
