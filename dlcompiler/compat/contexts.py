@@ -162,6 +162,4 @@ def _check_option(key: str) -> None:
             "PassContext", f"{key} is not part of dlcompiler yet", because=REFUSED[key],
             hint="dlc.lower(s, args, observers=[…]) sees every pass",
         )  # fmt: skip
-    raise UserError(
-        "PassContext", "unknown option", got=key, expected=", ".join(sorted(KNOWN))
-    )
+    raise UserError("PassContext", "unknown option", got=key, expected=", ".join(sorted(KNOWN)))

@@ -13,7 +13,6 @@ import numpy as np
 
 from dlcompiler import dtypes, graph
 from dlcompiler.compat.arrays import NDArray, array
-from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.devices import Device
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import BenchmarkResult, timed
@@ -165,7 +164,7 @@ class GraphFactory(Named):
 
     @property
     def lib(self) -> GraphFactory:
-        """This object, which also stands for the code."""
+        """The object itself, which also stands for the code."""
         return self
 
     def __getitem__(self, name: str) -> Callable[..., GraphModule]:
@@ -194,7 +193,7 @@ class GraphModule(Named):
         if not isinstance(factory, GraphFactory):
             raise GraphError("GraphModule", "not a built model", got=type(module).__name__,
                              expected='lib["default"](device)')  # fmt: skip
-        self.factory = factory
+        self.factory: GraphFactory = factory
         """What `build` returned."""
         main = factory.module.main
         self._kinds = {param.name: param.checked_type for param in main.params}
@@ -203,7 +202,7 @@ class GraphModule(Named):
 
     @property
     def module(self) -> GraphModule:
-        """This object: classic code measures it by `time_evaluator`."""
+        """The object itself: classic code measures it by `time_evaluator`."""
         return self
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
@@ -277,7 +276,8 @@ class GraphModule(Named):
                 hint=f"set_input({missing[0]!r}, array)",
             )  # fmt: skip
         values = [self._inputs[name].data for name in self._kinds]
-        self._outputs = [array(each) for each in _flat(graph.evaluate(self.factory.module, *values))]
+        result = graph.evaluate(self.factory.module, *values)
+        self._outputs = [array(each) for each in _flat(result)]
 
     def get_num_outputs(self) -> int:
         """Return the number of outputs."""

@@ -83,6 +83,7 @@ class Expr(metaclass=_Made):
     nodes = (*EXPRESSIONS, GraphOp)
 
     def __new__(cls) -> Any:
+        """Refuse: other constructors make expressions."""
         raise GraphError("relay.Expr", "is not made itself", expected="relay.Call, relay.Var, …")
 
 
@@ -229,6 +230,7 @@ class Op(metaclass=_Made):
     nodes = (GraphOp,)
 
     def __new__(cls) -> Any:
+        """Refuse: `get` finds an operator."""
         raise GraphError("tvm.ir.Op", "is not made itself", hint='tvm.ir.Op.get("nn.conv2d")')
 
     @staticmethod
@@ -244,7 +246,7 @@ class Op(metaclass=_Made):
 
 
 def var(
-    name_hint: str, type_annotation: graph.Type | None = None, shape: Any = None,
+    name_hint: str, type_annotation: Any = None, shape: Any = None,
     dtype: str = "float32", span: graph.Span | None = None,
 ) -> graph.Var:  # fmt: skip
     """Make a variable.

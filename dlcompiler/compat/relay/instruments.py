@@ -103,4 +103,3 @@ class PrintAfterAll(PassInstrument):
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
         print(f"After Running Pass: {info.name}\n{mod}")  # noqa: T201  as in TVM
-

@@ -118,9 +118,7 @@ def dqn(
     return workload(builders.dqn(batch_size, num_actions, dtype))
 
 
-def lstm(
-    iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32"
-) -> Workload:
+def lstm(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32") -> Workload:
     """Return a language model of two LSTM layers, unrolled: Relay's has one and no embedding."""
     return workload(builders.lstm(iterations, batch_size, 1000, num_hidden, 2, dtype))
 

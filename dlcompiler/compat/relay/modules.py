@@ -1,4 +1,4 @@
-"""`IRModule`: functions by name that classic code can change; also the base of lowered schedules."""
+"""`IRModule`: functions by name that classic code can change; the base of lowered schedules."""
 
 from __future__ import annotations
 

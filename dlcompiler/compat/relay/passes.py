@@ -116,9 +116,7 @@ def is_enabled(name: str, level: int, context: PassContext) -> bool:
     return name in context.required_pass or level <= context.opt_level
 
 
-def _made(
-    name: str, level: int, run: Callable[..., graph.Module], **options: Any
-) -> Pass:
+def _made(name: str, level: int, run: Callable[..., graph.Module], **options: Any) -> Pass:
     return Pass(PassInfo(name, level), partial(run, **options) if options else run)
 
 
@@ -254,7 +252,7 @@ def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = False) -> P
         True, a batch of products, is not part of dlcompiler: rows are joined.
     """
     if to_batch:
-        note("CombineParallelDense: to_batch=True has no effect; the rows of the weights are joined")
+        note("CombineParallelDense: to_batch=True has no effect; rows of the weights are joined")
     return _combine("CombineParallelDense", "nn.dense", min_num_branches)
 
 

@@ -1,7 +1,7 @@
 """Classic TVM's ``tvm.transform``: sequences of passes, and their options."""
 
-from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.contexts import PassContext
+from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.relay.passes import (
     Pass,
     PassInfo,

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -121,10 +121,12 @@ class GraphOperators:
     def __str__(self) -> str:
         return self.astext()
 
-    def __getattr__(self, name: str) -> Any:
-        if name in RELAY_NAMES and hasattr(type(self), RELAY_NAMES[name]):
-            return getattr(self, RELAY_NAMES[name])
-        raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+    if not TYPE_CHECKING:  # else every attribute would be one for the type checker
+
+        def __getattr__(self, name: str) -> Any:
+            if name in RELAY_NAMES and hasattr(type(self), RELAY_NAMES[name]):
+                return getattr(self, RELAY_NAMES[name])
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return brief(self)
@@ -155,6 +157,7 @@ class Var(GraphOperators):
     span: Span | None = None
 
     def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
         return Call(self, tuple(map(as_expr, args)))
 
 
@@ -194,6 +197,7 @@ class GlobalVar(GraphOperators):
     span: Span | None = None
 
     def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
         return Call(self, tuple(map(as_expr, args)))
 
 
@@ -276,6 +280,7 @@ class Function(GraphOperators):
         object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
 
     def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
         return Call(self, tuple(map(as_expr, args)))
 
 
@@ -287,8 +292,13 @@ NO_ATTRS: Attrs = MappingProxyType({})
 
 RELAY_NAMES: Mapping[str, str] = MappingProxyType(
     {
-        **{"name_hint": "name", "type_annotation": "type", "data": "value", "tuple_value": "value"},
-        **{"cond": "condition", "true_branch": "then", "false_branch": "otherwise"},
+        "name_hint": "name",
+        "type_annotation": "type",
+        "data": "value",
+        "tuple_value": "value",
+        "cond": "condition",
+        "true_branch": "then",
+        "false_branch": "otherwise",
         "ret_type": "result",
     }
 )

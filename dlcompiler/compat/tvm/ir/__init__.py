@@ -1,5 +1,6 @@
 """Classic TVM's ``tvm.ir``."""
 
+from dlcompiler.compat.intrinsics import register_intrin_lowering, register_op_attr
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.relay.analysis import (
     assert_structural_equal,
@@ -14,7 +15,6 @@ from dlcompiler.compat.relay.expressions import (
     TupleType,
 )
 from dlcompiler.compat.relay.modules import IRModule
-from dlcompiler.compat.intrinsics import register_intrin_lowering, register_op_attr
 from dlcompiler.compat.tvm import transform
 from dlcompiler.compat.tvm.ir import instrument, module
 

@@ -1,7 +1,7 @@
 """Classic TVM's ``tvm.relay.build_module``."""
 
-from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.contexts import build_config
+from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.relay.executors import (
     bind_params_by_name,
     build,

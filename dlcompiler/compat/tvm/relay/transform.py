@@ -1,5 +1,6 @@
 """Classic TVM's ``tvm.relay.transform``."""
 
+from dlcompiler.compat.contexts import PassContext, build_config
 from dlcompiler.compat.missing import reporter
 from dlcompiler.compat.relay.passes import (
     AlterOpLayout,
@@ -24,7 +25,6 @@ from dlcompiler.compat.relay.passes import (
     function_pass,
     module_pass,
 )
-from dlcompiler.compat.contexts import PassContext, build_config
 
 __getattr__ = reporter(__name__)
 __all__ = [
