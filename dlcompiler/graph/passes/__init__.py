@@ -10,6 +10,7 @@ from dlcompiler.graph.passes.eliminate_dead_code import eliminate_dead_code
 from dlcompiler.graph.passes.fold_constants import fold_constants
 from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
 from dlcompiler.graph.passes.fusion import fuse_ops
+from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 
@@ -18,12 +19,14 @@ __all__ = [
     "PassContext",
     "canonicalize_ops",
     "combine_parallel",
+    "convert_layout",
     "eliminate_common_subexpressions",
     "eliminate_dead_code",
     "fold_constants",
     "fold_scale_axis",
     "fuse_ops",
     "run_passes",
+    "search_layouts",
     "simplify_expr",
     "simplify_inference",
 ]

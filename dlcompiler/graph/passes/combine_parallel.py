@@ -52,7 +52,7 @@ def combine_parallel(
         %0 = (%a, %b);
         %1 = concatenate(%0);
         %2 = nn.dense(%x, %1);
-        %3 = split(%2, indices_or_sections=[8], axis=1);
+        %3 = split(%2, indices_or_sections=[8], axis=-1);
         (%3.0, %3.1)
 
     Parameters

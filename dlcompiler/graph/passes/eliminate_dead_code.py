@@ -31,7 +31,7 @@ def eliminate_dead_code(module: Module, entry: str = MAIN) -> Module:
     *After*::
 
         let %w = negative(%x);
-        add(%w, 1f)
+        add(%w, 1.0f)
 
     Data flow without a use is no part of a module anyway. Nothing that is removed could end the
     program or change a state: operators have no other effect than their values.

@@ -29,7 +29,7 @@ def fold_constants(module: Module) -> Module:
 
     *After*::
 
-        multiply(%x, 3f)
+        multiply(%x, 3.0f)
 
     A call whose value is much larger than its operands, such as a tensor of zeros, is left as it
     is. So are operators that have a state.

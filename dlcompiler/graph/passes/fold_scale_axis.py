@@ -29,14 +29,14 @@ def fold_scale_axis(module: Module) -> Module:
     *Before*::
 
         %0 = nn.conv2d(%x, %w);
-        %1 = add(%0, %b);
-        multiply(%1, meta[relay.Constant][0])
+        %1 = add(%0, meta[relay.Constant][0]);
+        multiply(%1, meta[relay.Constant][1])
 
     *After*::
 
-        %0 = multiply(%w, meta[relay.Constant][1]);
+        %0 = multiply(%w, meta[relay.Constant][0]);
         %1 = nn.conv2d(%x, %0);
-        %2 = multiply(%b, meta[relay.Constant][0]);
+        %2 = multiply(meta[relay.Constant][1], meta[relay.Constant][2]);
         add(%1, %2)
 
     where the constants have a number for each output channel. A product before a convolution is

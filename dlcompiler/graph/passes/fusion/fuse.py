@@ -39,13 +39,15 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
 
     *After*::
 
-        %0 = fn (%p0, %p1, Primitive=1) {
-          %0 = nn.conv2d(%p0, %p1, padding=[1, 1, 1, 1]);
-          nn.relu(%0)
+        %0 = fn (%p0, Primitive=1) {
+          nn.max_pool2d(%p0, pool_size=[2, 2])
         };
-        %1 = %0(%x, %w);
-        %2 = fn (%p0, Primitive=1) { nn.max_pool2d(%p0, pool_size=[2, 2]) };
-        %2(%1)
+        %2 = fn (%p0_1, %p1, Primitive=1) {
+          %1 = nn.conv2d(%p0_1, %p1, padding=[1, 1, 1, 1]);
+          nn.relu(%1)
+        };
+        %3 = %2(%x, %w);
+        %0(%3)
 
     Parameters
     ----------
