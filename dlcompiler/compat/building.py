@@ -9,9 +9,9 @@ from dlcompiler import pipeline
 from dlcompiler.compat.conditions import current_conditions
 from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.cuda_callbacks import call_back
-from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
+from dlcompiler.compat.relay.modules import IRModule
 from dlcompiler.compat.simulated import SimulatedModule
 from dlcompiler.compat.targets import kind_of, resolve
 from dlcompiler.errors import ScheduleError
@@ -21,7 +21,7 @@ from dlcompiler.schedule.state import AtRoot
 from dlcompiler.te import PlaceholderOp, Tensor
 
 
-class IRModule(Named):
+class LoweredModule(IRModule):
     """A lowered schedule, which prints as its loop nest and can be built."""
 
     classic = "tvm.IRModule"
@@ -43,18 +43,21 @@ class IRModule(Named):
         """Conditions on its symbols for which it has a specialised body."""
 
     @property
-    def functions(self) -> dict[str, PrimFunc]:
+    def functions(self) -> dict[Any, Any]:
         """The only function of the module, by name."""
         return {self.func.name: self.func}
 
-    def __getitem__(self, name: str) -> PrimFunc:
+    def __getitem__(self, name: Any) -> PrimFunc:
         if name not in self.functions:
             raise ScheduleError(
                 f"lowered[{name!r}]", "no such function", expected=repr(self.func.name)
             )
         return self.func
 
-    def astext(self, show_meta_data: bool = False) -> str:
+    def __setitem__(self, name: Any, function: Any) -> None:
+        raise ScheduleError("change a lowered module", "it does not change once it is lowered")
+
+    def astext(self, show_meta_data: bool = True) -> str:
         """Return the program as text."""
         del show_meta_data
         return str(self.func)
@@ -66,6 +69,9 @@ class IRModule(Named):
     def __str__(self) -> str:
         return str(self.func)
 
+    def _repr_html_(self) -> str:
+        return self.func._repr_html_()
+
     def __repr__(self) -> str:
         return str(self.func)
 
@@ -76,7 +82,7 @@ def lower(
     name: str = "main",
     binds: object = None,
     simple_mode: bool = False,
-) -> IRModule:
+) -> LoweredModule:
     """Lower a schedule to its loop nest.
 
     Parameters
@@ -92,7 +98,7 @@ def lower(
     simple_mode : bool
         Stop before vectorization and unrolling, so that the loops are those of the schedule.
     """
-    if isinstance(inp, IRModule):
+    if isinstance(inp, LoweredModule):
         return inp
     if binds is not None:
         raise ScheduleError(f"lower {name}", "binds= is not part of dlcompiler yet")
@@ -103,7 +109,7 @@ def lower(
         inp, arguments, name=name, simple_mode=simple_mode, conditions=conditions,
         unread=unread_by(inp, arguments),
     )  # fmt: skip
-    return IRModule(func, inp.fork(f"lowered {name}"), arguments, conditions)
+    return LoweredModule(func, inp.fork(f"lowered {name}"), arguments, conditions)
 
 
 def build(
@@ -119,7 +125,7 @@ def build(
 
     Parameters
     ----------
-    inputs : Schedule, IRModule or dict
+    inputs : Schedule, what `lower` returned, or dict
         What to build; ``{target: lowered}`` with one entry also gives the target.
     args : sequence
         Parameters of the function, inputs before outputs; inputs that nothing reads are ignored.
@@ -138,7 +144,7 @@ def build(
     conditions = current_conditions()
     if isinstance(inputs, Mapping) and len(inputs) == 1:
         ((target, inputs),) = inputs.items()
-    if isinstance(inputs, IRModule):
+    if isinstance(inputs, LoweredModule):
         name = inputs.func.name if name == "default_function" else name
         conditions = inputs.conditions
         inputs, args = inputs.schedule, inputs.args

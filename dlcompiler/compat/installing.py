@@ -16,6 +16,8 @@ OLDER = {
     "tvm.module": "tvm.runtime",
     "tvm.ndarray": "tvm.nd",
     "tvm.runtime.ndarray": "tvm.nd",
+    "tvm.relay.ir_pass": "tvm.relay.analysis",
+    "tvm.relay.parser": "tvm.parser",
     "tvm.schedule": "tvm.te.schedule",
     "tvm.tensor": "tvm.te.tensor",
     "tvm.tir.expr": "tvm.tir",

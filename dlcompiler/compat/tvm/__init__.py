@@ -1,6 +1,6 @@
 """Classic TVM's module ``tvm``: ``from dlcompiler.compat import tvm``."""
 
-from dlcompiler.compat.building import IRModule, build, lower
+from dlcompiler.compat.building import build, lower
 from dlcompiler.compat.contexts import build_config
 from dlcompiler.compat.devices import (
     cl,
@@ -16,6 +16,7 @@ from dlcompiler.compat.devices import (
 from dlcompiler.compat.functions import get_global_func, register_func
 from dlcompiler.compat.missing import reporter, watch_imports
 from dlcompiler.compat.modules import Module
+from dlcompiler.compat.relay.modules import IRModule
 from dlcompiler.compat.tvm import (
     autotvm,
     contrib,
@@ -23,6 +24,8 @@ from dlcompiler.compat.tvm import (
     error,
     ir,
     nd,
+    parser,
+    relay,
     runtime,
     target,
     te,
@@ -101,7 +104,9 @@ __all__ = [
     "nd",
     "ndarray",
     "opencl",
+    "parser",
     "register_func",
+    "relay",
     "rocm",
     "runtime",
     "target",

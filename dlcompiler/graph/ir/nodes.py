@@ -21,11 +21,11 @@ Scopes may be nested `MAX_SCOPES` deep.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError, shown_number
 from dlcompiler.graph.ir.types import TensorType, Type
+from dlcompiler.registry import Registry
 
 MAX_SCOPES = 100
 """Most scopes inside each other: functions, branches and lets as operands; [1]."""
@@ -99,6 +100,34 @@ class GraphOperators:
     def __neg__(self) -> Call:
         return Call(op("negative"), (as_expr(self),))
 
+    def astext(self, show_meta_data: bool = True) -> str:
+        """Return the expression as text.
+
+        Parameters
+        ----------
+        show_meta_data : bool
+            Without effect: constants other than numbers are only numbered.
+        """
+        del show_meta_data
+        text: str = LATER["text"](self)
+        return text
+
+    @property
+    def checked_type(self) -> Type:
+        """The type that inference finds, from the types of the variables that it uses."""
+        kind: Type = LATER["type"](self)
+        return kind
+
+    def __str__(self) -> str:
+        return self.astext()
+
+    if not TYPE_CHECKING:  # else every attribute would be one for the type checker
+
+        def __getattr__(self, name: str) -> Any:
+            if name in RELAY_NAMES and hasattr(type(self), RELAY_NAMES[name]):
+                return getattr(self, RELAY_NAMES[name])
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return brief(self)
 
@@ -117,12 +146,19 @@ class GraphOperators:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Var(GraphOperators):
-    """A variable: a parameter of a function, or the name of a let."""
+    """A variable: a parameter of a function, or the name of a let.
+
+    Calling it makes a `Call`: its value is then a function.
+    """
 
     name: str
     type: Type | None = None
     """None: inference finds it."""
     span: Span | None = None
+
+    def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
+        return Call(self, tuple(map(as_expr, args)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
@@ -155,10 +191,14 @@ class Op:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class GlobalVar(GraphOperators):
-    """A function of the module, by its name."""
+    """A function of the module, by its name. Calling it makes a `Call`."""
 
     name: str
     span: Span | None = None
+
+    def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
+        return Call(self, tuple(map(as_expr, args)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
@@ -226,7 +266,7 @@ class If(GraphOperators):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Function(GraphOperators):
-    """A function; it may use variables of the scopes around it."""
+    """A function; it may use variables of the scopes around it. Calling it makes a `Call`."""
 
     params: tuple[Var, ...]
     body: Expr
@@ -239,12 +279,39 @@ class Function(GraphOperators):
     def __post_init__(self) -> None:
         object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
 
+    def __call__(self, *args: object) -> Call:
+        """Make a call of it; arguments may be numbers, arrays, or lists."""
+        return Call(self, tuple(map(as_expr, args)))
+
 
 Expr: TypeAlias = Var | Constant | Call | Tuple | TupleGetItem | Let | If | Function | GlobalVar
 Node: TypeAlias = Expr | Op
 EXPRESSIONS = (Var, Constant, Call, Tuple, TupleGetItem, Let, If, Function, GlobalVar)
 
 NO_ATTRS: Attrs = MappingProxyType({})
+
+RELAY_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "name_hint": "name",
+        "type_annotation": "type",
+        "data": "value",
+        "tuple_value": "value",
+        "cond": "condition",
+        "true_branch": "then",
+        "false_branch": "otherwise",
+        "ret_type": "result",
+    }
+)
+"""Relay's name of an attribute -> its name here; both can be read."""
+
+#: What expressions do by means of modules that import this one.
+LATER: Registry[Callable[[Any], Any]] = Registry(
+    "tool of expressions",
+    {
+        "text": "dlcompiler.graph.text.printer:expr_text",
+        "type": "dlcompiler.graph.inference:type_of",
+    },
+)
 
 
 @cache

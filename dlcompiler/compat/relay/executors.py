@@ -1,0 +1,501 @@
+"""`relay.build`, graph executors and interpreters: models that run.
+
+The optimised graph runs by NumPy, the definition of the operators, kernel by kernel. Its results
+are those that a compiled model must have; its times say nothing about compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dlcompiler import dtypes, graph
+from dlcompiler.compat.arrays import NDArray, array
+from dlcompiler.compat.devices import Device
+from dlcompiler.compat.missing import Named
+from dlcompiler.compat.modules import BenchmarkResult, timed
+from dlcompiler.compat.notes import note
+from dlcompiler.compat.relay.expressions import as_expr
+from dlcompiler.compat.relay.modules import IRModule, module_of
+from dlcompiler.compat.relay.params import load_param_dict
+from dlcompiler.compat.relay.passes import FuseOps, Pass, PassInfo, Sequential
+from dlcompiler.compat.targets import resolve
+from dlcompiler.errors import CallError, GraphError
+from dlcompiler.graph.builders import bind
+from dlcompiler.graph.passes.pipeline import PASSES
+
+CLASSIC_NAMES: Mapping[str, str] = {
+    "infer_types": "InferType",
+    "eliminate_dead_code": "DeadCodeElimination",
+    "simplify_inference": "SimplifyInference",
+    "canonicalize_ops": "CanonicalizeOps",
+    "fold_constants": "FoldConstant",
+    "eliminate_common_subexpressions": "EliminateCommonSubexpr",
+    "combine_parallel nn.conv2d": "CombineParallelConv2d",
+    "combine_parallel nn.dense": "CombineParallelDense",
+    "combine_parallel nn.batch_matmul": "CombineParallelBatchMatmul",
+    "simplify_expr": "SimplifyExpr",
+    "fold_scale_axis": "FoldScaleAxis",
+    "fuse_ops": "FuseOps",
+}
+"""Name of a pass -> its name in Relay."""
+
+Params = Mapping[str, Any]
+
+
+def bound(module: graph.Module, params: Params | None) -> graph.Module:
+    """Return a module with parameters of ``main`` as constants; unknown names are left out."""
+    known = {param.name for param in module.main.params}
+    values = {name: _plain(value) for name, value in (params or {}).items() if name in known}
+    return bind(module, values) if values else module
+
+
+def bind_params_by_name(func: graph.Function, params: Params) -> graph.Function:
+    """Return a function with some parameters as constants, chosen by their names."""
+    return bound(graph.Module.from_expr(func), params).main
+
+
+def _plain(value: Any) -> Any:
+    return value.data if isinstance(value, NDArray) else np.asarray(value)
+
+
+def optimize(mod: Any, target: Any = None, params: Params | None = None) -> tuple[IRModule, Params]:
+    """Run the passes of `build` on a module, without fusion.
+
+    Parameters
+    ----------
+    mod : IRModule or Function
+        The model.
+    target
+        Accepted: no pass depends on it.
+    params : mapping, optional
+        Arrays for parameters of ``main``.
+
+    Returns
+    -------
+    tuple
+        The module, and an empty dict: the parameters are its constants.
+    """
+    resolve(target)
+    return _sequence(is_fused=False)(bound(module_of(mod, "relay.optimize"), params)), {}
+
+
+def _sequence(is_fused: bool) -> Sequential:
+    steps = [
+        FuseOps() if step.name == "fuse_ops"
+        else Pass(PassInfo(CLASSIC_NAMES.get(step.name, step.name), step.level), step.run)
+        for step in PASSES
+        if is_fused or step.name != "fuse_ops"
+    ]  # fmt: skip
+    return Sequential(steps, name="relay.build")
+
+
+def build(
+    mod: Any, target: Any = None, target_host: Any = None, executor: Any = None,
+    runtime: Any = None, workspace_memory_pools: Any = None,
+    constant_memory_pools: Any = None, params: Params | None = None, mod_name: str = "default",
+) -> GraphFactory:  # fmt: skip
+    """Optimise a model, and make what runs it.
+
+    Parameters
+    ----------
+    mod : IRModule or Function
+        The model.
+    target : str or Target, optional
+        Only checked: the model runs by NumPy.
+    target_host, executor, runtime, workspace_memory_pools, constant_memory_pools
+        Accepted, without effect.
+    params : mapping, optional
+        Arrays for parameters of ``main``, which become constants.
+    mod_name : str
+        Name of the module.
+
+    Returns
+    -------
+    GraphFactory
+        ``lib["default"](device)`` for `GraphModule`. It can be unpacked: graph, lib, params.
+    """
+    del target_host, executor, runtime, workspace_memory_pools, constant_memory_pools
+    resolve(next(iter(target.values())) if isinstance(target, Mapping) and target else target)
+    module = module_of(mod, "relay.build")
+    note(
+        "relay.build: the optimised graph runs by NumPy, kernel by kernel; compiled kernels come "
+        "in a later version, so times are not those of compiled code"
+    )
+    made = _sequence(is_fused=True)(bound(module, params)).graph
+    given = {name: array(_plain(value)) for name, value in (params or {}).items()}
+    return GraphFactory(made, given, mod_name)
+
+
+class GraphFactory(Named):
+    """What `build` returns: the optimised model and its parameters."""
+
+    classic = "tvm.relay.backend.executor_factory.GraphExecutorFactoryModule"
+
+    def __init__(self, module: graph.Module, params: dict[str, NDArray], name: str) -> None:
+        self.ir_mod = IRModule.of(module)
+        """The optimised module."""
+        self.params = params
+        """The arrays that were given to `build`, now constants of the module."""
+        self.libmod_name = name
+        """Name of the module."""
+
+    @property
+    def module(self) -> graph.Module:
+        """The optimised module: it shows itself and its decisions."""
+        return self.ir_mod.graph
+
+    def get_params(self) -> dict[str, NDArray]:
+        """Return the arrays that were given to `build`."""
+        return self.params
+
+    def get_graph_json(self) -> str:
+        """Return the optimised module as JSON, in the form of this project."""
+        return graph.to_json(self.module)
+
+    get_executor_config = get_graph_json
+    graph_json = property(get_graph_json)
+
+    def get_lib(self) -> GraphFactory:
+        """Return this object, which also stands for the code."""
+        return self
+
+    @property
+    def lib(self) -> GraphFactory:
+        """The object itself, which also stands for the code."""
+        return self
+
+    def __getitem__(self, name: str) -> Callable[..., GraphModule]:
+        if name not in ("default", self.libmod_name):
+            raise GraphError(f"lib[{name!r}]", "no such model", expected=repr(self.libmod_name))
+        return lambda *devices: GraphModule(self)
+
+    def __iter__(self) -> Any:
+        note("relay.build: its result is unpacked as graph, lib, params; lib is the model itself")
+        return iter((self.get_graph_json(), self, self.params))
+
+
+class GraphModule(Named):
+    """A model with inputs that are set, and outputs that are read.
+
+    Parameters
+    ----------
+    module : GraphFactory or GraphModule
+        What `build` returned, or ``lib["default"](device)``.
+    """
+
+    classic = "tvm.contrib.graph_executor.GraphModule"
+
+    def __init__(self, module: Any) -> None:
+        factory = module.factory if isinstance(module, GraphModule) else module
+        if not isinstance(factory, GraphFactory):
+            raise GraphError("GraphModule", "not a built model", got=type(module).__name__,
+                             expected='lib["default"](device)')  # fmt: skip
+        self.factory: GraphFactory = factory
+        """What `build` returned."""
+        main = factory.module.main
+        self._kinds = {param.name: param.checked_type for param in main.params}
+        self._inputs: dict[str, NDArray] = {}
+        self._outputs: list[NDArray] | None = None
+
+    @property
+    def module(self) -> GraphModule:
+        """The object itself: classic code measures it by `time_evaluator`."""
+        return self
+
+    def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
+        """Set inputs.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            Name or number of an input.
+        value : array
+            Its value.
+        **params
+            Values by name. A parameter that `build` made a constant may be given its own value.
+
+        Raises
+        ------
+        CallError
+            If there is no such input, or a value does not fit.
+        """
+        if key is not None:
+            self._set(self._name(key), value)
+        for name, each in params.items():
+            self._set(name, each)
+
+    set_input_zero_copy = set_input
+
+    def _name(self, key: Any) -> str:
+        names = [*self._kinds]
+        if isinstance(key, int) and 0 <= key < len(names):
+            return names[key]
+        return str(key)
+
+    def _set(self, name: str, value: Any) -> None:
+        values = _plain(value)
+        if name not in self._kinds:
+            self._check_constant(name, values)
+            return
+        kind = self._kinds[name]
+        shape = kind.shape if isinstance(kind, graph.TensorType) else ()
+        if not isinstance(kind, graph.TensorType) or not fits(values.shape, shape):
+            raise CallError(
+                f"set_input {name}", "wrong shape", got=values.shape, expected=repr(kind)
+            )
+        self._inputs[name] = array(values.astype(_numpy(kind)))
+
+    def _check_constant(self, name: str, values: Any) -> None:
+        own = self.factory.params.get(name)
+        if own is None:
+            raise CallError(
+                f"set_input {name}", "the model has no such input",
+                expected=", ".join(self._kinds) or "none",
+            )  # fmt: skip
+        if own.shape != values.shape or not np.array_equal(own.data, values, equal_nan=True):
+            raise CallError(
+                f"set_input {name}", "relay.build made this parameter a constant of another value",
+                hint=f"leave {name} out of relay.build(params=…)",
+            )  # fmt: skip
+
+    def run(self, **inputs: Any) -> None:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        **inputs
+            Inputs to set before, by name.
+        """
+        self.set_input(**inputs)
+        if missing := [name for name in self._kinds if name not in self._inputs]:
+            raise CallError(
+                "run the model", "an input is not set", got=missing[0],
+                hint=f"set_input({missing[0]!r}, array)",
+            )  # fmt: skip
+        values = [self._inputs[name].data for name in self._kinds]
+        result = graph.evaluate(self.factory.module, *values)
+        self._outputs = [array(each) for each in _flat(result)]
+
+    def get_num_outputs(self) -> int:
+        """Return the number of outputs."""
+        kind = self.factory.module.main.checked_type
+        return len(graph.ir.tensor_types(kind.result)) if isinstance(kind, graph.FuncType) else 1
+
+    def get_num_inputs(self) -> int:
+        """Return the number of inputs; parameters that are constants are none."""
+        return len(self._kinds)
+
+    def get_input(self, index: Any, out: NDArray | None = None) -> NDArray | None:
+        """Return the value of an input, by name or number; None if it is not set.
+
+        Parameters
+        ----------
+        index : str or int
+            Which one.
+        out : NDArray, optional
+            Where to copy it.
+        """
+        found = self._inputs.get(self._name(index))
+        return out.copyfrom(found) if out is not None and found is not None else found
+
+    def get_input_index(self, name: str) -> int:
+        """Return the number of an input; -1 if there is none of this name."""
+        names = [*self._kinds]
+        return names.index(name) if name in names else -1
+
+    def get_input_info(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the shapes and the dtypes of the inputs."""
+        kinds = {k: v for k, v in self._kinds.items() if isinstance(v, graph.TensorType)}
+        return {k: v.shape for k, v in kinds.items()}, {k: v.dtype for k, v in kinds.items()}
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """Return an output.
+
+        Parameters
+        ----------
+        index : int
+            Which one.
+        out : NDArray, optional
+            Where to copy it.
+        """
+        if self._outputs is None:
+            raise CallError("get_output", "the model was not run yet", hint="run()")
+        if not 0 <= index < len(self._outputs):
+            raise CallError(
+                "get_output", "no such output", got=index, expected=f"0 to {len(self._outputs) - 1}"
+            )
+        found = self._outputs[index]
+        return found if out is None else out.copyfrom(found)
+
+    def load_params(self, params_bytes: bytes) -> None:
+        """Set inputs from what `save_param_dict` returned."""
+        self.set_input(**load_param_dict(params_bytes))
+
+    def time_evaluator(
+        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1,
+        min_repeat_ms: int = 0, **options: Any,
+    ) -> Callable[..., BenchmarkResult]:  # fmt: skip
+        """Return a function that measures `run`.
+
+        Parameters
+        ----------
+        func_name : str
+            ``"run"``.
+        dev : Device, optional
+            Accepted.
+        number, repeat : int
+            Runs in a row, whose mean is one result, and number of results; [1].
+        min_repeat_ms : int
+            Least duration of each row; [ms].
+        **options
+            Accepted, without effect.
+        """
+        del dev, options
+        if func_name != "run":
+            raise GraphError("time_evaluator", "only run is measured", got=func_name)
+        note("time_evaluator: these are times of NumPy, not of compiled code")
+        return lambda: timed(self.run, number, repeat, min_repeat_ms / 1000)
+
+    def benchmark(
+        self, device: Device | None = None, func_name: str = "run", repeat: int = 5,
+        number: int = 5, min_repeat_ms: int | None = None, end_to_end: bool = False,
+        **kwargs: Any,
+    ) -> BenchmarkResult:  # fmt: skip
+        """Measure `run`: the times are those of NumPy.
+
+        Parameters
+        ----------
+        device, func_name, repeat, number, min_repeat_ms
+            As for `time_evaluator`.
+        end_to_end : bool
+            Accepted: copying is part of it.
+        **kwargs
+            Inputs to set before.
+        """
+        del end_to_end
+        self.set_input(**kwargs)
+        return self.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)()
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(self, name)
+        return found
+
+
+def create(graph_json_str: str, libmod: Any, device: Any = None) -> GraphModule:
+    """Return the model that `build` made: an older form of ``GraphModule(lib["default"](dev))``.
+
+    Parameters
+    ----------
+    graph_json_str : str
+        Accepted: the model is in the library.
+    libmod : GraphFactory
+        The library.
+    device : Device, optional
+        Accepted.
+    """
+    del graph_json_str, device
+    return GraphModule(libmod)
+
+
+class Executor(Named):
+    """Evaluates expressions and models: what `create_executor` returns."""
+
+    classic = "tvm.relay.Executor"
+
+    def __init__(self, mod: Any, params: Params | None) -> None:
+        self.mod = IRModule.of(graph.Module({})) if mod is None else mod
+        """The module."""
+        self._params = params
+
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
+        """Return a function that computes ``main``, a function, or the value of an expression.
+
+        Parameters
+        ----------
+        expr : Expr, optional
+            None: ``main``. The value of an expression without free variables is returned itself.
+        binds : mapping, optional
+            Values of free variables of the expression.
+        """
+        module = module_of(self.mod, "create_executor")
+        if expr is None:
+            return self._function(bound(module, self._params), graph.ir.MAIN)
+        node = graph.ir.substitute(as_expr(expr), {v: as_expr(x) for v, x in (binds or {}).items()})
+        if isinstance(node, graph.GlobalVar):
+            return self._function(module, node.name)
+        whole = graph.Module.from_expr(node, {k: f for k, f in module.functions.items()
+                                              if k != graph.ir.MAIN})  # fmt: skip
+        if isinstance(node, graph.Function) or whole.main.params:
+            return self._function(whole, graph.ir.MAIN)
+        return _arrays(graph.evaluate(whole))
+
+    def _function(self, module: graph.Module, name: str) -> Callable[..., Any]:
+        def run(*args: Any, **named: Any) -> Any:
+            values = [_value(arg) for arg in args]
+            by_name = {key: _value(value) for key, value in named.items()}
+            return _arrays(graph.evaluate(module, *values, function=name, **by_name))
+
+        return run
+
+
+def create_executor(
+    kind: str = "debug", mod: Any = None, device: Any = None, target: Any = None,
+    params: Params | None = None, **older: Any,
+) -> Executor:  # fmt: skip
+    """Return an executor: of every kind, it is the interpreter, which computes by NumPy.
+
+    Parameters
+    ----------
+    kind : str
+        ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``.
+    mod : IRModule, optional
+        The module.
+    device, target
+        Only checked.
+    params : mapping, optional
+        Arrays for parameters of ``main``.
+    **older
+        ``ctx=``, the older name of `device`.
+    """
+    del device
+    if kind not in ("debug", "graph", "vm", "aot") or older.keys() - {"ctx"}:
+        raise GraphError(
+            "create_executor", "unknown kind of executor", got=kind or sorted(older),
+            expected="debug, graph, vm, aot",
+        )  # fmt: skip
+    resolve(target)
+    if kind != "debug":
+        note(f"create_executor: {kind!r} is the interpreter here; it computes by NumPy")
+    return Executor(mod, params)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, graph.Constant):
+        return value.value
+    return tuple(map(_value, value)) if isinstance(value, list | tuple) else _plain(value)
+
+
+def _arrays(value: Any) -> Any:
+    """Return a result as TVM's arrays, and tuples as lists of them."""
+    return [_arrays(each) for each in value] if isinstance(value, tuple) else array(value)
+
+
+def _flat(value: Any) -> list[Any]:
+    """Return the arrays of a result from left to right."""
+    if not isinstance(value, tuple):
+        return [value]
+    return [each for field in value for each in _flat(field)]
+
+
+def fits(shape: Sequence[int], expected: Sequence[Any]) -> bool:
+    """Tell whether a shape is the expected one, in which some extents may be any."""
+    return len(shape) == len(expected) and all(
+        b is graph.ANY or a == b for a, b in zip(shape, expected, strict=True)
+    )
+
+
+def _numpy(kind: graph.TensorType) -> Any:
+    return dtypes.to_numpy(kind.dtype)

@@ -1,0 +1,19 @@
+"""Classic TVM's ``tvm.relay.build_module``."""
+
+from dlcompiler.compat.contexts import build_config
+from dlcompiler.compat.missing import reporter
+from dlcompiler.compat.relay.executors import (
+    bind_params_by_name,
+    build,
+    create_executor,
+    optimize,
+)
+
+__getattr__ = reporter(__name__)
+__all__ = [
+    "bind_params_by_name",
+    "build",
+    "build_config",
+    "create_executor",
+    "optimize",
+]
