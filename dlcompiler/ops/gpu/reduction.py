@@ -235,7 +235,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     busy = max(min(work.count // (1 if work.is_rows else 32), chip.processors), 1)
     size = work.extent * work.count * dtypes.bytes_of(work.dtype)
     is_divided = size > busy * _LAUNCH_BYTES and len(values["blocks"]) > 1
-    most = 1024 if busy == 1 and not is_divided else 256
+    most = min(chip.most_threads, 1024 if busy == 1 and not is_divided else 256)
     threads = _threads(work, chip, values["threads"], vector, most=most)
     blocks = 1
     if is_divided:
@@ -246,7 +246,7 @@ def default_config(workload: Workload, target: Target) -> Config:
         side = max(work.count * blocks // chip.processors, 1) if threads <= chip.warp else 1
         rows = max(n for n in values["rows"] if n == 1 or (n * threads <= _BLOCK and n <= side))
     else:
-        rows = max(n for n in values["rows"] if n <= chip.warp)
+        rows = max((n for n in values["rows"] if n <= chip.warp), default=min(values["rows"]))
     ahead = max(16 // (vector * dtypes.bytes_of(work.dtype)), 1)
     kept = work.kept(threads, 1, blocks)
     steps = max(n for n in values["steps"] if n == 1 or (n <= ahead and n <= kept))

@@ -17,7 +17,7 @@ from tests.ops.products import check
 from tests.share import cases_of
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
-GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu")
+GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
 DRAWS = cases_of(range(400 if IS_FULL else 24))
 LOWERED = cases_of(range(40 if IS_FULL else 3))
 MOST_POINTS = 2000

@@ -40,5 +40,5 @@ def test_every_gpu_has_the_numbers_of_a_default_config():
         if target.device == "gpu":
             chip = Chip.of(target)
             assert chip.lanes("float32") == 4
-            assert 1024 <= chip.most_threads <= chip.threads_at_once
+            assert chip.warp <= chip.most_threads <= chip.threads_at_once
             assert chip.shared_bytes >= 32 * 1024
