@@ -22,6 +22,7 @@ from dlcompiler.graph.passes import (
     simplify_inference,
 )
 from dlcompiler.graph.passes.pipeline import optimize
+from dlcompiler.graph.passes.tools import operator_of
 from tests.graph.random_graphs import RandomGraph, flat, inputs_of
 from tests.graph.random_images import RandomImages, image_inputs
 
@@ -49,15 +50,17 @@ def case(seed):
     return module, inputs_of(module, seed)
 
 
-def check(seed, names=tuple(PASSES)):
+def check(seed, steps=tuple(PASSES)):
     """Compare the values of a random graph before and after passes."""
     module, inputs = case(seed)
     expected = flat(evaluate(module, *inputs))
     kind = types_of(module)[module.main.body]
-    for name in names:
+    for name in steps:
         after = PASSES[name](module)
         if after is module:
             continue
+        names = [n.name for n in after.nodes() if operator_of(n)]
+        assert len(set(names)) == len(names), f"{name}, seed {seed}: two calls of one name"
         found = flat(evaluate(after, *inputs))
         for a, b in zip(expected, found, strict=True):
             assert a.dtype == b.dtype, f"{name}, seed {seed}"

@@ -18,6 +18,7 @@ from dlcompiler.graph.ir import (
     Tuple,
     TupleGetItem,
     children,
+    named,
     nbytes,
     post_order,
     tensor_types,
@@ -147,7 +148,7 @@ def converted(
         log += converter.log
     if all(functions[name] is typed.functions[name] for name in functions):
         return with_log(module, [d for d in log if d not in module.log])
-    return replace(typed, functions=functions, log=(*typed.log, *log))
+    return named(replace(typed, functions=functions, log=(*typed.log, *log)))
 
 
 @dataclass(frozen=True, slots=True)
