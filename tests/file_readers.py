@@ -39,6 +39,7 @@ from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
 from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.graph import op
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.json_text import parse
 from dlcompiler.measurement.ceilings import Ceilings
@@ -453,8 +454,8 @@ def _link(folder: Path) -> Sample:
 
 def _small_graph() -> graph.Module:
     x, w = graph.var("x", (2, 4)), graph.constant(np.arange(12, dtype="float32").reshape(3, 4))
-    parts = graph.op.split(graph.op.nn.dense(x, w), 3, axis=1)
-    return fuse_ops(graph.Module.from_expr(graph.op.clip(parts[0], a_min=0.0, a_max=np.inf)))
+    parts = op.split(op.nn.dense(x, w), 3, axis=1)
+    return fuse_ops(graph.Module.from_expr(op.clip(parts[0], a_min=0.0, a_max=np.inf)))
 
 
 def _graph(folder: Path) -> Sample:

@@ -37,10 +37,11 @@ def fuse(module: Module, a: str, b: str) -> Module:
     Examples
     --------
     >>> from dlcompiler import graph
+    >>> from dlcompiler.graph import op
     >>> from dlcompiler.graph.passes import fuse_ops
     >>> x = graph.var("x", (4, 4))
-    >>> total = graph.op.sum(x, axis=1, name="total")
-    >>> module = graph.Module.from_expr(graph.op.sqrt(total, name="root"))
+    >>> total = op.sum(x, axis=1, name="total")
+    >>> module = graph.Module.from_expr(op.sqrt(total, name="root"))
     >>> fuse_ops(module).decisions(about="total")[0].verdict
     'not fused'
     >>> fuse_ops(graph.fuse(module, "total", "root")).decisions(about="total")[0].verdict

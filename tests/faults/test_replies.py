@@ -16,6 +16,7 @@ from dlcompiler.errors import MeasurementError, OutOfMemory
 from dlcompiler.measurement.candidates import Ceiling
 from tests.faults.candidates import GOOD, job, kernel, measured, one, open_bench
 from tests.faults.test_hangs import descendants
+from tests.processes import has_ended
 
 MISBEHAVING = """
 import os, sys, time
@@ -122,9 +123,12 @@ def test_a_worker_killed_with_sigkill_is_replaced():
     with open_bench() as bench:
         assert one(bench).outcome == "ok"
         for _ in range(3):
-            for pid in descendants(os.getpid()):
+            killed = descendants(os.getpid())
+            for pid in killed:
                 kill(pid)
-            time.sleep(0.05)
+            end = time.perf_counter() + 30
+            while not all(map(has_ended, killed)) and time.perf_counter() < end:
+                time.sleep(0.01)
             assert one(bench).outcome == "ok"
 
 

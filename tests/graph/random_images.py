@@ -27,7 +27,8 @@ class RandomImages:
     def module(self) -> Module:
         """Return a module whose result has some of the values."""
         steps = [self.convolution] * 4 + [
-            self.pool, self.bias, self.both, self.joined, self.part, self.outside, self.unary,
+            self.pool, self.bias, self.scaled, self.both, self.joined, self.part, self.outside,
+            self.unary,
         ]  # fmt: skip
         for _ in range(self.size):
             self.values.append(self.random.choice(steps)())
@@ -44,8 +45,11 @@ class RandomImages:
         return constant(self.numbers.integers(-1, 2, shape).astype("float32"))
 
     def convolution(self) -> Expr:
-        x = self.pick()
+        # Values stay small whole numbers, so that sums are exact in each order.
+        x = op.clip(self.pick(), a_min=-3.0, a_max=3.0)
         (_, c, _, _), out = type_of(x).shape, self.random.choice(CHANNELS)
+        if self.random.random() < 0.3:
+            x = self.scaled(x)
         kernel = self.random.choice((1, 3))
         if self.random.random() < 0.2:
             groups = c if self.random.random() < 0.5 else 2
@@ -63,8 +67,14 @@ class RandomImages:
         return op.nn.max_pool2d(self.pick(), pool_size=3, padding=1)
 
     def unary(self) -> Expr:
-        # Values stay small whole numbers, so that sums are exact in each order.
-        return op.clip(self.pick(), a_min=-3.0, a_max=3.0)
+        return op.nn.relu(self.pick())
+
+    def scaled(self, x: Expr | None = None) -> Expr:
+        """Return a value times a power of 2 for each channel."""
+        x = self.pick() if x is None else x
+        c = type_of(x).shape[1]
+        factors = 2.0 ** self.numbers.integers(-1, 2, (c, 1, 1))
+        return op.multiply(x, constant(factors.astype("float32")))
 
     def bias(self) -> Expr:
         x = self.pick()

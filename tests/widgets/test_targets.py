@@ -266,7 +266,7 @@ def tabs(explorer):
         ("x86-64-avx2", ["llvm", "assembly"]),
         ("c", ["source"]),
         ("gpu", ["kernels", "cuda", "ptx", "opencl"]),
-        ("opencl", ["source", "cuda"]),
+        ("opencl", ["source", "cuda", "ptx"]),
     ],
 )
 def test_the_tabs_of_code_follow_the_target(explorer, name, code):

@@ -3,6 +3,11 @@
 from dlcompiler.graph.passes.base import GraphPass, PassContext, run_passes
 from dlcompiler.graph.passes.canonicalize_ops import canonicalize_ops
 from dlcompiler.graph.passes.combine_parallel import combine_parallel
+from dlcompiler.graph.passes.devices import (
+    merge_composite,
+    partition_for_device,
+    place_on_devices,
+)
 from dlcompiler.graph.passes.eliminate_common_subexpressions import (
     eliminate_common_subexpressions,
 )
@@ -25,6 +30,9 @@ __all__ = [
     "fold_constants",
     "fold_scale_axis",
     "fuse_ops",
+    "merge_composite",
+    "partition_for_device",
+    "place_on_devices",
     "run_passes",
     "search_layouts",
     "simplify_expr",

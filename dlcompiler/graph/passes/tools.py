@@ -22,6 +22,7 @@ from dlcompiler.graph.ir import (
     TupleType,
     Type,
     children,
+    named,
     post_order,
     rewrite_from,
 )
@@ -128,7 +129,8 @@ def rewrite_calls(module: Module, rule: Callable[[Call, Call, KnownTypes], Expr 
     }
     if all(functions[name] is typed.functions[name] for name in functions):
         return module
-    return replace(typed, functions=functions)
+    # A call may be rewritten twice: what is made beside it then gets the same name.
+    return named(replace(typed, functions=functions))
 
 
 def with_log(module: Module, decisions: Sequence[Decision]) -> Module:

@@ -62,7 +62,8 @@ def to_json(module: Module) -> str:
     Examples
     --------
     >>> from dlcompiler import graph
-    >>> module = graph.Module.from_expr(graph.op.exp(graph.var("x", (3,))))
+    >>> from dlcompiler.graph import op
+    >>> module = graph.Module.from_expr(op.exp(graph.var("x", (3,))))
     >>> graph.modules_equal(graph.from_json(graph.to_json(module)), module)
     True
     """

@@ -13,6 +13,7 @@ import pytest
 from dlcompiler.graph import evaluate, expr_text, parse_expr, var
 from dlcompiler.graph import passes as all_passes
 from dlcompiler.graph.ir import Constant, Function, Module
+from dlcompiler.graph.passes.devices import DeviceRules, is_op
 from dlcompiler.graph.text.constants import constant_row
 from dlcompiler.graph.text.lexer import METADATA
 from tests.graph.random_graphs import flat
@@ -47,6 +48,15 @@ EXAMPLES = {
     "convert_layout": Example(
         {"x": IMAGE, "w": KERNEL}, options={"desired_layouts": {"nn.conv2d": ["NHWC"]}}
     ),
+    "merge_composite": Example(
+        {"x": IMAGE, "w": KERNEL},
+        options={"patterns": [("conv_relu", is_op("nn.relu")(is_op("nn.conv2d")))]},
+    ),
+    "partition_for_device": Example(
+        {"x": (3,), "y": (3,)},
+        options={"device": DeviceRules("vta", why_not=lambda c, _: "no" * (c.op.name == "sqrt"))},
+    ),
+    "place_on_devices": Example({"x": (3,)}),
     "search_layouts": Example({"x": (1, 16, 7, 7), "w": (512, 16, 3, 3)}),
 }
 PASSES = [

@@ -18,6 +18,7 @@ from dlcompiler.graph.ir import (
     Tuple,
     TupleGetItem,
     children,
+    named,
     nbytes,
     post_order,
     tensor_types,
@@ -147,7 +148,7 @@ def converted(
         log += converter.log
     if all(functions[name] is typed.functions[name] for name in functions):
         return with_log(module, [d for d in log if d not in module.log])
-    return replace(typed, functions=functions, log=(*typed.log, *log))
+    return named(replace(typed, functions=functions, log=(*typed.log, *log)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,8 @@ class _Converter:
             elif isinstance(node, TupleGetItem) and node.value in self.laid:
                 self._lay_out_field(node)
             else:
-                below = [self.plain(child) for child in children(node)]
-                is_kernel = isinstance(node, Function) and is_primitive(node)
-                self.made[node] = node if is_kernel else with_children(node, below)
+                below = [self.plain(child) for child in self._below(node)]
+                self.made[node] = with_children(node, below) if below else node
         found = self.made[function]
         assert isinstance(found, Function)
         return found

@@ -1,0 +1,147 @@
+"""Graphs that are wrong, long, large or odd: a clear error, or the right result."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dlcompiler.errors import CallError, GraphError
+from dlcompiler.graph import (
+    evaluate,
+    from_json,
+    infer_types,
+    module_text,
+    modules_equal,
+    op,
+    parse,
+    to_json,
+    types_of,
+    var,
+)
+from dlcompiler.graph.ir import Call, Constant, Function, Let, Module, Tuple, Var
+from dlcompiler.graph.ir import op as operator
+from dlcompiler.graph.passes import fuse_ops
+from dlcompiler.graph.passes.pipeline import optimize
+from tests.graph.pass_cases import PASSES
+
+X = var("x", (2, 3))
+
+
+def test_a_cycle_cannot_be_written():
+    for text in ("%0 = add(%0, 1f);\n%0", "%0 = add(%1, 1f);\n%1 = exp(%0);\n%1"):
+        with pytest.raises(GraphError, match="no value %"):
+            parse(text)
+
+
+def test_a_value_that_needs_itself_is_refused():
+    v = Var("v", X.type)
+    with pytest.raises(GraphError, match="has no value"):
+        evaluate(Function((), Let(v, op.exp(Var("w", X.type)), v)), function="main")
+
+
+@pytest.mark.parametrize(
+    ("expr", "words"),
+    [
+        (Call(operator("add"), (X,)), "the number of arguments is wrong"),
+        (Call(operator("exp"), (X, X)), "the number of arguments is wrong"),
+        (Call(Function((X,), X), ()), "the number of arguments is wrong"),
+        (Call(operator("add"), (X, var("y", (4, 3)))), r"add.*\n.*\(2, 3\).*\(4, 3\)"),
+        (Call(operator("add"), (X, var("y", (2, 3), "int8"))), "dtype"),
+        (Call(operator("ad"), (X, X)), "'ad'|no .*ad"),
+        (Call(operator("exp"), (X,), {"axes": 1}), "no attribute axes"),
+        (Call(X, (X,)), "call of x"),
+        (Call(operator("exp"), (Tuple((X, X)),)), "not a tensor"),
+        (Tuple((X, X))[0] + Var("z"), "z"),
+    ],
+)  # fmt: skip
+def test_types_that_do_not_fit(expr, words):
+    with pytest.raises(GraphError, match=words):
+        infer_types(Module.from_expr(expr))
+
+
+def test_a_missing_parameter_is_named():
+    with pytest.raises(CallError, match="y"):
+        evaluate(op.add(X, var("y", (2, 3))), np.zeros((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("name", ["a b", "%0", '"', "\n", "</script>", "*/", "ü", "", "meta", "fn"])
+def test_hostile_names(name):
+    x = Var(name, X.type)
+    module = Module({"main": Function((x,), op.exp(x, name=name)), name: Function((x,), x)})
+    again = parse(module_text(module, notes={module.main.body: name}))
+    assert modules_equal(again, module)
+    assert modules_equal(from_json(to_json(module)), module)
+    after = optimize(module, 4)
+    value = np.ones((2, 3), "float32")
+    assert np.array_equal(evaluate(after, value), evaluate(module, value))
+    repr(module)
+
+
+def test_not_a_number_in_weights():
+    weights = np.array([[np.nan, 1.0, -0.0], [np.inf, 0.0, -np.inf]], "float32")
+    total = op.add(op.multiply(X, weights), op.multiply(op.zeros_like(X), weights))
+    module = Module.from_expr(op.nn.relu(op.add(total, 0.0)))
+    (value,) = inputs = [np.ones((2, 3), "float32")]
+    expected = evaluate(module, value)
+    assert np.isnan(expected).any()
+    for name, step in PASSES.items():
+        assert np.array_equal(evaluate(step(module), *inputs), expected, equal_nan=True), name
+
+
+LENGTH = 100_000
+
+
+@pytest.mark.campaign
+def test_the_text_of_a_chain_of_many_calls():
+    value = X
+    for _ in range(LENGTH):
+        value = op.nn.relu(value)
+    module = Module.from_expr(value)
+    assert modules_equal(parse(module_text(module)), module)
+
+
+@pytest.mark.campaign
+def test_a_chain_of_many_calls():
+    value = X
+    for _ in range(LENGTH):
+        value = op.nn.relu(value)
+    module = Module.from_expr(value)
+    assert types_of(module)[module.main.body] == X.type
+    assert module.structural_hash()
+    fused = fuse_ops(module)
+    assert len(fused.decisions()) == LENGTH - 1
+
+
+def test_large_constants_are_not_copied():
+    # Anonymous pages that are never touched: 2 GiB of zeros take no memory unless they are copied.
+    code = """
+import mmap, resource
+import numpy as np
+from dlcompiler.graph import Module, module_text, op, types_of, var
+from dlcompiler.graph.ir import Constant
+from dlcompiler.graph.passes import fold_scale_axis, fuse_ops, simplify_expr
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+pages = np.frombuffer(mmap.mmap(-1, 2**31), "float32").reshape(2**15, 2**14)
+pages.flags.writeable = False
+weight = Constant(pages)
+assert np.shares_memory(weight.value, pages)
+module = Module.from_expr(op.nn.relu(op.nn.dense(var("x", (1, 2**14)), weight)))
+assert types_of(module)[module.main.body].shape == (1, 2**15)
+after = fuse_ops(fold_scale_axis(module))
+(kept,) = [n for n in after.nodes() if isinstance(n, Constant)]
+assert np.shares_memory(kept.value, pages)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert after - before < 200_000, f"{after - before} KiB more"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_constant_cannot_be_changed():
+    array = np.ones(3, "float32")
+    kept = Constant(array)
+    array[0] = 5
+    assert kept.value[0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        kept.value[0] = 2
