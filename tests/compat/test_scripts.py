@@ -79,10 +79,10 @@ def test_a_script_that_is_not_there(run, tmp_path):
 
 def test_a_script_that_fails_shows_its_own_error(run, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("from tvm import relay\n", encoding="utf-8")
+    script.write_text("from tvm.relay import frontend\n", encoding="utf-8")
     status, output = run(script)
     assert status == 1
-    assert "tvm.relay is not part of dlcompiler yet" in output
+    assert "tvm.relay.frontend is not part of dlcompiler yet" in output
 
 
 def test_without_a_script_the_usage_is_shown(run):

@@ -16,6 +16,7 @@ from dlcompiler.compat.relay.modules import IRModule, module_of
 from dlcompiler.errors import GraphError
 from dlcompiler.graph import passes
 from dlcompiler.graph.ir import MAIN
+from dlcompiler.graph.passes.layouts import convert_layout
 
 
 @dataclass(frozen=True)
@@ -121,18 +122,6 @@ def _made(name: str, level: int, run: Callable[..., graph.Module], **options: An
 
 
 # -- the passes ------------------------------------------------------------------------------------
-
-LEVELS: Mapping[str, int] = {
-    "InferType": 0, "SimplifyInference": 0, "FuseOps": 0, "SimplifyExpr": 0,
-    "DeadCodeElimination": 1, "RemoveUnusedFunctions": 1, "Legalize": 1,
-    "FoldConstant": 2,
-    "FoldScaleAxis": 3, "ForwardFoldScaleAxis": 3, "BackwardFoldScaleAxis": 3,
-    "EliminateCommonSubexpr": 3, "CanonicalizeOps": 3, "AlterOpLayout": 3,
-    "CombineParallelConv2d": 4, "CombineParallelDense": 4, "CombineParallelBatchMatmul": 4,
-    "FastMath": 4,
-}  # fmt: skip
-"""Level of each pass, as in Relay; [1]."""
-
 
 def InferType() -> Pass:  # noqa: N802 - Relay's name, as of all below
     """Return the pass that gives each variable and function its type."""
@@ -259,6 +248,18 @@ def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = False) -> P
 def CombineParallelBatchMatmul(min_num_branches: int = 3) -> Pass:  # noqa: N802
     """Return the pass that computes several batches of products of the same data as one."""
     return _combine("CombineParallelBatchMatmul", "nn.batch_matmul", min_num_branches)
+
+
+def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:  # noqa: N802
+    """Return the pass that brings operators into layouts; those behind them follow.
+
+    Parameters
+    ----------
+    desired_layouts : mapping
+        Operator -> the layout of its data, then that of its weights: ``["NHWC", "default"]``.
+    """
+    layouts = {str(name): tuple(wish) for name, wish in desired_layouts.items()}
+    return _made("ConvertLayout", 3, convert_layout, desired_layouts=layouts)
 
 
 def _without_effect(name: str, level: int, reason: str) -> Pass:

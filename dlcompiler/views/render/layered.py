@@ -3,7 +3,8 @@
 **Source:** K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical
 System Structures", IEEE SMC-11(2), 1981: layers by the longest path, order in a layer by the mean
 place of its neighbours. A node without incoming edges is placed just above its first successor.
-Edges that skip a layer are curves; no space is reserved for them in that layer.
+Edges that skip a layer are curves; no space is reserved for them in that layer, unless the caller
+adds nodes for them and gives the layers (`dlcompiler.views.graphs.picture`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def layered(
     *,
     gap: tuple[float, float] = (18.0, 34.0),
     margin: float = 6.0,
+    levels: Mapping[N, int] | None = None,
 ) -> dict[N, Place[N]]:
     """Place the nodes of a graph.
 
@@ -56,13 +58,19 @@ def layered(
         Least distance across and down; [px].
     margin
         Distance of the graph from the left and the upper edge [px].
+    levels
+        Layer of each node, from 0; an edge leads to a later one. By default as in the source.
 
     Returns
     -------
     dict
         The place of each node; none overlap.
     """
-    layers = _ordered(_layers(list(sizes), edges), edges)
+    if levels is None:
+        found = _layers(list(sizes), edges)
+    else:
+        found = [[n for n in sizes if levels[n] == at] for at in range(max(levels.values()) + 1)]
+    layers = _ordered(found, edges)
     widths = [sum(sizes[n][0] for n in layer) + gap[0] * (len(layer) - 1) for layer in layers]
     places: dict[N, Place[N]] = {}
     y = margin

@@ -79,7 +79,7 @@ s[E].reorder(s[E].op.axis[0])
 print(tvm.lower(s, [A], simple_mode=True))
 
 # What is here and what is not can be asked for
-assert hasattr(tvm, "context") and not hasattr(tvm, "relay")
+assert hasattr(tvm, "context") and not hasattr(tvm, "auto_scheduler")
 dev = tvm.gpu(0) if hasattr(tvm, "gpu") else tvm.cpu(0)
 assert dev.exist and str(dev) == "cuda(0)"
 

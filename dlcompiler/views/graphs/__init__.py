@@ -1,0 +1,1 @@
+"""View models of graphs: what is computed, which calls are one kernel, and what passes decided."""
