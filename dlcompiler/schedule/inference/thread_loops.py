@@ -33,6 +33,24 @@ def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageS
     return found
 
 
+def has_own_launches(state: State, stage: StageState) -> bool:
+    """Tell whether each iteration of the loops around a stage launches blocks that compute it.
+
+    These are serial loops of the host. Of a parallel one, the launches of several iterations would
+    run at once, and store in the same memory.
+    """
+    around = loops_around(state, stage)
+    is_bound = any(
+        is_thread(stage.kind(leaf)) and not is_in_block(stage.kind(leaf)) for leaf in stage.leaves
+    )
+    return (
+        is_bound
+        and bool(around)
+        and stage.scope == "global"
+        and all(host.kind(leaf) == "serial" for host, leaf in around)
+    )
+
+
 def axis_of(name: str) -> str:
     """Return the thread axis that a key of `threads_around` stands for."""
     return name.partition(" ")[0]

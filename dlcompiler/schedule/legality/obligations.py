@@ -14,6 +14,7 @@ from dlcompiler.schedule.inference.placement import placed, standing_for
 from dlcompiler.schedule.inference.recurrences import is_fixed
 from dlcompiler.schedule.inference.scan_blocks import blocks_of, updates_of
 from dlcompiler.schedule.inference.thread_loops import (
+    has_own_launches,
     threads_around,
     threads_of_block,
     uses_threads,
@@ -188,10 +189,10 @@ def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]
             f"compute it inside loops that are bound to threads: s[{stage.name}].compute_at(…)",
         )
     at = stage.attachment
-    if not isinstance(at, AttachedAt):
+    if not isinstance(at, AttachedAt) or has_own_launches(state, stage):
         return
-    if not around and (stage.scope == "global" or is_scan(state.stage(at.stage))):
-        return  # launches of its own, in a loop of the host
+    if is_scan(state.stage(at.stage)) and not around:
+        return
     is_in_threads = threads_of_block(state, stage)
     for leaf in stage.leaves:
         tag = stage.kind(leaf)

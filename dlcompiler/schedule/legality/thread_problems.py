@@ -9,6 +9,7 @@ from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.recurrences import is_update
 from dlcompiler.schedule.inference.scan_blocks import block_problems
 from dlcompiler.schedule.inference.thread_loops import (
+    has_own_launches,
     is_launched,
     is_shared,
     loops_around,
@@ -97,9 +98,8 @@ def _cooperation_problems(
     if not host.has_leaf(at.axis):
         return
     yield from _part_problems(stage, host, at.axis)
-    has_blocks = any(not is_in_block(stage.kind(leaf)) for leaf in bound)
-    if has_blocks and scope_of(state, stage) == "global" and not threads_around(state, stage):
-        return  # launches of its own, in a loop of the host
+    if has_own_launches(state, stage):
+        return
     inside = host.leaves[host.position(at.axis) + 1 :]
     is_between = not is_shared(state, stage) or threads_of_block(state, stage)
     for leaf in inside:
