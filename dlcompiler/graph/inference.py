@@ -98,6 +98,11 @@ _KNOWN: WeakKeyDictionary[Module, Types] = WeakKeyDictionary()
 def types_of(module: Module) -> Types:
     """Return the type of each expression in a module.
 
+    Parameters
+    ----------
+    module : Module
+        The module.
+
     Raises
     ------
     GraphError
@@ -138,6 +143,11 @@ def type_of(expr: Expr, module: Module | None = None) -> Type:
 
 def infer_types(module: Module) -> Module:
     """Return a module in which each variable and function has its type.
+
+    Parameters
+    ----------
+    module : Module
+        The module.
 
     Raises
     ------

@@ -116,7 +116,13 @@ class Module:
 
 
 def modules_equal(a: Module, b: Module) -> bool:
-    """Tell whether two modules have equal functions of the same names."""
+    """Tell whether two modules have equal functions of the same names.
+
+    Parameters
+    ----------
+    a, b : Module
+        The modules.
+    """
     return a.functions.keys() == b.functions.keys() and all(
         structural_key(a[name]) == structural_key(b[name]) for name in a.functions
     )

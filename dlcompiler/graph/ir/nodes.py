@@ -353,6 +353,11 @@ def as_expr(value: object) -> Expr:
 
     A Python bool is a constant of dtype bool, an int of int32, a float of float32.
 
+    Parameters
+    ----------
+    value : Expr, number, array or list
+        The value; a list becomes a tuple.
+
     Raises
     ------
     GraphError

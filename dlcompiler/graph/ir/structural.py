@@ -55,12 +55,24 @@ def structural_key(node: Node) -> Key:
 
 
 def structural_equal(a: Node, b: Node) -> bool:
-    """Tell whether two expressions are equal up to the names of their variables and calls."""
+    """Tell whether two expressions are equal up to the names of their variables and calls.
+
+    Parameters
+    ----------
+    a, b : Expr
+        The expressions.
+    """
     return a is b or structural_key(a) == structural_key(b)
 
 
 def structural_hash(node: Node) -> str:
-    """Return a short text that is equal for equal expressions, and the same in every process."""
+    """Return a short text that is equal for equal expressions, and the same in every process.
+
+    Parameters
+    ----------
+    node : Expr
+        The expression.
+    """
     return hashlib.sha256(repr(structural_key(node)).encode()).hexdigest()[:16]
 
 

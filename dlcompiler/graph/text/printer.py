@@ -60,7 +60,15 @@ def module_text(
 
 
 def expr_text(expr: Expr, *, notes: Mapping[Node, str] | None = None) -> str:
-    """Return an expression as text; constants other than numbers are only numbered."""
+    """Return an expression as text; constants other than numbers are only numbered.
+
+    Parameters
+    ----------
+    expr : Expr
+        The expression.
+    notes : mapping, optional
+        Comments behind the lines of calls.
+    """
     printer = _Printer(notes or {})
     scopes = Scopes(expr)
     return "\n".join(printer.block(scopes, scopes.outermost, ""))

@@ -78,9 +78,7 @@ recursive[add_up] = relay.Function(
 )
 count = relay.var("count", shape=(), dtype="int32")
 named = relay.var("named")
-recursive["main"] = relay.Function(
-    [count], relay.Let(named, relay.const(0), add_up(count, named))
-)
+recursive["main"] = relay.Function([count], relay.Let(named, relay.const(0), add_up(count, named)))
 assert int(relay.create_executor("debug", recursive).evaluate()(np.int32(10)).numpy()) == 55
 
 # Results that are tuples.
