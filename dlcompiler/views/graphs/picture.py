@@ -48,7 +48,7 @@ def picture(
     sizes: dict[_Node, tuple[float, float]] = {unit: box_size(texts[unit]) for unit in units}
     for unit in units:
         tallest[level[unit]] = max(tallest.get(level[unit], 0.0), sizes[unit][1])
-    levels: dict[_Node, int] = {**level}
+    levels: dict[_Node, int] = {unit: level[unit] for unit in units}
     for way in ways:
         for bend in way[1:-1]:
             assert isinstance(bend, _Bend)
