@@ -336,6 +336,18 @@ def test_what_a_build_returns(built):
         built["other"]
 
 
+def test_a_model_of_several_functions(x):
+    module = tvm.IRModule({"twice": relay.Function([x], x + x)})
+    y = relay.var("y", shape=(2, 4))
+    twice = module.get_global_var("twice")
+    module["main"] = relay.Function([y], relay.Tuple([twice(y), relay.nn.relu(twice(y))]))
+    with pytest.warns(CompatNote):
+        model = graph_executor.GraphModule(relay.build(module, "llvm")["default"]())
+    assert model.get_num_outputs() == 2
+    model.run(y=DATA)
+    assert np.array_equal(model.get_output(1).numpy(), np.maximum(2 * DATA, 0))
+
+
 def test_executors(module, x):
     with pytest.warns(CompatNote, match="'graph' is the interpreter here"):
         run = relay.create_executor("graph", module, params={"w": WEIGHT}).evaluate()

@@ -128,7 +128,8 @@ class GraphModule(Named):
         self.factory: GraphFactory = factory
         """What `build` returned."""
         main = factory.module.main
-        self._kinds = {param.name: param.checked_type for param in main.params}
+        types = graph.types_of(factory.module)
+        self._kinds = {param.name: types[param] for param in main.params}
         self._inputs: dict[str, NDArray] = {}
         self._outputs: list[NDArray] | None = None
 
@@ -213,7 +214,8 @@ class GraphModule(Named):
 
     def get_num_outputs(self) -> int:
         """Return the number of outputs."""
-        kind = self.factory.module.main.checked_type
+        module = self.factory.module
+        kind = graph.types_of(module)[module.main]
         return len(graph.ir.tensor_types(kind.result)) if isinstance(kind, graph.FuncType) else 1
 
     def get_num_inputs(self) -> int:

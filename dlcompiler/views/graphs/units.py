@@ -97,6 +97,7 @@ def _types(module: Module) -> Mapping[Node, Type]:
 def type_text(kind: Type | None) -> str:
     """Return a type in a few words: ``float32[1, 64]``.
 
+    >>> from dlcompiler.graph import TensorType
     >>> type_text(TensorType((1, 64)))
     'float32[1, 64]'
     """
