@@ -25,6 +25,13 @@ NOT_PLANNED = "it is newer than classic TE and not planned"
 LATER: dict[str, str] = {
     **dict.fromkeys(("tvm.contrib.cudnn", "tvm.contrib.cublas", "tvm.contrib.cublaslt"), VENDOR),
     **dict.fromkeys(("tvm.relay.frontend", "tvm.contrib.download"), MODELS),
+    **dict.fromkeys(
+        (
+            *("tvm.relay.transform.AnnotateTarget", "tvm.relay.transform.MergeCompilerRegions"),
+            "tvm.relay.transform.PartitionGraph",
+        ),
+        "dlcompiler.graph.passes.partition_for_device does these steps as one",
+    ),
     "tvm.contrib.relay_viz": "a module shows itself in a notebook: put it at the end of a cell",
     **dict.fromkeys(
         (

@@ -15,6 +15,8 @@ DOCS = ROOT / "docs"
 PUBLIC = (
     "dlcompiler",
     "dlcompiler.autotune",
+    "dlcompiler.graph",
+    "dlcompiler.graph.builders",
     "dlcompiler.ops",
     "dlcompiler.schedule",
     "dlcompiler.target",

@@ -33,11 +33,15 @@ def test_python_sees_an_absent_attribute(name):
 
 
 @pytest.mark.parametrize(
-    "statement", ["from dlcompiler.compat.tvm.relay import frontend",
-        "import dlcompiler.compat.tvm.relay.frontend",]
+    "statement",
+    [
+        "from dlcompiler.compat.tvm.relay import frontend",
+        "import dlcompiler.compat.tvm.relay.frontend",
+    ],
 )
 def test_imports(statement):
-    with pytest.raises(MissingModule, match=r"tvm\.relay\.frontend is not part of dlcompiler yet") as caught:
+    text = r"tvm\.relay\.frontend is not part of dlcompiler yet"
+    with pytest.raises(MissingModule, match=text) as caught:
         exec(statement)
     assert isinstance(caught.value, ImportError)
 

@@ -103,8 +103,9 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
         return lhs == rhs if is_type else bool(ir.structural_equal(lhs, rhs))
     if not isinstance(rhs, EXPRESSIONS):
         return False
-    if map_free_vars:
-        lhs, rhs = (graph.Function(tuple(free_vars(e)), e) for e in (lhs, rhs))
+    # `graph.structural_equal` compares free variables by their places.
+    if not map_free_vars and free_vars(lhs) != free_vars(rhs):
+        return False
     return graph.structural_equal(lhs, rhs)
 
 

@@ -1,4 +1,4 @@
-"""`relay.build`, graph executors and interpreters: models that run.
+"""`relay.build` and graph executors: models that run.
 
 The optimised graph runs by NumPy, the definition of the operators, kernel by kernel. Its results
 are those that a compiled model must have; its times say nothing about compiled code.
@@ -17,79 +17,11 @@ from dlcompiler.compat.devices import Device
 from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import BenchmarkResult, timed
 from dlcompiler.compat.notes import note
-from dlcompiler.compat.relay.expressions import as_expr
 from dlcompiler.compat.relay.modules import IRModule, module_of
+from dlcompiler.compat.relay.optimizing import Params, bound, build_sequence, plain
 from dlcompiler.compat.relay.params import load_param_dict
-from dlcompiler.compat.relay.passes import FuseOps, Pass, PassInfo, Sequential
 from dlcompiler.compat.targets import resolve
 from dlcompiler.errors import CallError, GraphError
-from dlcompiler.graph.builders import bind
-from dlcompiler.graph.passes.pipeline import PASSES
-
-CLASSIC_NAMES: Mapping[str, str] = {
-    "infer_types": "InferType",
-    "eliminate_dead_code": "DeadCodeElimination",
-    "simplify_inference": "SimplifyInference",
-    "canonicalize_ops": "CanonicalizeOps",
-    "fold_constants": "FoldConstant",
-    "eliminate_common_subexpressions": "EliminateCommonSubexpr",
-    "combine_parallel nn.conv2d": "CombineParallelConv2d",
-    "combine_parallel nn.dense": "CombineParallelDense",
-    "combine_parallel nn.batch_matmul": "CombineParallelBatchMatmul",
-    "simplify_expr": "SimplifyExpr",
-    "fold_scale_axis": "FoldScaleAxis",
-    "fuse_ops": "FuseOps",
-}
-"""Name of a pass -> its name in Relay."""
-
-Params = Mapping[str, Any]
-
-
-def bound(module: graph.Module, params: Params | None) -> graph.Module:
-    """Return a module with parameters of ``main`` as constants; unknown names are left out."""
-    known = {param.name for param in module.main.params}
-    values = {name: _plain(value) for name, value in (params or {}).items() if name in known}
-    return bind(module, values) if values else module
-
-
-def bind_params_by_name(func: graph.Function, params: Params) -> graph.Function:
-    """Return a function with some parameters as constants, chosen by their names."""
-    return bound(graph.Module.from_expr(func), params).main
-
-
-def _plain(value: Any) -> Any:
-    return value.data if isinstance(value, NDArray) else np.asarray(value)
-
-
-def optimize(mod: Any, target: Any = None, params: Params | None = None) -> tuple[IRModule, Params]:
-    """Run the passes of `build` on a module, without fusion.
-
-    Parameters
-    ----------
-    mod : IRModule or Function
-        The model.
-    target
-        Accepted: no pass depends on it.
-    params : mapping, optional
-        Arrays for parameters of ``main``.
-
-    Returns
-    -------
-    tuple
-        The module, and an empty dict: the parameters are its constants.
-    """
-    resolve(target)
-    return _sequence(is_fused=False)(bound(module_of(mod, "relay.optimize"), params)), {}
-
-
-def _sequence(is_fused: bool) -> Sequential:
-    steps = [
-        FuseOps() if step.name == "fuse_ops"
-        else Pass(PassInfo(CLASSIC_NAMES.get(step.name, step.name), step.level), step.run)
-        for step in PASSES
-        if is_fused or step.name != "fuse_ops"
-    ]  # fmt: skip
-    return Sequential(steps, name="relay.build")
 
 
 def build(
@@ -124,8 +56,8 @@ def build(
         "relay.build: the optimised graph runs by NumPy, kernel by kernel; compiled kernels come "
         "in a later version, so times are not those of compiled code"
     )
-    made = _sequence(is_fused=True)(bound(module, params)).graph
-    given = {name: array(_plain(value)) for name, value in (params or {}).items()}
+    made = build_sequence(is_fused=True)(bound(module, params)).graph
+    given = {name: array(plain(value)) for name, value in (params or {}).items()}
     return GraphFactory(made, given, mod_name)
 
 
@@ -196,7 +128,8 @@ class GraphModule(Named):
         self.factory: GraphFactory = factory
         """What `build` returned."""
         main = factory.module.main
-        self._kinds = {param.name: param.checked_type for param in main.params}
+        types = graph.types_of(factory.module)
+        self._kinds = {param.name: types[param] for param in main.params}
         self._inputs: dict[str, NDArray] = {}
         self._outputs: list[NDArray] | None = None
 
@@ -236,7 +169,7 @@ class GraphModule(Named):
         return str(key)
 
     def _set(self, name: str, value: Any) -> None:
-        values = _plain(value)
+        values = plain(value)
         if name not in self._kinds:
             self._check_constant(name, values)
             return
@@ -281,7 +214,8 @@ class GraphModule(Named):
 
     def get_num_outputs(self) -> int:
         """Return the number of outputs."""
-        kind = self.factory.module.main.checked_type
+        module = self.factory.module
+        kind = graph.types_of(module)[module.main]
         return len(graph.ir.tensor_types(kind.result)) if isinstance(kind, graph.FuncType) else 1
 
     def get_num_inputs(self) -> int:
@@ -398,89 +332,6 @@ def create(graph_json_str: str, libmod: Any, device: Any = None) -> GraphModule:
     """
     del graph_json_str, device
     return GraphModule(libmod)
-
-
-class Executor(Named):
-    """Evaluates expressions and models: what `create_executor` returns."""
-
-    classic = "tvm.relay.Executor"
-
-    def __init__(self, mod: Any, params: Params | None) -> None:
-        self.mod = IRModule.of(graph.Module({})) if mod is None else mod
-        """The module."""
-        self._params = params
-
-    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
-        """Return a function that computes ``main``, a function, or the value of an expression.
-
-        Parameters
-        ----------
-        expr : Expr, optional
-            None: ``main``. The value of an expression without free variables is returned itself.
-        binds : mapping, optional
-            Values of free variables of the expression.
-        """
-        module = module_of(self.mod, "create_executor")
-        if expr is None:
-            return self._function(bound(module, self._params), graph.ir.MAIN)
-        node = graph.ir.substitute(as_expr(expr), {v: as_expr(x) for v, x in (binds or {}).items()})
-        if isinstance(node, graph.GlobalVar):
-            return self._function(module, node.name)
-        whole = graph.Module.from_expr(node, {k: f for k, f in module.functions.items()
-                                              if k != graph.ir.MAIN})  # fmt: skip
-        if isinstance(node, graph.Function) or whole.main.params:
-            return self._function(whole, graph.ir.MAIN)
-        return _arrays(graph.evaluate(whole))
-
-    def _function(self, module: graph.Module, name: str) -> Callable[..., Any]:
-        def run(*args: Any, **named: Any) -> Any:
-            values = [_value(arg) for arg in args]
-            by_name = {key: _value(value) for key, value in named.items()}
-            return _arrays(graph.evaluate(module, *values, function=name, **by_name))
-
-        return run
-
-
-def create_executor(
-    kind: str = "debug", mod: Any = None, device: Any = None, target: Any = None,
-    params: Params | None = None, **older: Any,
-) -> Executor:  # fmt: skip
-    """Return an executor: of every kind, it is the interpreter, which computes by NumPy.
-
-    Parameters
-    ----------
-    kind : str
-        ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``.
-    mod : IRModule, optional
-        The module.
-    device, target
-        Only checked.
-    params : mapping, optional
-        Arrays for parameters of ``main``.
-    **older
-        ``ctx=``, the older name of `device`.
-    """
-    del device
-    if kind not in ("debug", "graph", "vm", "aot") or older.keys() - {"ctx"}:
-        raise GraphError(
-            "create_executor", "unknown kind of executor", got=kind or sorted(older),
-            expected="debug, graph, vm, aot",
-        )  # fmt: skip
-    resolve(target)
-    if kind != "debug":
-        note(f"create_executor: {kind!r} is the interpreter here; it computes by NumPy")
-    return Executor(mod, params)
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, graph.Constant):
-        return value.value
-    return tuple(map(_value, value)) if isinstance(value, list | tuple) else _plain(value)
-
-
-def _arrays(value: Any) -> Any:
-    """Return a result as TVM's arrays, and tuples as lists of them."""
-    return [_arrays(each) for each in value] if isinstance(value, tuple) else array(value)
 
 
 def _flat(value: Any) -> list[Any]:

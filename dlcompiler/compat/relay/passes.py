@@ -16,6 +16,7 @@ from dlcompiler.compat.relay.modules import IRModule, module_of
 from dlcompiler.errors import GraphError
 from dlcompiler.graph import passes
 from dlcompiler.graph.ir import MAIN
+from dlcompiler.graph.passes.devices import merge_composite
 from dlcompiler.graph.passes.layouts import convert_layout
 
 
@@ -122,6 +123,7 @@ def _made(name: str, level: int, run: Callable[..., graph.Module], **options: An
 
 
 # -- the passes ------------------------------------------------------------------------------------
+
 
 def InferType() -> Pass:  # noqa: N802 - Relay's name, as of all below
     """Return the pass that gives each variable and function its type."""
@@ -260,6 +262,25 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:  # noqa
     """
     layouts = {str(name): tuple(wish) for name, wish in desired_layouts.items()}
     return _made("ConvertLayout", 3, convert_layout, desired_layouts=layouts)
+
+
+def MergeComposite(pattern_table: Sequence[tuple[Any, ...]]) -> Pass:  # noqa: N802
+    """Return the pass that puts what patterns match into functions.
+
+    Parameters
+    ----------
+    pattern_table : sequence of (str, Pattern)
+        Names and patterns of `tvm.relay.dataflow_pattern`. A third field, a check of a match, is
+        not part of dlcompiler yet.
+    """
+    for name, *fields in pattern_table:
+        if len(fields) != 1:
+            raise GraphError(
+                f"MergeComposite {name}", "a check of matches is not part of dlcompiler yet",
+                expected="(name, pattern)",
+            )  # fmt: skip
+    table = [(str(name), pattern) for name, pattern in pattern_table]
+    return _made("MergeComposite", 0, merge_composite, patterns=table)
 
 
 def _without_effect(name: str, level: int, reason: str) -> Pass:

@@ -91,7 +91,7 @@ def _verdicts(log: tuple[Decision, ...]) -> str:
 
 
 def _tables(log: tuple[Decision, ...]) -> list[tuple[str, Table]]:
-    """Return the decisions in short, and one by one: a page folds the second table if it is long."""
+    """Return the decisions in short, and one by one: a long second table is folded."""
     if not log:
         return []
     found = Counter((d.made_by, d.verdict, d.rule) for d in log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from dlcompiler.views.graphs.units import Unit
@@ -40,18 +41,20 @@ def picture(
         The lines of each box.
     """
     level = _levels(units)
-    ways = [(source, *_bends(source, unit, level), unit) for unit in units for source in unit.reads]
+    ways: list[tuple[_Node, ...]] = [
+        (source, *_bends(source, unit, level), unit) for unit in units for source in unit.reads
+    ]
     tallest: dict[int, float] = {}
     sizes: dict[_Node, tuple[float, float]] = {unit: box_size(texts[unit]) for unit in units}
     for unit in units:
         tallest[level[unit]] = max(tallest.get(level[unit], 0.0), sizes[unit][1])
-    levels: dict[_Node, int] = dict(level)
+    levels: dict[_Node, int] = {unit: level[unit] for unit in units}
     for way in ways:
         for bend in way[1:-1]:
             assert isinstance(bend, _Bend)
             levels[bend] = bend.level
             sizes[bend] = (_BEND_PX, tallest.get(bend.level, 0.0))
-    edges = [pair for way in ways for pair in zip(way, way[1:], strict=False)]
+    edges: list[tuple[_Node, _Node]] = [pair for way in ways for pair in pairwise(way)]
     places = layered(sizes, edges, levels=levels) if units else {}
     spans = _spans(places, levels)
     marks = [_arrow([(places[node], spans[levels[node]]) for node in way]) for way in ways]

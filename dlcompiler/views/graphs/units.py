@@ -19,7 +19,6 @@ from dlcompiler.graph import (
     If,
     Let,
     Module,
-    TensorType,
     Tuple,
     TupleGetItem,
     Type,
@@ -98,6 +97,7 @@ def _types(module: Module) -> Mapping[Node, Type]:
 def type_text(kind: Type | None) -> str:
     """Return a type in a few words: ``float32[1, 64]``.
 
+    >>> from dlcompiler.graph import TensorType
     >>> type_text(TensorType((1, 64)))
     'float32[1, 64]'
     """
@@ -222,9 +222,7 @@ def _below(node: Node) -> tuple[Node, ...]:
 def _inputs(function: Function) -> set[Var]:
     """Return the parameters that are drawn: the first, and each that is a first operand."""
     first = {n.args[0] for n in post_order(function.body) if isinstance(n, Call) and n.args}
-    return {
-        param for place, param in enumerate(function.params) if place == 0 or param in first
-    }
+    return {param for place, param in enumerate(function.params) if place == 0 or param in first}
 
 
 def _is_operation(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from dlcompiler.compat.contexts import build_config
 from dlcompiler.compat.missing import LATER, classic_name, refuse_name
-from dlcompiler.compat.relay.executors import build, create_executor, optimize
+from dlcompiler.compat.relay.executors import build
 from dlcompiler.compat.relay.expressions import (
     Call,
     Constant,
@@ -23,8 +23,10 @@ from dlcompiler.compat.relay.expressions import (
     scalar_type,
     var,
 )
+from dlcompiler.compat.relay.interpreters import create_executor
 from dlcompiler.compat.relay.modules import IRModule
 from dlcompiler.compat.relay.operators import finder
+from dlcompiler.compat.relay.optimizing import optimize
 from dlcompiler.compat.relay.params import load_param_dict, save_param_dict
 from dlcompiler.compat.relay.visitors import ExprFunctor, ExprMutator, ExprVisitor
 from dlcompiler.compat.tvm.parser import fromtext
@@ -32,6 +34,7 @@ from dlcompiler.compat.tvm.relay import (
     analysis,
     annotation,
     build_module,
+    dataflow_pattern,
     expr,
     expr_functor,
     image,
@@ -83,6 +86,7 @@ __all__ = [
     "build_module",
     "const",
     "create_executor",
+    "dataflow_pattern",
     "expr",
     "expr_functor",
     "fromtext",
