@@ -160,9 +160,9 @@ def _judged_ladder(ladder: Ladder, say: Say) -> dict[str, Any]:
     score = score_of(ladder.name, list(zip(predicted, published, strict=True)))
     say(f"{ladder.name} ({ladder.target}; published: {ladder.source})")
     for rung, seconds in zip(ladder.rungs, predicted, strict=True):
-        ratio = seconds / rung.published_s
         say(f"  {rung.name:<60} published {format_seconds(rung.published_s):>8}, "
-            f"predicted {format_seconds(seconds):>8}, {format_ratio(ratio)} as long")  # fmt: skip
+            f"predicted {format_seconds(seconds):>8}: "
+            f"{format_ratio(seconds / rung.published_s)} the published")  # fmt: skip
     say(str(score))
     return {
         "name": ladder.name, "target": ladder.target, "source": ladder.source,
