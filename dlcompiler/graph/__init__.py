@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.graph import op
+from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
@@ -101,7 +101,6 @@ __all__ = [
     "keep_apart",
     "module_text",
     "modules_equal",
-    "op",
     "optimize",
     "parse",
     "parse_expr",

@@ -448,3 +448,29 @@ def test_blocks_stand_outside_the_threads_that_share():
         "  because   the threads of a block share A.shared\n"
         "  hint      reorder C.j to the outside"
     )
+
+
+def blocks_in_a_loop_of_the_host():
+    """Return a schedule of a sum whose blocks are launched once for each element of its reader."""
+    a = te.placeholder((31, 3), "int32", name="A")
+    k = te.reduce_axis((0, 3), "k")
+    p = te.compute((31,), lambda i: te.sum(a[i, k], axis=k), name="P")
+    c = te.compute((31,), lambda i: p[i] * 3 - p[30 - i], name="C")
+    s = te.create_schedule(c.op)
+    outer, _ = s[p].split(p.op.axis[0], factor=5)
+    s[p].bind(outer, te.thread_axis("blockIdx.x"))
+    return s, p, c
+
+
+def test_blocks_are_launched_in_a_serial_loop_of_the_host_only():
+    s, p, c = blocks_in_a_loop_of_the_host()
+    assert s.can("compute_at", p, c, c.op.axis[0])
+    s[c].parallel(c.op.axis[0])
+    assert "would compute P together" in str(s.can("compute_at", p, c, c.op.axis[0]))
+
+
+def test_a_loop_of_the_host_around_launches_stays_serial():
+    s, p, c = blocks_in_a_loop_of_the_host()
+    s[p].compute_at(s[c], c.op.axis[0])
+    with pytest.raises(ScheduleError, match="would compute P together"):
+        s[c].parallel(c.op.axis[0])
