@@ -51,7 +51,6 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.memory import MemoryPlan, plan_memory
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
-from dlcompiler.graph.passes import PassContext
 from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.graph.text import (
     expr_text,
@@ -79,7 +78,6 @@ __all__ = [
     "Let",
     "MemoryPlan",
     "Module",
-    "PassContext",
     "Pattern",
     "Span",
     "TensorType",

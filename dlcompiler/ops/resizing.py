@@ -60,7 +60,7 @@ class Positions:
         Examples
         --------
         >>> Positions.of(4, 8, "half_pixel")
-        Positions(size=4, factor=8, offset=-4, divisor=16)
+        Positions(size=4, factor=2, offset=-1, divisor=4)
         """
         # Of float32, as in model files: larger fractions could leave 64 bits.
         ratio = Fraction(size, max(out, 1)) if scale is None else 1 / _fraction(scale)
