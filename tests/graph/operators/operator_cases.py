@@ -41,7 +41,7 @@ class Case:
     """Shapes, `Given`, or lists of them for a tuple."""
     attrs: Mapping[str, Any] = field(default_factory=dict)
     is_smooth: bool = True
-    """Whether rounding errors have a bound: not where floats are rounded to whole numbers."""
+    """Whether rounding errors have a bound: not where a rounded quotient is rounded further."""
 
 
 def case(*inputs: Any, is_smooth: bool = True, **attrs: Any) -> Case:
