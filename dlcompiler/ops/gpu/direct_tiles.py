@@ -225,7 +225,10 @@ def _threads(
 
 
 def _tiles(shape: Shape, channels: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the tile of a thread: channels, rows, neighbouring columns, pieces of these."""
+    """Yield the sizes that the tile of a thread may have.
+
+    Each is a number of channels, of rows, of neighbouring columns, and of such groups of columns.
+    """
     words = max(dtypes.bytes_of(shape.sums_dtype) // 4, 1)
     rows, columns = max(shape.rows.out, 1), max(shape.columns.out, 1)
     sides = ((1, 2, 4, 7), (1, 2), (1, 2, 4, 7))

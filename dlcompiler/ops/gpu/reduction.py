@@ -40,7 +40,19 @@ from dlcompiler.ops.gpu.anchors import (
     reductions_of,
 )
 from dlcompiler.ops.gpu.injective import schedule_elements, schedule_rest
-from dlcompiler.ops.gpu.threads import Chip, Sharing, bind, fused, in_order, unroll_in_registers
+from dlcompiler.ops.gpu.threads import (
+    COLUMN_COUNTS,
+    ROW_BLOCK,
+    ROW_COUNTS,
+    THREAD_COUNTS,
+    Chip,
+    Sharing,
+    bind,
+    block_filter,
+    fused,
+    in_order,
+    unroll_in_registers,
+)
 from dlcompiler.ops.helpers import reduced
 from dlcompiler.ops.reduction import axes_of
 from dlcompiler.ops.shapes import shape_of
@@ -51,9 +63,6 @@ from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
 
-_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_COLUMNS = (8, 16, 32, 64, 128)
 _STEPS = (1, 2, 4, 8)
 _WAVES = (1, 2, 4, 8, 16)
 """Blocks for each multiprocessor, if several share a result [1]."""
@@ -61,8 +70,6 @@ _MOST_KEPT = 64
 """Elements that a thread keeps between two reductions of them, at most [1]."""
 _LAUNCH_BYTES = 128 * 1024
 """What a multiprocessor loads while a kernel is launched: about 4,000 clocks of 32 bytes [byte]."""
-_BLOCK = 128
-"""Threads of a block of rows in the default config [1]."""
 
 
 @dataclass(frozen=True)
@@ -182,23 +189,17 @@ def space(workload: Workload, target: Target) -> Space:
     if work is None:
         return Space(workload, [Knob("threads", (256,))])
     lanes = chip.lanes(work.dtype) if work.is_rows else 1
-    sides = _ROWS if work.is_rows else _COLUMNS
+    sides = ROW_COUNTS if work.is_rows else COLUMN_COUNTS
     most = work.count if work.is_rows else work.inner
     knobs = [
-        Knob("threads", tuple(n for n in _THREADS if n == 1 or n < 2 * work.extent)),
+        Knob("threads", tuple(n for n in THREAD_COUNTS if n == 1 or n < 2 * work.extent)),
         Knob("rows", tuple(n for n in sides if n == sides[0] or n < 2 * most)),
         Knob("vector", tuple(n for n in (1, 2, 4) if n <= lanes and work.along % n == 0)),
         Knob("steps", _STEPS),
         Knob("blocks", tuple(_useful_blocks(work, chip))),
     ]
     return Space(workload, knobs, [
-        Filter(
-            "a block has no more threads than the device allows, and a warp's if it can",
-            lambda v: (
-                v["threads"] * v["rows"] <= chip.most_threads
-                and (v["threads"] <= chip.warp or v["rows"] == 1 or not work.is_rows)
-            ),
-        ),
+        block_filter(chip, is_by_warps=work.is_rows),
         Filter(
             "each thread has something to reduce",
             lambda v: (
@@ -211,7 +212,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 def _useful_blocks(work: _Work, chip: Chip) -> list[int]:
     """Return how many blocks may share a result: one, or as many as occupy all multiprocessors."""
-    results = max(work.count // (1 if work.is_rows else _COLUMNS[2]), 1)
+    results = max(work.count // (1 if work.is_rows else COLUMN_COUNTS[2]), 1)
     found = {each * chip.processors // results for each in _WAVES}
     return [1, *sorted(n for n in found if n > 1 and 256 * n <= work.extent)]
 
@@ -244,7 +245,7 @@ def default_config(workload: Workload, target: Target) -> Config:
         blocks = next((n for n in fitting if n * work.count * threads >= enough), fitting[-1])
     if work.is_rows:
         side = max(work.count * blocks // chip.processors, 1) if threads <= chip.warp else 1
-        rows = max(n for n in values["rows"] if n == 1 or (n * threads <= _BLOCK and n <= side))
+        rows = max(n for n in values["rows"] if n == 1 or (n * threads <= ROW_BLOCK and n <= side))
     else:
         rows = max((n for n in values["rows"] if n <= chip.warp), default=min(values["rows"]))
     ahead = max(16 // (vector * dtypes.bytes_of(work.dtype)), 1)

@@ -42,9 +42,14 @@ from dlcompiler.ops.gpu.anchors import (
 )
 from dlcompiler.ops.gpu.injective import schedule_rest
 from dlcompiler.ops.gpu.threads import (
+    COLUMN_COUNTS,
+    ROW_BLOCK,
+    ROW_COUNTS,
+    THREAD_COUNTS,
     Chip,
     Sharing,
     bind,
+    block_filter,
     copy_together,
     fused,
     in_order,
@@ -58,17 +63,12 @@ from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
 
-_THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_COLUMNS = (8, 16, 32, 64, 128)
 _MOST_KEPT = 64
 """Registers of a thread for its part of a row [1]."""
 _GOOD_KEPT = 32
 """Those of the default config: more leave room for few threads [1]."""
 _OTHER_REGISTERS = 40
 """Registers of a thread for other purposes, about [1]."""
-_BLOCK = 128
-"""Threads of a block of rows in the default config [1]."""
 
 
 @dataclass(frozen=True)
@@ -206,11 +206,11 @@ def space(workload: Workload, target: Target) -> Space:
     lanes = chip.lanes(work.dtype) if work.is_last else 1
     vectors = tuple(n for n in (1, 2, 4) if n <= lanes and work.extent % n == 0)
     if work.is_last:
-        rows = tuple(n for n in _ROWS if n == 1 or n <= work.count)
-        threads = tuple(n for n in _THREADS if n == 1 or n <= most)
+        rows = tuple(n for n in ROW_COUNTS if n == 1 or n <= work.count)
+        threads = tuple(n for n in THREAD_COUNTS if n == 1 or n <= most)
     else:
-        rows = tuple(n for n in _COLUMNS if n == _COLUMNS[0] or n < 2 * work.inner)
-        threads = tuple(n for n in _THREADS if n <= min(most, 64))
+        rows = tuple(n for n in COLUMN_COUNTS if n == COLUMN_COUNTS[0] or n < 2 * work.inner)
+        threads = tuple(n for n in THREAD_COUNTS if n <= min(most, 64))
     knobs = [
         Knob("threads", threads),
         Knob("rows", rows),
@@ -218,13 +218,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("keep", work.keeps),
     ]
     return Space(workload, knobs, [
-        Filter(
-            "a block has no more threads than the device allows, and a warp's if it can",
-            lambda v: (
-                v["threads"] * v["rows"] <= chip.most_threads
-                and (v["threads"] <= chip.warp or v["rows"] == 1 or not work.is_last)
-            ),
-        ),
+        block_filter(chip, is_by_warps=work.is_last),
         Filter(
             "there is room for what a block keeps",
             lambda v: work.fits(v["keep"], v["threads"], v["rows"], v["vector"], chip),
@@ -262,7 +256,9 @@ def default_config(workload: Workload, target: Target) -> Config:
             threads = more
     rows = 1
     if threads <= chip.warp:
-        fitting = [n for n in values["rows"] if n * threads <= _BLOCK and n <= _share(work, chip)]
+        fitting = [
+            n for n in values["rows"] if n * threads <= ROW_BLOCK and n <= _share(work, chip)
+        ]
         rows = max(fitting, default=1)
     keep = next(k for k in work.keeps if work.fits(k, threads, rows, vector, chip))
     vector = 1 if keep == "memory" else vector

@@ -30,11 +30,20 @@ from dlcompiler import dtypes, te
 from dlcompiler.ir import Axis
 from dlcompiler.ops.stages import Loop, unroll
 from dlcompiler.schedule import Schedule, Stage
+from dlcompiler.space import Filter
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 Threads = Mapping[str, Any]
 """Axis of the threads of a block -> their number (an int, or a knob); x last [1]."""
+THREAD_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Threads that may share a result [1]."""
+ROW_COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Results of a block, if the threads of a warp share one [1]."""
+COLUMN_COUNTS = (8, 16, 32, 64, 128)
+"""Results of a block, if these are neighbours in memory [1]."""
+ROW_BLOCK = 128
+"""Threads of a block of rows in a default config [1]."""
 _WARP = 32
 _THREADS = 256
 _VECTOR_BYTES = 16
@@ -89,6 +98,25 @@ class Chip:
         The vector types that all languages have end at four elements.
         """
         return max(min(self.vector_bytes // dtypes.bytes_of(dtype), 4), 1)
+
+
+def block_filter(chip: Chip, *, is_by_warps: bool) -> Filter:
+    """Return the rule for the knobs ``threads``, which share a result, and ``rows``, the results.
+
+    Parameters
+    ----------
+    chip : Chip
+        The GPU.
+    is_by_warps : bool
+        Whether the threads of a result are neighbours: several results then need a warp each.
+    """
+    return Filter(
+        "a block has no more threads than the device allows, and a warp's if it can",
+        lambda v: (
+            v["threads"] * v["rows"] <= chip.most_threads
+            and (v["threads"] <= chip.warp or v["rows"] == 1 or not is_by_warps)
+        ),
+    )
 
 
 def bind(stage: Stage, loops: Mapping[str, Axis]) -> None:
