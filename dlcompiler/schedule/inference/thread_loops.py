@@ -39,16 +39,11 @@ def has_own_launches(state: State, stage: StageState) -> bool:
     These are serial loops of the host. Of a parallel one, the launches of several iterations would
     run at once, and store in the same memory.
     """
+    kinds = [stage.kind(leaf) for leaf in stage.leaves]
+    if stage.scope != "global" or all(is_in_block(kind) for kind in kinds if is_thread(kind)):
+        return False
     around = loops_around(state, stage)
-    is_bound = any(
-        is_thread(stage.kind(leaf)) and not is_in_block(stage.kind(leaf)) for leaf in stage.leaves
-    )
-    return (
-        is_bound
-        and bool(around)
-        and stage.scope == "global"
-        and all(host.kind(leaf) == "serial" for host, leaf in around)
-    )
+    return bool(around) and all(host.kind(leaf) == "serial" for host, leaf in around)
 
 
 def axis_of(name: str) -> str:
