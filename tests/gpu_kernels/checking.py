@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy as np
 from dlcompiler.codegen.gpu import emit_cuda, emit_opencl, emit_ptx
 from dlcompiler.errors import DLCompilerError, TargetError
 from dlcompiler.pipeline.devices import load
+from dlcompiler.runtime.source import Source
 from dlcompiler.simulate.steps import count_steps
 from dlcompiler.target import resolve
 from dlcompiler.target.gpus import BY_NAME
@@ -53,30 +54,28 @@ def tried(path: Path, checks: Sequence[str] = CHECKS) -> Outcome:
 
 def in_cuda(kept: Kept) -> Iterator[tuple[str, str]]:
     """Yield what NVRTC says for each architecture."""
-    for architecture, target in CAPABILITIES.items():
-        try:
-            text = emit_cuda(kept.program, target).text
-        except TargetError as error:
-            yield f"CUDA C refused: {first_line(error)}", ""
-            return
-        except DLCompilerError as error:
-            yield "CUDA C", str(error)
-            return
-        yield f"NVRTC {architecture}", nvrtc(text, architecture)
+    return _compiled("CUDA C", emit_cuda, "NVRTC", nvrtc, kept)
 
 
 def in_ptx(kept: Kept) -> Iterator[tuple[str, str]]:
     """Yield what ptxas says for each architecture."""
+    return _compiled("PTX", emit_ptx, "ptxas", ptxas, kept)
+
+
+def _compiled(
+    language: str, emit: Callable[..., Source], compiler: str, said: Callable[[str, str], str],
+    kept: Kept,
+) -> Iterator[tuple[str, str]]:  # fmt: skip
     for architecture, target in CAPABILITIES.items():
         try:
-            text = emit_ptx(kept.program, target).text
+            text = emit(kept.program, target).text
         except TargetError as error:
-            yield f"PTX refused: {first_line(error)}", ""
+            yield f"{language} refused: {first_line(error)}", ""
             return
         except DLCompilerError as error:
-            yield "PTX", str(error)
+            yield language, str(error)
             return
-        yield f"ptxas {architecture}", ptxas(text, architecture)
+        yield f"{compiler} {architecture}", said(text, architecture)
 
 
 def in_opencl(kept: Kept) -> Iterator[tuple[str, str]]:

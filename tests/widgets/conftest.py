@@ -7,7 +7,7 @@ event loop and its processes would be seen by tests elsewhere. That is why this 
 import pytest
 
 from tests.widgets import jupyter
-from tests.widgets.live_page import Contexts
+from tests.widgets.live_page import Contexts, LivePage
 
 
 @pytest.fixture(scope="package")
@@ -30,6 +30,28 @@ def browser(browser_path):
 def contexts(browser):
     """Contexts of the browser whose pages are used again, for `LivePage`."""
     return Contexts(browser)
+
+
+@pytest.fixture
+def open_live(contexts):
+    """Show a widget: ``open_live(widget, width)``. Nothing may go wrong on its page.
+
+    ``ground`` is a style of the page's body; other options are those of a context of Playwright.
+    """
+    shown = []
+
+    def open_(widget, width, height=900, ground="", **media):
+        context = contexts.open(viewport={"width": width + 16, "height": height}, **media)
+        page = LivePage(context, widget, ground)
+        shown.append((context, page))
+        page.settle()
+        return page
+
+    yield open_
+    for context, page in shown:
+        assert not page.errors
+        context.close()
+        page.widget.close()
 
 
 @pytest.fixture(scope="module")

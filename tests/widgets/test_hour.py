@@ -7,7 +7,6 @@ from dlcompiler.schedule import create_schedule
 from dlcompiler.views.history.steps import rows_html
 from dlcompiler.views.loops.loop_tree import loop_tree
 from dlcompiler.views.loops.nest_picture import nest_picture
-from tests.widgets.live_page import LivePage
 from tests.widgets.looks import looks_of
 
 pytest.importorskip("dlcompiler_widgets")
@@ -29,21 +28,11 @@ def tiled(n=256):
 
 
 @pytest.fixture
-def show(contexts):
-    shown = []
-
+def show(open_live):
     def show_(widget, width=CELL_PX, **media):
-        context = contexts.open(viewport={"width": width + 16, "height": 1000}, **media)
-        page = LivePage(context, widget)
-        shown.append((context, page))
-        page.settle()
-        return page
+        return open_live(widget, width, 1000, **media)
 
-    yield show_
-    for context, page in shown:
-        assert not page.errors
-        context.close()
-        page.widget.close()
+    return show_
 
 
 @pytest.mark.parametrize("width", [CELL_PX, 1108])

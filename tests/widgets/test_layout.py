@@ -7,7 +7,7 @@ import pytest
 
 from tests.thread_programs import tiled_matmul
 from tests.widgets.axe import violations
-from tests.widgets.live_page import DARK, LivePage
+from tests.widgets.live_page import DARK
 from tests.widgets.looks import looks_of
 from tests.widgets.shots import gemm
 
@@ -34,26 +34,14 @@ def device():
 
 
 @pytest.fixture
-def show(contexts):
-    """Show an Explorer at a width; nothing may go wrong on its page."""
-    shown = []
+def show(open_live):
+    """Show an Explorer at a width."""
 
     def show_(make=gemm, width=1400, height=900, theme="light"):
-        context = contexts.open(
-            viewport={"width": width + 16, "height": height},
-            color_scheme=theme,
-            reduced_motion="reduce",
-        )
-        page = LivePage(context, make(), DARK if theme == "dark" else "")
-        shown.append((context, page))
-        page.settle()
-        return page
+        ground = DARK if theme == "dark" else ""
+        return open_live(make(), width, height, ground, color_scheme=theme, reduced_motion="reduce")
 
-    yield show_
-    for context, page in shown:
-        assert not page.errors
-        context.close()
-        page.widget.close()
+    return show_
 
 
 def box(page, css):

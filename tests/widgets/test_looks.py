@@ -3,7 +3,6 @@
 import pytest
 
 from tests.widgets.axe import violations
-from tests.widgets.live_page import LivePage
 from tests.widgets.looks import looks_of
 from tests.widgets.shots import (
     SHOTS,
@@ -46,25 +45,15 @@ LARGE_AND_RTL = """() => {
 
 
 @pytest.fixture
-def show(contexts):
-    """Show a state; nothing may go wrong on its page."""
-    shown = []
+def show(open_live):
+    """Show a state."""
 
     def show_(shot, width=1400):
-        context = contexts.open(
-            viewport={"width": width + 16, "height": 900}, reduced_motion="reduce"
-        )
-        page = LivePage(context, (shot.make or gemm)())
-        shown.append((context, page))
-        page.settle()
+        page = open_live((shot.make or gemm)(), width, reduced_motion="reduce")
         shot.drive(page)
         return page
 
-    yield show_
-    for context, page in shown:
-        assert not page.errors
-        context.close()
-        page.widget.close()
+    return show_
 
 
 @pytest.mark.parametrize(
