@@ -69,7 +69,7 @@ LOOP: Mapping[str, str] = {
 """Features of a loop."""
 
 _ANALYTIC = "roofline: "
-"""What the columns begin with that a learned model takes from the analytic one."""
+"""The prefix of columns that a learned model takes from the analytic one."""
 _SLOT = r"(?P<slot>write|read\d+)"
 _ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 _CURVE = re.compile(rf"(?P<stage>.+)\.{_SLOT}\.count at (?P<along>reuse|topdown) (?P<most>\d+)")

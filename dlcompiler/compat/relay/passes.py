@@ -22,7 +22,7 @@ from dlcompiler.graph.passes.layouts import convert_layout
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What is known about a pass."""
+    """The name of a pass, its level, and the passes that it requires."""
 
     name: str
     opt_level: int = 0

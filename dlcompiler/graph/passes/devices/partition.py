@@ -47,7 +47,7 @@ class DeviceRules:
     """What a device can compute."""
 
     name: str
-    """Of its compiler: ``"vta"``."""
+    """The name of its compiler, such as ``"vta"``."""
     patterns: Sequence[tuple[str, Pattern]] = ()
     """Names and patterns of what it computes as one."""
     why_not: Callable[[Call, Types], str] = _nothing

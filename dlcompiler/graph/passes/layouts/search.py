@@ -133,7 +133,7 @@ class _Network:
     own: dict[Call, Costs] = field(default_factory=dict)
     edges: dict[Call, dict[Call, Costs]] = field(default_factory=dict)
     is_exact: bool = True
-    """Whether no call was given a layout before its neighbours were eliminated."""
+    """Whether all calls were eliminated exactly: then the layouts found have the least cost."""
 
     def producer(self, value: Node) -> tuple[Call, int] | None:
         """Return the call of the network that makes a value, and which result it is."""
