@@ -165,14 +165,18 @@ def interrupted(words: list[str], delay_s: float, number: int) -> Ended:
 
 
 def folders_of(pid: int) -> frozenset[Path]:
-    """Return the private folders that a process and those that it started hold."""
+    """Return the private folders that a process and those that it started hold.
+
+    A process that sweeps opens the folders of others, too, but it cannot lock them.
+    """
     found = set()
     for process in (pid, *descendants(pid)):
         with contextlib.suppress(OSError):
             for handle in Path(f"/proc/{process}/fd").iterdir():
                 with contextlib.suppress(OSError):
                     place = handle.readlink()
-                    if place.name.startswith(PREFIX):
+                    facts = Path(f"/proc/{process}/fdinfo/{handle.name}")
+                    if place.name.startswith(PREFIX) and "FLOCK" in facts.read_text():
                         found.add(place)
     return frozenset(found)
 
