@@ -11,6 +11,8 @@ import pytest
 from dlcompiler.runtime import nvidia_tools
 from dlcompiler.runtime.c_source import c_compiler
 
+PACKAGE = nvidia_tools.PACKAGES["ptxas"]
+
 
 @pytest.fixture(scope="session")
 def nvrtc():
@@ -25,7 +27,10 @@ def nvrtc():
 
 @pytest.fixture(scope="session")
 def ptxas(tmp_path_factory):
-    """NVIDIA's assembler, from the package nvidia-cuda-nvcc-cu12: no GPU is needed."""
+    """NVIDIA's assembler, from the package nvidia-cuda-nvcc-cu12: no GPU is needed.
+
+    Another one on the search path may not know all generations: since 13.0, none before sm_75.
+    """
     if reason := nvidia_tools.why_unavailable("ptxas"):
         _missing(reason)
     path = tmp_path_factory.mktemp("ptx") / "kernels.ptx"
@@ -36,6 +41,8 @@ def ptxas(tmp_path_factory):
         path.write_text(text)
         done = subprocess.run([*command, f"-arch={architecture}"], capture_output=True, text=True)
         assert done.returncode == 0 or done.stderr
+        if f"Value '{architecture}' is not defined" in done.stderr:
+            _missing(f"{command[0]} does not know {architecture}: pip install {PACKAGE}")
         return done.stderr
 
     return said
