@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from dlcompiler.arith import Analyzer
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Buffer, Expr, IntrinsicCall, Region, Stmt, walk
+from dlcompiler.ir import Buffer, Expr, IntrinsicCall, Region, Stmt
 from dlcompiler.ir.printer import format_buffer
+from dlcompiler.passes.base import statements
 from dlcompiler.target.fragments import OPERANDS, Fragment
 
 HINT = "tensorize the stages that load it, compute with it and store it with one family of mma"
@@ -63,7 +64,7 @@ def operands_of(call: IntrinsicCall) -> Iterator[tuple[Region, tuple[int, ...], 
 def fragments_in(stmt: Stmt) -> Mapping[Buffer, Tiles]:
     """Return the buffers that warps hold as fragments, as their first use has them."""
     found: dict[Buffer, Tiles] = {}
-    for call in walk(stmt):
+    for call in statements(stmt):
         if isinstance(call, IntrinsicCall) and is_of_warp(call):
             for region, _, tiles in operands_of(call):
                 if tiles is not None:

@@ -116,7 +116,9 @@ def axis_lines(launch: Launch, line_of: Mapping[int, int]) -> dict[Var, int]:
         The line of each statement of the launch in the printed loop IR, by ``id``.
     """
     nest = launch.kernel.body if launch.nest is None else launch.nest
-    return {node.var: line_of.get(id(node), 0) for node in walk(nest) if isinstance(node, For)}
+    return {
+        node.var: line_of.get(id(node), 0) for node in statements(nest) if isinstance(node, For)
+    }
 
 
 def merge_thread_loops(launch: Launch) -> ThreadProgram:
@@ -222,7 +224,7 @@ class _Merging:
 
     def __post_init__(self) -> None:
         self.origins = _Origins(self.nest)
-        for node in walk(self.nest):
+        for node in statements(self.nest):
             if isinstance(node, For) and node.kind in self.threads:
                 self.loops.setdefault(node.kind, node)
         for tag, extent in self.threads.items():  # threads of a warp's intrinsic need no loop
@@ -337,17 +339,18 @@ def _is_block(tag: str) -> bool:
 
 def _has_threads(stmt: Stmt) -> bool:
     return any(
-        (isinstance(node, For) and is_thread(node.kind)) or is_of_warp(node) for node in walk(stmt)
+        (isinstance(node, For) and is_thread(node.kind)) or is_of_warp(node)
+        for node in statements(stmt)
     )
 
 
 def _has_check(stmt: Stmt) -> bool:
-    return any(isinstance(node, Assert) for node in walk(stmt))
+    return any(isinstance(node, Assert) for node in statements(stmt))
 
 
 def has_barrier(stmt: Stmt) -> bool:
     """Tell whether there is a barrier inside a statement."""
-    return any(isinstance(node, Barrier) for node in walk(stmt))
+    return any(isinstance(node, Barrier) for node in statements(stmt))
 
 
 def _begins_with_barrier(stmt: Stmt) -> bool:

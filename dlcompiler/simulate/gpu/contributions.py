@@ -55,6 +55,7 @@ def contribution(
     forms: Sequence[Form],
     group: set[Var],
     extents: Mapping[Var, int],
+    ends: tuple[Integers, Integers],
     others: tuple[Integers, Integers],
     tests: int,
 ) -> Contribution | None:
@@ -68,14 +69,13 @@ def contribution(
         The variables.
     extents
         Their extents.
+    ends
+        What `range_of` returns for them.
     others : tuple of two arrays ``(forms,)``
         The least and the most that each form is without the group.
     tests
         Number of tests.
     """
-    ends = range_of(forms, group, extents)
-    if ends is None:
-        return None
     var = plain(forms, group)
     if var is None:
         values = enumerated(forms, group, extents)

@@ -232,9 +232,9 @@ class Populations:
             limits.low, limits.high = limits.low + ends[0], limits.high + ends[1]
         constants = np.array([form.constant for form in forms], np.int64)
         parts = []
-        for group, (least, most) in ((group, ends) for group, ends in ranges if ends is not None):
-            others = constants + limits.low - least, constants + limits.high - most
-            parts.append(contribution(forms, group, extents, others, tests))
+        for group, ends in ((group, ends) for group, ends in ranges if ends is not None):
+            others = constants + limits.low - ends[0], constants + limits.high - ends[1]
+            parts.append(contribution(forms, group, extents, ends, others, tests))
         states, counts = constants[None, :], np.array([free], np.int64)
         for part in sorted(filter(None, parts), key=_reach, reverse=True):
             limits.low, limits.high = limits.low - part.low, limits.high - part.high

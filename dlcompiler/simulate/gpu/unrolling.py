@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dlcompiler.ir import For, Stmt, walk
+from dlcompiler.ir import For, Stmt
+from dlcompiler.ir.rewrite import children
 
 MOST_COPIES = 64
 """Longest loop of constant length, with the loops inside, that is replaced by copies, about: in the
@@ -48,8 +47,7 @@ def is_unrolled(loop: For, *, is_constant: bool) -> bool:
 def copies(loop: For) -> int:
     """Return how many copies of its innermost body unrolling would make."""
     extent = getattr(loop.extent, "value", MOST_COPIES + 1)
-    inner = max((copies(node) for node in _inner_loops(loop.body)), default=1)
-    return int(extent) * inner
+    return int(extent) * _copies_inside(loop.body)
 
 
 def copies_together(size: int) -> int:
@@ -66,5 +64,8 @@ def copies_together(size: int) -> int:
     return count
 
 
-def _inner_loops(stmt: Stmt) -> Iterator[For]:
-    return (node for node in walk(stmt) if isinstance(node, For))
+def _copies_inside(stmt: Stmt) -> int:
+    if isinstance(stmt, For):
+        return copies(stmt)
+    parts = (part for part in children(stmt) if isinstance(part, Stmt))
+    return max(map(_copies_inside, parts), default=1)
