@@ -169,7 +169,26 @@ def count_launch(
     UserError
         The number of blocks, threads or iterations is not known.
     """
-    given = given or Given()
+    place, warps, found = read_launch(thread, loops, given or Given(), warp_size)
+    threads, populations = int(warps.active.sum()), Populations(warps)
+    if threads == 1:  # one thread waits for nobody
+        for kinds in found.instructions.values():
+            kinds.pop("barrier", None)
+    everything = populations.count(place)[1].requests
+    return KernelCounters(
+        name, everything // max(len(warps.active), 1), threads, len(warps.active),
+        _accesses(found, populations, is_merged=is_merged), _instructions(found, populations),
+        warp_size,
+    )  # fmt: skip
+
+
+def read_launch(
+    thread: OneThread, loops: Sequence[For], given: Given, warp_size: int
+) -> tuple[Place, Warps, Found]:
+    """Return the blocks and host's loops of a launch, its warps, and what one thread executes.
+
+    Parameters as of `count_launch`.
+    """
     reader = Reader(given.arrays)
     scope: Scope = {var: constant_form(value) for var, value in given.numbers.items()}
     place = Place({})
@@ -184,17 +203,7 @@ def count_launch(
             lane, form = reader.variable(var.name, size)
             sizes[tag], scope = (lane, size), {**scope, var: form}
     warps = Warps.of([sizes[tag] for tag in sorted(sizes)], warp_size)
-    found = found_in(thread, reader, place, scope)
-    threads, populations = int(warps.active.sum()), Populations(warps)
-    if threads == 1:  # one thread waits for nobody
-        for kinds in found.instructions.values():
-            kinds.pop("barrier", None)
-    everything = populations.count(place)[1].requests
-    return KernelCounters(
-        name, everything // max(len(warps.active), 1), threads, len(warps.active),
-        _accesses(found, populations, is_merged=is_merged), _instructions(found, populations),
-        warp_size,
-    )  # fmt: skip
+    return place, warps, found_in(thread, reader, place, scope)
 
 
 def _constant(reader: Reader, var: Var, extent: Expr, scope: Scope) -> int:

@@ -66,6 +66,15 @@ def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> tuple[Integers,
     return np.where(paired, fewer[0], found[0]), np.where(paired, fewer[1], found[1])
 
 
+def shared_parts(addresses: Integers, mask: Truth, bytes_: int) -> int:
+    """Return in how many parts, one after another, shared memory serves one access of a warp.
+
+    Parameters as of `sectors`, for one access: arrays ``(lanes,)``.
+    """
+    parts = halves(bytes_)
+    return parts // 2 if parts > 1 and are_paired(addresses, mask) else parts
+
+
 def are_paired(addresses: Integers, mask: Truth) -> Truth:
     """Tell for which accesses of a warp the threads n and n ^ 1, or n and n ^ 2, want the same.
 
