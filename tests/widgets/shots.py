@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dlcompiler import te
-from dlcompiler.schedule import create_schedule
+from dlcompiler.bench import gpu_ladders
+from dlcompiler.schedule import Schedule, create_schedule
 from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import LivePage
 
@@ -163,6 +164,29 @@ def threads() -> object:
     return Explorer(schedule, args, target="v100", name="matmul")
 
 
+def of_warps(tab: str, loop: str) -> Callable[[LivePage], None]:
+    """Open a picture of a kernel, and wait until its accesses are counted."""
+
+    def drive(page: LivePage) -> None:
+        tabs(tab, "loops", loop=loop)(page)
+        page.widget._session.wait_for_pictures()
+        page.push()
+        page.settle()
+
+    return drive
+
+
+def on_gpu(make: Callable[[int], tuple[Schedule, list[te.Tensor]]]) -> Callable[[], object]:
+    """Return what makes an Explorer on a product of a published ladder, for its GPU."""
+
+    def explorer() -> object:
+        from dlcompiler_widgets import Explorer
+
+        return Explorer(*make(1024), target="rtx-a6000", name="matmul")
+
+    return explorer
+
+
 def gemm(**options: object):
     """Return an Explorer on the classic product in six steps, with a branch."""
     from dlcompiler_widgets import Explorer
@@ -237,6 +261,30 @@ SHOTS = (
     Shot("write", "Writing the expression.", opened("write")),
     Shot("export", "Taking the schedule away.", opened("export")),
     Shot("learn", "The level for learners.", learning),
+    Shot(
+        "coalescing",
+        "The sectors of global memory that the lanes of a warp touch.",
+        of_warps("coalescing", "C.local/k"),
+        on_gpu(gpu_ladders.naive),
+    ),
+    Shot(
+        "banks",
+        "The banks of shared memory that the lanes of a warp hit, and longer rows.",
+        of_warps("banks", "C.local/k.outer"),
+        on_gpu(gpu_ladders.vectorized),
+    ),
+    Shot(
+        "occupancy",
+        "What limits the blocks of a multiprocessor, and what more would cost.",
+        of_warps("occupancy", "C.local/k.outer"),
+        on_gpu(gpu_ladders.vectorized),
+    ),
+    Shot(
+        "waves",
+        "The waves of blocks on a GPU, and their tail.",
+        of_warps("waves", "C.local/k.outer"),
+        on_gpu(gpu_ladders.tiles_1d),
+    ),
     Shot("block", "Which thread of a block touches what, by phases.", one_block, threads),
     Shot("device", "The memories of a device.", tabs("memory", "final", loop="C/j.inner"), threads),
 )

@@ -23,7 +23,8 @@ from dlcompiler_widgets import (
     ScheduleGraph,
     ThreadBlock,
 )
-from dlcompiler_widgets.explorer.pictures import PICTURES
+from dlcompiler_widgets.explorer.panes import KernelPicture
+from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.widget import Workbench
 
 from tests.recurrences import two_stages
@@ -48,7 +49,8 @@ def matmul(n=64):
 
 def shown_in(pane, n=64):
     """What a pane has something to say about."""
-    return tiled_matmul() if pane is ThreadBlock else matmul(n)
+    is_for_threads = pane is ThreadBlock or issubclass(pane, KernelPicture)
+    return tiled_matmul() if is_for_threads else matmul(n)
 
 
 @pytest.fixture
@@ -247,7 +249,8 @@ def test_all_pictures_of_a_recurrence():
     rows = [row for row in session.tree["rows"] if row["type"] != "statement"]
     for row in rows:
         session.choose({"key": row["key"]})
-        for tab, picture in PICTURES.items():
+        offered = {**pictures_of(session), "block": PICTURES["block"]}
+        for tab, picture in offered.items():
             if row["stage"] == "S" and tab in (
                 "space",
                 "dependences",

@@ -17,7 +17,9 @@ shows view models of `dlcompiler.views` and decides nothing itself.
 
 from dlcompiler_widgets.explorer import (
     Advice,
+    Banks,
     CacheMisses,
+    Coalescing,
     CodePanes,
     Dependences,
     Explorer,
@@ -25,9 +27,11 @@ from dlcompiler_widgets.explorer import (
     IterationSpace,
     LoopTree,
     MemoryScopes,
+    Occupancy,
     PassDiff,
     ScheduleGraph,
     ThreadBlock,
+    Waves,
 )
 from dlcompiler_widgets.notebook import (
     join_notebook,
@@ -43,7 +47,9 @@ from dlcompiler_widgets.tuning import (
 
 __all__ = [
     "Advice",
+    "Banks",
     "CacheMisses",
+    "Coalescing",
     "CodePanes",
     "Dependences",
     "Explorer",
@@ -51,11 +57,13 @@ __all__ = [
     "IterationSpace",
     "LoopTree",
     "MemoryScopes",
+    "Occupancy",
     "PassDiff",
     "ScheduleGraph",
     "ThreadBlock",
     "TuningDashboard",
     "TuningView",
+    "Waves",
     "compare_tuners",
     "load_ipython_extension",
     "tuning_picture",

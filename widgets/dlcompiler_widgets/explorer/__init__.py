@@ -7,20 +7,26 @@ both to a page. ``panes`` and ``text_panes`` define the widgets of single panes.
 from dlcompiler_widgets.explorer.explorer import Explorer
 from dlcompiler_widgets.explorer.panes import (
     Advice,
+    Banks,
     CacheMisses,
+    Coalescing,
     Dependences,
     HistoryTree,
     IterationSpace,
     LoopTree,
     MemoryScopes,
+    Occupancy,
     ScheduleGraph,
     ThreadBlock,
+    Waves,
 )
 from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
 
 __all__ = [
     "Advice",
+    "Banks",
     "CacheMisses",
+    "Coalescing",
     "CodePanes",
     "Dependences",
     "Explorer",
@@ -28,7 +34,9 @@ __all__ = [
     "IterationSpace",
     "LoopTree",
     "MemoryScopes",
+    "Occupancy",
     "PassDiff",
     "ScheduleGraph",
     "ThreadBlock",
+    "Waves",
 ]

@@ -47,8 +47,10 @@ class Background(Generic[K, V]):
         self._known: Remembered[K, _Run[V]] = Remembered(_REMEMBERED)
         self._last: tuple[K, _Run[V]] | None = None
 
-    def get(self, key: K, make: Callable[[Cancellation], V]) -> V | None:
-        """Return the value of a key, or None if it is not ready within `PATIENCE_S`.
+    def get(
+        self, key: K, make: Callable[[Cancellation], V], patience_s: float | None = None
+    ) -> V | None:
+        """Return the value of a key, or None if it is not ready soon.
 
         Parameters
         ----------
@@ -56,10 +58,12 @@ class Background(Generic[K, V]):
             All that the value depends on.
         make
             Computes the value; it may look whether it is cancelled. What it raises is raised here.
+        patience_s
+            How long to wait for it; None: `PATIENCE_S`. [s]
         """
         run = self._run_of(key, make)
         self._last = (key, run)
-        wait([run.value], PATIENCE_S)
+        wait([run.value], PATIENCE_S if patience_s is None else patience_s)
         if not run.value.done():
             run.value.add_done_callback(lambda _: self._report(run))
         # It may have become ready since then; then `on_ready` was called already.

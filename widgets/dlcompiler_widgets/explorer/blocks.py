@@ -84,7 +84,7 @@ class Blocks(Background[tuple[Any, ...], BlockRecording]):
             return Counters(why_not=found)
         if launch is None or len(found) != len(launches(func)):
             return Counters(why_not="the kernels are not those of this picture")
-        return Counters(found[number], _machine(session.target))
+        return Counters(found[number], machine_of(session.target))
 
     def _recorded(self, session: Session, func: PrimFunc) -> BlockRecording | None:
         launch, number = _launch(session, func)
@@ -100,7 +100,12 @@ def _launch(session: Session, func: PrimFunc) -> tuple[For | None, int]:
     return launch, launches(func).index(launch) if launch else 0
 
 
-def _machine(target: Target) -> str:
+def launch_number(session: Session, func: PrimFunc) -> int:
+    """Return the number of the launch that contains the chosen loop; 0 if there is none."""
+    return _launch(session, func)[1]
+
+
+def machine_of(target: Target) -> str:
     """Return the GPU whose counters are simulated; a device of this machine may count others."""
     times = times_of(target)
     is_here = times is not None and times.kind == "measured"

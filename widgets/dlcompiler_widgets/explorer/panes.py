@@ -148,6 +148,59 @@ class ThreadBlock(PicturePane):
     first_words = "Choose a phase, a buffer and a thread."
 
 
+class KernelPicture(PicturePane):
+    """A picture of the kernel with the chosen loop, on a GPU.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule; its loops are bound to blocks and threads.
+    args : sequence of Tensor, optional
+        Parameters of the function; by default, all inputs and outputs.
+    target : str or Target
+        The GPU; a simulated one needs no device.
+    **options
+        Further ones of `Workbench`.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        args: Sequence[Tensor] | None = None,
+        target: str | Target = "gpu",
+        **options: Any,
+    ) -> None:
+        super().__init__(schedule, args, target, **options)
+
+
+class Coalescing(KernelPicture):
+    """The sectors of global memory that the lanes of a warp touch, for each access of a kernel."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("coalescing",)}
+    first_words = "Choose a stage of the kernel by a click on an access."
+
+
+class Banks(KernelPicture):
+    """The banks of shared memory that the lanes of a warp hit, and what padding would change."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("banks",)}
+    first_words = "Choose a stage of the kernel by a click on an access."
+
+
+class Occupancy(KernelPicture):
+    """The blocks that each resource of a multiprocessor has room for, and what more would cost."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("occupancy",)}
+    first_words = "The shortest bar is the limit."
+
+
+class Waves(KernelPicture):
+    """The waves in which the blocks of a kernel run on the multiprocessors, and their tail."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("waves",)}
+    first_words = "The last column is the tail."
+
+
 class ScheduleGraph(PicturePane):
     """The dataflow between the stages, and the splits and fusions that made a stage's loops.
 

@@ -19,11 +19,14 @@ from dlcompiler.views.memory.scopes import memory_scopes
 from dlcompiler.views.render.markup import Markup, join, tag
 from dlcompiler.views.render.scene import Scene, scene_html
 from dlcompiler_widgets.explorer import blocks
+from dlcompiler_widgets.explorer.kernels import SCENES
 from dlcompiler_widgets.explorer.measured import ladder_picture, roofline_picture
 from dlcompiler_widgets.explorer.status import status_of
 
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
+
+NO_GPU = "it is about the warps and multiprocessors of a GPU"
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,15 @@ def _has_threads(session: Session) -> bool:
     return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
 
 
+def _is_gpu(session: Session) -> bool:
+    return session.target.device == "gpu"
+
+
+def _of_kernel(name: str) -> Callable[[Session], Mapping[str, Any]]:
+    """Return what draws a picture of the kernel with the chosen loop."""
+    return lambda session: session.kernels.picture(session, SCENES[name])
+
+
 def _scene_of(model: Mapping[str, Any]) -> Scene:
     scene: Scene = model["scene"]
     return scene
@@ -124,6 +136,10 @@ PICTURES: dict[str, Picture] = {
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads,
         why_not="it has no threads that loops could be bound to",
     ),
+    "coalescing": Picture("Coalescing", _of_kernel("coalescing"), applies=_is_gpu, why_not=NO_GPU),
+    "banks": Picture("Banks", _of_kernel("banks"), applies=_is_gpu, why_not=NO_GPU),
+    "occupancy": Picture("Occupancy", _of_kernel("occupancy"), applies=_is_gpu, why_not=NO_GPU),
+    "waves": Picture("Waves", _of_kernel("waves"), applies=_is_gpu, why_not=NO_GPU),
     "ladder": Picture("Ladder", ladder_picture, kind="states", still=_scene_of),
     "roofline": Picture("Roofline", roofline_picture, kind="states", still=_scene_of),
     "stages": Picture("Stages", _stages),

@@ -25,6 +25,7 @@ from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.caches import Caches
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
 from dlcompiler_widgets.explorer.exporting import Exporting
+from dlcompiler_widgets.explorer.kernels import Kernels
 from dlcompiler_widgets.explorer.learner import ACTIONS as PREDICTING
 from dlcompiler_widgets.explorer.learner import Learner
 from dlcompiler_widgets.explorer.levels import Layout
@@ -84,6 +85,7 @@ class Session:
         self.pass_browser: PassBrowser = PassBrowser()
         self.blocks: Blocks = Blocks()
         self.caches: Caches = Caches()
+        self.kernels: Kernels = Kernels()
         self.machine: Machine = Machine()
         """The ceilings of the machine; the widget puts its own here, which measures them."""
         self.learner: Learner = Learner()
@@ -129,10 +131,11 @@ class Session:
         self.blocks.close()
         self.exporting.close()
         self.caches.close()
+        self.kernels.close()
 
     def wait_for_pictures(self, timeout_s: float | None = None) -> bool:
         """Wait for the pictures that are made in the background; False if that takes too long."""
-        return self.blocks.wait(timeout_s) and self.caches.wait(timeout_s)
+        return all(each.wait(timeout_s) for each in (self.blocks, self.caches, self.kernels))
 
     # -- intents ---------------------------------------------------------------------------------
 

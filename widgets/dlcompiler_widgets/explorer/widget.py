@@ -188,6 +188,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         session.blocks.on_ready = partial(self._on_ready, "picture")
         session.machine.on_ready = partial(self._on_ready, "picture", "ladder", "advice")
         session.caches.on_ready = partial(self._on_ready, "picture")
+        session.kernels.on_ready = partial(self._on_ready, "picture", "advice", "history")
         session.exporting.on_change = partial(self._on_export, session)
 
     def close(self) -> None:
