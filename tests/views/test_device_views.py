@@ -3,6 +3,9 @@
 import pytest
 
 from dlcompiler import te
+from dlcompiler.analysis.advice import GPU_RULES
+from dlcompiler.pipeline import lower_program
+from dlcompiler.pipeline.gpu_kernels import kernels_of
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.state import Step
 from dlcompiler.target import resolve
@@ -186,10 +189,26 @@ def test_metrics_of_threads():
     }
 
 
-@pytest.mark.parametrize("target", [V100, CPU])
-def test_rules_for_a_cpu_say_nothing_of_threads(target):
+def test_rules_for_a_cpu_say_nothing_of_threads():
     s, args = tiled_matmul()
-    assert advice(s, args, target) == {"rows": [], "summary": FOR_A_CPU}
+    assert advice(s, args, CPU) == {"rows": [], "summary": FOR_A_CPU}
+
+
+def test_a_gpu_has_rules_about_kernels():
+    s, args = tiled_matmul()
+    found = advice(s, args, V100)
+    assert found["summary"] == f"1 piece of advice, from {len(GPU_RULES)} rules."
+    (row,) = found["rows"]
+    assert (row["rule"], row["key"]) == ("too few blocks", "C/i.outer")
+    assert row["key"] in {each["key"] for each in loop_tree(s)["rows"]}
+    kernels = kernels_of(lower_program(s, args, V100), V100)
+    assert advice(s, args, V100, kernels=kernels) == found
+
+
+def test_advice_on_what_is_no_kernel_says_why(plain, tensors):
+    text = advice(plain, tensors, V100)["summary"]
+    assert text.startswith("No advice: ")
+    assert "outside any thread" in text
 
 
 def test_symbolic_sizes_have_their_barriers_too():

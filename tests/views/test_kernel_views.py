@@ -12,10 +12,10 @@ from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.gpu_kernels import kernels_of
 from dlcompiler.simulate.gpu.occupancy import occupancy
 from dlcompiler.target import resolve
-from dlcompiler.views.device.banks import banks_scene, best_padding, paddings, served
+from dlcompiler.views.device.banks import banks_scene, served
 from dlcompiler.views.device.coalescing import coalescing_scene, touched
-from dlcompiler.views.device.occupancy import margins_of, occupancy_scene
-from dlcompiler.views.device.waves import Waves, waves_of, waves_scene
+from dlcompiler.views.device.occupancy import occupancy_scene
+from dlcompiler.views.device.waves import waves_scene
 from dlcompiler.views.render.scene import scene_html
 from tests.simulate.gpu.test_requests import transposed
 from tests.thread_programs import softmax, staged_copy, tiled_matmul
@@ -121,21 +121,6 @@ def test_a_column_is_in_one_bank_and_padding_spreads_it():
     assert (
         "If rows of A.shared were 1 element longer, its accesses would take 2" in scene["summary"]
     )
-    buffer = next(r.site.buffer for r in kernel.requests if r.space == "shared")
-    found = paddings(kernel.requests, buffer)
-    assert found == {0: (33, 2), 1: (2, 2), 2: (3, 2), 4: (5, 2), 8: (9, 2)}
-    assert best_padding(found) == 1
-
-
-def test_what_padding_would_do_is_what_it_does():
-    s, args = transposed(N)
-    shared = next(stage.tensor for stage in s.state.stages if stage.name == "A.shared")
-    (before,) = kernels("transposed")
-    buffer = next(r.site.buffer for r in before.requests if r.space == "shared")
-    s[shared].storage_align(s[shared].op.axis[0], 32, 1)
-    (after,) = kernels_of(lower_program(s, args, A6000), A6000)
-    own = [request for request in after.requests if request.space == "shared"]
-    assert sum(r.wavefronts for r in own) == paddings(before.requests, buffer)[1][0]
 
 
 def test_without_shared_memory_there_are_no_banks():
@@ -148,26 +133,6 @@ def test_without_shared_memory_there_are_no_banks():
 # -- occupancy -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["naive", "vectorized", "transposed"])
-def test_margins_are_cliffs_of_the_occupancy(name):
-    (kernel,) = kernels(name)
-    needs, threads = kernel.needs, kernel.counters.threads
-    registers, memory = margins_of(kernel, A6000)
-
-    def blocks(regs=needs.registers, size=needs.shared_bytes):
-        return occupancy(A6000, threads=threads, registers=regs, shared_bytes=size).blocks
-
-    now = kernel.occupancy.blocks
-    assert registers.with_more == blocks(needs.registers + 1)
-    assert memory.with_more == blocks(size=needs.shared_bytes + 1024)
-    assert blocks(registers.most_same) >= now > blocks(registers.most_same + 1)
-    if registers.most_for_more is not None:
-        assert blocks(registers.most_for_more) > now
-        assert blocks(registers.most_for_more + 1) <= now
-    for margin in (registers, memory):
-        assert all(a[1] != b[1] for a, b in zip(margin.curve, margin.curve[1:], strict=False))
-
-
 def test_the_limit_is_the_shortest_bar():
     (kernel,) = kernels("vectorized")
     scene = occupancy_scene(kernel, A6000, "x")
@@ -178,13 +143,6 @@ def test_the_limit_is_the_shortest_bar():
     assert "With at most 80 registers, 3 blocks or more would run." in scene["summary"]
     limits = {row[0]: row[3] for row in scene["table"]["rows"]}
     assert limits == {"registers": "yes", "threads": "", "shared memory": "", "blocks": ""}
-
-
-def test_a_compiler_gives_threads_no_more_registers_than_there_are():
-    (kernel,) = kernels_of(lower_program(*gpu_ladders.naive(64), A6000), A6000)
-    assert (kernel.counters.threads, kernel.needs.registers) == (1024, 64)
-    assert kernel.occupancy.blocks == 1
-    assert kernel.time is not None
 
 
 def test_a_target_without_limits_says_so():
@@ -204,20 +162,6 @@ def test_a_kernel_that_does_not_fit_says_so():
 
 
 # -- waves -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["naive", "transposed"])
-def test_waves_are_those_of_the_time_model(name):
-    (kernel,) = kernels(name)
-    found = waves_of(kernel, A6000)
-    assert found.blocks / found.places == kernel.time.waves
-    assert found.full * found.places + found.tail == kernel.blocks
-
-
-def test_waves_of_some_sizes():
-    assert [Waves(n, 10, 2).count for n in (1, 20, 21, 45)] == [1, 1, 2, 3]
-    assert (Waves(45, 10, 2).full, Waves(45, 10, 2).tail, Waves(45, 10, 2).busy) == (2, 5, 5)
-    assert Waves(45, 10, 2).used == 0.75
 
 
 def test_many_waves_are_drawn_as_few_columns():

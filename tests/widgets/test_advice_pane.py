@@ -11,6 +11,7 @@ from dlcompiler.ops import operator
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.target import CacheLevel
 from dlcompiler.target.presets import X86_64_AVX2
+from tests.simulate.gpu.test_requests import transposed
 from tests.widgets.axe import violations
 from tests.widgets.jupyter import open_panes
 from tests.widgets.live_page import LivePage
@@ -175,11 +176,18 @@ def test_what_is_no_product_has_no_best_schedule():
     widget.close()
 
 
-def test_advice_for_a_gpu_says_why_there_is_none(contexts):
-    context, page = open_page(contexts, *matmul(), "v100")
-    assert (
-        "the rules are about the caches, vectors and threads of a CPU"
-        in page.locate(".dlc-advice").inner_text()
-    )
+def test_advice_for_a_gpu_is_about_kernels_and_its_step_can_be_taken(contexts):
+    context, page = open_page(contexts, *transposed(64), "rtx-a6000")
+    page.wait(lambda: "is_pending" not in page.widget.advice)
+    page.settle()
+    rules = page.locate(".dlc-advice-list").inner_text()
+    assert "bank conflict" in rules
+    assert "too few blocks" in rules
+    page.click("try bank conflict B")
+    assert page.widget.schedule.node.title() == "storage_align A.shared ax0 32 1"
+    page.wait(lambda: "is_pending" not in page.widget.advice)
+    page.settle()
+    assert "bank conflict" not in page.locate(".dlc-advice-list").inner_text()
+    assert not violations(page.page)
     context.close()
     page.widget.close()

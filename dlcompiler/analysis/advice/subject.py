@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from dlcompiler.schedule.legality.obligations import obligations
 from dlcompiler.schedule.moves.unchanged import why_unchanged
 from dlcompiler.schedule.state import JSON
 from dlcompiler.schedule.trace import decode
+from dlcompiler.simulate.gpu.kernel import KernelFacts
 from dlcompiler.target import Target
 from dlcompiler.target.presets import NO_VECTORS
 
@@ -75,12 +76,15 @@ class Subject:
         footprint: ProgramFootprint,
         target: Target,
         speed: Speed | None = None,
+        kernels: Sequence[KernelFacts] = (),
     ) -> None:
         self.schedule = schedule
         self.footprint = footprint
         self.target = target
         self.speed = speed
         """How fast the program ran; None if it was not measured."""
+        self.kernels = tuple(kernels)
+        """What is known of its kernels on a GPU; empty for other targets."""
 
     # -- loops -------------------------------------------------------------------------------------
 

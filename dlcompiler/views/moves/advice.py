@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from dlcompiler.analysis.advice import RULES, Advice, Severity, Speed, advise
+from dlcompiler.analysis.advice import GPU_RULES, RULES, Advice, Severity, Speed, advise
 from dlcompiler.analysis.advice.peak import FAR
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ops.gemm.written import product_of
+from dlcompiler.pipeline import lower_program
+from dlcompiler.pipeline.gpu_kernels import kernels_of
 from dlcompiler.schedule import Schedule
+from dlcompiler.simulate.gpu.kernel import KernelFacts
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 from dlcompiler.views.loops.line_keys import loop_key
@@ -22,8 +25,7 @@ MOST_ROWS = 20
 
 FOR_A_CPU = (
     "No advice: the rules are about the caches, vectors and threads of a CPU, and this program "
-    "runs on threads of a device. The pictures of its memory and of a thread block show what it "
-    "does there."
+    "runs on threads of a device. For a GPU as target, there are rules about its kernels."
 )
 NOT_MEASURED = " Those about its speed apply when it was measured."
 OPEN_BEST = "Open the best known schedule as a branch"
@@ -62,7 +64,11 @@ class AdviceList(TypedDict):
 
 
 def advice(
-    schedule: Schedule, args: Sequence[Tensor], target: Target, speed: Speed | None = None
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    target: Target,
+    speed: Speed | None = None,
+    kernels: Sequence[KernelFacts] | None = None,
 ) -> AdviceList:
     """Apply the rules of `dlcompiler.analysis.advice` to a schedule's current state.
 
@@ -76,38 +82,53 @@ def advice(
         The machine.
     speed
         How fast this state ran, if it was measured.
+    kernels
+        What is known of its kernels on a GPU; None: they are described here.
 
     Returns
     -------
     AdviceList
         JSON-able, the most serious first; empty if the state cannot be lowered, or if the
-        program is for a device.
+        program is for threads and the target is no GPU.
     """
-    known = _advice(schedule, tuple(args), target, speed)
+    known = _advice(schedule, tuple(args), target, speed, None if kernels is None else (*kernels,))
     return {"rows": [row.copy() for row in known["rows"]], "summary": known["summary"]}
 
 
 @per_state
 def _advice(
-    schedule: Schedule, args: tuple[Tensor, ...], target: Target, speed: Speed | None
+    schedule: Schedule,
+    args: tuple[Tensor, ...],
+    target: Target,
+    speed: Speed | None,
+    kernels: tuple[KernelFacts, ...] | None,
 ) -> AdviceList:
+    is_gpu = target.device == "gpu"
     try:
         footprint = footprint_of(schedule, args, target)
-        if is_for_device(footprint, target):
+        if is_gpu and kernels is None:
+            kernels = tuple(kernels_of(lower_program(schedule, args, target), target))
+        elif not is_gpu and is_for_device(footprint, target):
             return {"rows": [], "summary": FOR_A_CPU}
-        found = advise(schedule, footprint, target, speed)
+        found = advise(schedule, footprint, target, speed, kernels or ())
     except DLCompilerError as error:
         return {"rows": [], "summary": f"No advice: {error.problem}."}
-    rows = [*_best(schedule, speed), *map(_row, found)]
+    rows = [*([] if is_gpu else _best(schedule, speed)), *map(_row, found)]
+    return (
+        _listed(rows, len(GPU_RULES), "")
+        if is_gpu
+        else _listed(rows, len(RULES), NOT_MEASURED if speed is None else "")
+    )
+
+
+def _listed(rows: list[AdviceRow], rules: int, more: str) -> AdviceList:
+    """Return the first rows under a summary; `more` is said where there are none."""
     if not rows:
-        return {
-            "rows": [],
-            "summary": f"No advice: none of the {len(RULES)} rules applies to this schedule."
-            + (NOT_MEASURED if speed is None else ""),
-        }
+        text = f"No advice: none of the {rules} rules applies to this schedule."
+        return {"rows": [], "summary": text + more}
     noun = "piece" if len(rows) == 1 else "pieces"
     cut = f"; the first {MOST_ROWS} are shown" if len(rows) > MOST_ROWS else ""
-    summary = f"{len(rows)} {noun} of advice, from {len(RULES)} rules{cut}."
+    summary = f"{len(rows)} {noun} of advice, from {rules} rules{cut}."
     return {"rows": rows[:MOST_ROWS], "summary": summary}
 
 

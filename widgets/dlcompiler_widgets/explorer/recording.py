@@ -288,7 +288,8 @@ class _Recorder:
     def shown(self, pane: str) -> Json:
         with self.locked():
             value = PANES[pane].contents(self.session)
-        if pane == "picture" and (value["model"] or {}).get("is_pending"):
+        model = value["model"] if pane == "picture" else value
+        if (model or {}).get("is_pending"):
             self.wait(self.session.wait_for_pictures)
             with self.locked():
                 value = PANES[pane].contents(self.session)

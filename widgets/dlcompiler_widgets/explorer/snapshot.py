@@ -148,7 +148,16 @@ def predict(session: Session) -> Json:
 
 def advice(session: Session) -> Json:
     """Return the advice on the schedule."""
-    return dict(advice_on(session.schedule, session.args, session.target, speed_of(session)))
+    kernels = None
+    if session.target.device == "gpu":
+        try:
+            kernels = session.kernels.of(session, patience_s=0.0)
+        except DLCompilerError as error:
+            return {"rows": [], "summary": f"No advice: {error.problem}."}
+        if kernels is None:
+            return {"rows": [], "summary": "The kernels are being counted …", "is_pending": True}
+    speed = speed_of(session)
+    return dict(advice_on(session.schedule, session.args, session.target, speed, kernels))
 
 
 def compare(session: Session) -> Json:
