@@ -75,12 +75,18 @@ def _state(row: HistoryRow, number: int, words: float) -> list[Mark]:
 def _text(row: HistoryRow) -> str:
     """Return the words beside a dot; all that is known of the state stands in the table."""
     problems = [kind for kind in ("wrong", "failed") if kind in row["notes"]]
-    parts = [row["step"], row["name"] and f"“{row['name']}”", row["time"], *problems]
+    time = row["time"]
+    if not time and row["predicted"] is not None:
+        time = f"{row['predicted']['time']} predicted"
+    parts = [row["step"], row["name"] and f"“{row['name']}”", time, *problems]
     return "   ".join([part for part in parts if part])
 
 
 def _known(row: HistoryRow) -> str:
-    return "; ".join(f"{kind} {text}" for kind, text in row["notes"].items())
+    known = [f"{kind} {text}" for kind, text in row["notes"].items()]
+    if row["predicted"] is not None:
+        known.append(row["predicted"]["label"])
+    return "; ".join(known)
 
 
 def _summary(rows: list[HistoryRow]) -> str:

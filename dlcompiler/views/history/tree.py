@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.schedule import HistoryView, Node
+from dlcompiler.views.history.predicted import Predicted
 
 
 class HistoryRow(TypedDict):
@@ -22,6 +24,8 @@ class HistoryRow(TypedDict):
     """The measured time of a call [s]; None as long as there is none."""
     time: str
     """The same with its unit, or ''."""
+    predicted: Predicted | None
+    """The predicted time, where one is known that is not measured."""
     lane: int
     """Column in the picture: a first child stays in its parent's, other children open new ones."""
     notes: dict[str, str]
@@ -45,7 +49,9 @@ class HistoryTree(TypedDict):
     lanes: int
 
 
-def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
+def history_tree(
+    view: HistoryView, target: str = "", predicted: Mapping[str, Predicted] | None = None
+) -> HistoryTree:
     """Return the states of a history.
 
     Parameters
@@ -55,6 +61,8 @@ def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     target
         Name of the target that the session shows: times of code for others name their target.
         Without it, each time does if there are times for several targets.
+    predicted
+        Predicted times for that target, by the id of the state.
 
     Returns
     -------
@@ -70,6 +78,7 @@ def history_tree(view: HistoryView, target: str = "") -> HistoryTree:
     while stack:
         node, lane = stack.pop()
         row = _row(node, lane, view.cursor, path, target)
+        row = _with_prediction(row, (predicted or {}).get(node.id))
         rows.append(_with_target(row, _target(node)) if _target(node) in named else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
@@ -107,6 +116,7 @@ def _row(node: Node, lane: int, cursor: str, path: set[str], target: str) -> His
         "short": _short(node),
         "seconds": seconds,
         "time": "" if seconds is None else format_seconds(seconds),
+        "predicted": None,
         "lane": lane,
         "notes": notes,
         "name": node.name,
@@ -134,6 +144,15 @@ def _with_target(row: HistoryRow, target: str) -> HistoryRow:
         "notes": {**row["notes"], "measured": named},
         "label": row["label"].replace(note, named, 1),
     }
+
+
+def _with_prediction(row: HistoryRow, predicted: Predicted | None) -> HistoryRow:
+    """Add the predicted time of a state, also to its words."""
+    if predicted is None:
+        return row
+    head, comma, here = row["label"].partition(", current state")
+    label = f"{head}, {predicted['label']}{comma}{here}"
+    return {**row, "predicted": predicted, "label": label}
 
 
 def _short(node: Node) -> str:

@@ -7,12 +7,13 @@ sheet holds for the whole page of a notebook.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dlcompiler.ir import PrimFunc
 from dlcompiler.schedule import HistoryView, Schedule
 from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 from dlcompiler.views.code.program import Line, Program, program
+from dlcompiler.views.history.predicted import Predicted
 from dlcompiler.views.history.tree import HistoryRow, history_tree
 from dlcompiler.views.loops.loop_tree import LoopTree, element_text, loop_tree
 from dlcompiler.views.loops.nest_picture import HOW_TO_READ, MONO, nest_picture
@@ -139,20 +140,22 @@ def _program_line(line: Line) -> Markup:
     return join(tag("span", {"style": "opacity:.72;user-select:none"}, number), shown, "\n")
 
 
-def history_html(view: HistoryView) -> Markup:
+def history_html(view: HistoryView, predicted: Mapping[str, Predicted] | None = None) -> Markup:
     """Return the states of a history as a tree, with their metrics.
 
     Parameters
     ----------
     view
         The history and the cursor: ``s.history``.
+    predicted
+        Predicted times, by the id of the state.
 
     Returns
     -------
     Markup
         A fragment.
     """
-    tree = history_tree(view)
+    tree = history_tree(view, predicted=predicted)
     rows = [
         tag(
             "tr",
@@ -194,6 +197,8 @@ def _step(row: HistoryRow) -> Markup:
 
 def _known(row: HistoryRow) -> str:
     known = [f"{kind} {text}" for kind, text in row["notes"].items()]
+    if row["predicted"] is not None:
+        known.append(row["predicted"]["label"])
     return "; ".join([*known, *([row["note"]] if row["note"] else [])])
 
 

@@ -210,7 +210,8 @@ class Explorer(Workbench):
         }
         program = session.lowered(self.schedule.node, "loops")
         texts = {} if isinstance(program, DLCompilerError) else {"Program": func_html(program)}
-        history = history_html(self.schedule.history)
+        session = self._session
+        history = history_html(self.schedule.history, session.predictions.of(session))
         return {
             **pictures,
             # As a picture, the nest is there already.

@@ -227,12 +227,15 @@ class HistoryTree(Workbench):
     def static_text(self) -> str:
         """Return the states as a table."""
         with self._locked():
-            return f"{self!r}\n{_plain(history_scene(history_tree(self.schedule.history)))}"
+            return f"{self!r}\n{_plain(self._scene())}"
 
     def static_parts(self) -> dict[str, Markup]:
         """Return the states as a graph of versions, and as a table."""
-        scene = history_scene(history_tree(self.schedule.history))
-        return {"the states": scene_html(scene, is_open=True)}
+        return {"the states": scene_html(self._scene(), is_open=True)}
+
+    def _scene(self) -> Scene:
+        predicted = self._session.predictions.of(self._session)
+        return history_scene(history_tree(self.schedule.history, predicted=predicted))
 
 
 class Advice(Workbench):

@@ -378,7 +378,8 @@ def _redo(session: Session) -> dict[str, str]:
 def _history(session: Session) -> Json:
     """Return the rows of the history, without marking a current state."""
     history = session.schedule.history.history
-    tree = history_tree(HistoryView(history, history.root.id), session.target.name)
+    predicted = session.predictions.of(session)
+    tree = history_tree(HistoryView(history, history.root.id), session.target.name, predicted)
     rows = [{**row, "label": row["label"].removesuffix(", current state")}
             for row in tree["rows"]]  # fmt: skip
     return {**tree, "rows": rows, "compared": {}}

@@ -80,7 +80,10 @@ def replay_page(
     """
     with session.schedule.lock:  # the states of this moment, as the recording has them
         title = f"{session.name} on {session.target.name}"
-        still = (tree_html(session.tree), history_html(session.schedule.history))
+        still = (
+            tree_html(session.tree),
+            history_html(session.schedule.history, session.predictions.of(session)),
+        )
     data = record(session, panes, kinds, limits, watch)
     script = f"\n{module('replay')}\n"
     if "</script" in script.lower() or "<!--" in script:

@@ -32,6 +32,7 @@ from dlcompiler_widgets.explorer.levels import Layout
 from dlcompiler_widgets.explorer.machine import Machine, measure_again
 from dlcompiler_widgets.explorer.pass_browser import PassBrowser
 from dlcompiler_widgets.explorer.pictures import PICTURES, Picture, pictures_of, why_no_picture
+from dlcompiler_widgets.explorer.predictions import Predictions
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status, status_of
 from dlcompiler_widgets.explorer.targets import Places
@@ -86,6 +87,7 @@ class Session:
         self.blocks: Blocks = Blocks()
         self.caches: Caches = Caches()
         self.kernels: Kernels = Kernels()
+        self.predictions: Predictions = Predictions()
         self.machine: Machine = Machine()
         """The ceilings of the machine; the widget puts its own here, which measures them."""
         self.learner: Learner = Learner()
@@ -132,6 +134,7 @@ class Session:
         self.exporting.close()
         self.caches.close()
         self.kernels.close()
+        self.predictions.close()
 
     def wait_for_pictures(self, timeout_s: float | None = None) -> bool:
         """Wait for the pictures that are made in the background; False if that takes too long."""

@@ -132,7 +132,8 @@ def text(session: Session) -> Json:
 
 def history(session: Session) -> Json:
     """Return the states of the schedule."""
-    tree = history_tree(session.schedule.history, session.target.name)
+    predicted = session.predictions.of(session)
+    tree = history_tree(session.schedule.history, session.target.name, predicted)
     return {**tree, "compared": session.compared}
 
 

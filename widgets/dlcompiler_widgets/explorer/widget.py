@@ -188,6 +188,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         session.blocks.on_ready = partial(self._on_ready, "picture")
         session.machine.on_ready = partial(self._on_ready, "picture", "ladder", "advice")
         session.caches.on_ready = partial(self._on_ready, "picture")
+        session.predictions.on_ready = partial(self._on_ready, "history")
         session.kernels.on_ready = partial(self._on_ready, "picture", "advice", "history")
         session.exporting.on_change = partial(self._on_export, session)
 

@@ -43,7 +43,9 @@ export class HistoryPane {
     this.history = history;
     this.count = history.rows.length;
     this.root.style.setProperty("--dlc-rows", this.count);
+    // Measured and predicted times have bars of their own: they are never compared.
     const longest = Math.max(...history.rows.map(({ seconds }) => seconds ?? 0));
+    this.longestPredicted = Math.max(...history.rows.map(({ predicted }) => predicted?.seconds ?? 0));
     const edges = edgesOf(history.rows);
     const rows = history.rows.map((row, n) => this.row(row, this.lanes(history, edges, n), longest));
     this.states.replaceChildren(...rows);
@@ -131,13 +133,24 @@ export class HistoryPane {
         row.is_here ? null : buttons,
         row.seconds && !row.is_here ? h("span", { class: "dlc-time-bar", "aria-hidden": "true" },
           h("span", { style: { width: `${(100 * row.seconds) / longest}%` } })) : null,
-        row.time ? h("span", { class: "dlc-time", role: "gridcell", text: row.time }) : null),
+        row.time ? h("span", { class: "dlc-time", role: "gridcell", text: row.time }) : null,
+        row.predicted && !row.time ? this.predicted(row) : null),
       h("div", { class: "dlc-state-more" },
         row.is_here ? null : h("span", { text: row.step }),
         h("span", { class: "dlc-note", role: "gridcell" },
-          ...(marks.length ? marks : [row.note ? h("span", { text: "not measured" }) : "not measured"]),
+          ...(marks.length ? marks
+            : [row.note || row.predicted ? h("span", { text: "not measured" }) : "not measured"]),
+          row.predicted ? h("span", { text: row.predicted.label }) : null,
+          row.predicted ? parts(row.predicted, 1) : null,
           row.note ? h("i", { text: row.note }) : null),
         row.is_here ? buttons : null)));
+  }
+
+  /** The predicted time of a state: a bar of the parts that add up to it, and the time. */
+  predicted({ predicted, is_here: isHere }) {
+    const whole = predicted.seconds / this.longestPredicted;
+    return h("span", { class: "dlc-predicted", role: "gridcell", title: predicted.label },
+      isHere ? null : parts(predicted, whole), h("span", { class: "dlc-time", text: `≈ ${predicted.time}` }));
   }
 
   side(side, row, isChosen) {
@@ -190,6 +203,13 @@ export class HistoryPane {
     this.editor.hidden = true;
     [...this.states.querySelectorAll(".dlc-state")].find((row) => row.dataset.key === this.edited)?.focus();
   }
+}
+
+/** A bar of the parts of a predicted time; `whole` is how much of it they fill together. */
+function parts({ parts: all }, whole) {
+  return h("span", { class: "dlc-time-bar dlc-predicted-bar", "aria-hidden": "true" },
+    ...all.map(({ kind, name, share, text }) => h("span", { class: `dlc-part-${kind}`,
+      title: `${name}: ${text}`, style: { width: `${100 * whole * share}%` } })));
 }
 
 /** From which row to which a line goes, by their numbers. */
