@@ -39,6 +39,7 @@ SMALLER = {
         "trials=64, tuner=tuner": "trials=20, tuner=tuner",
         "seeds=4": "seeds=2",
     },
+    "04_gpu.ipynb": {"n = 4096": "n = 256"},
 }
 """By notebook, what stands in one of its cells -> what the test runs instead."""
 ANSWERS = {
@@ -56,6 +57,12 @@ ANSWERS = {
         "mine = autotune.tune(work, trials=2, first=[own.values], block=True,\n"
         "                     db=autotune.RecordStore(':memory:'))\n"
         "assert mine.trials[0].config.values == own.values",
+    ],
+    "04_gpu.ipynb": [
+        "s[tile].storage_align(s[tile].op.axis[0], 32, 1)\n"
+        "assert 'No lane waits for a bank' in Banks(s, target=gpu).static_text()",
+        "gpu = 'v100'\nprint(rung(gpu_ladders.SGEMM.rungs[0]))",
+        "Waves(*gpu_ladders.tiles_1d(512), target=gpu)",
     ],
 }
 """What a reader answers to the suggestions at the end of a notebook."""
