@@ -132,6 +132,10 @@ class TestBlocks:
     def test_one(self):
         assert "has 1 block for" in only(copy(256, 256, blocks=False), "too few blocks").text
 
+    def test_a_target_that_does_not_say_how_many_it_has(self):
+        made = copy(1024, 256)
+        assert not advice(made, "too few blocks", changed(made, occupancy=None))
+
     def test_enough(self):
         assert not advice(copy(84 * 256, 256), "too few blocks")
 

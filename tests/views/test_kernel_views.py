@@ -94,7 +94,9 @@ def test_a_column_takes_a_sector_for_each_lane():
 
 def test_coalesced_accesses_say_so():
     (kernel,) = kernels("shared")
-    assert coalescing_scene(kernel, "x")["summary"].endswith("Each access is coalesced.")
+    assert coalescing_scene(kernel, "x")["summary"].endswith(
+        "Each access touches as few sectors as it can."
+    )
 
 
 # -- banks -----------------------------------------------------------------------------------------

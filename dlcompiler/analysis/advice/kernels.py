@@ -127,8 +127,8 @@ def too_few_blocks(subject: Subject) -> Iterator[Finding]:
     """Find kernels with fewer blocks than the GPU has multiprocessors."""
     cores = subject.target.cores
     for kernel in subject.kernels:
-        if kernel.blocks >= cores:
-            continue
+        if kernel.occupancy is None or kernel.blocks >= cores:
+            continue  # a target that says nothing of its multiprocessors, such as "opencl"
         blocks = "1 block" if kernel.blocks == 1 else f"{kernel.blocks} blocks"
         yield Finding(
             *kernel_place(subject, kernel, "blockIdx"),

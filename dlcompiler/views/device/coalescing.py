@@ -209,7 +209,13 @@ def _summary(kernel: KernelFacts, machine: str, accesses: Sequence[Access], draw
         f"{name} takes {request.sectors} sectors where {request.ideal_sectors} would do"
         for name, request, _ in known if request.sectors >= WASTEFUL * request.ideal_sectors
     ]  # fmt: skip
-    text += f" {'; '.join(bad)}." if bad else " Each access is coalesced." if known else ""
+    text += (
+        f" {'; '.join(bad)}."
+        if bad
+        else " Each access touches as few sectors as it can."
+        if known
+        else ""
+    )
     for reason in dict.fromkeys(request.why_not for _, request, _ in accesses if request.why_not):
         names = ", ".join(name for name, request, _ in accesses if request.why_not == reason)
         text += f" {names}: not drawn, {reason}."

@@ -10,7 +10,7 @@ from dlcompiler.simulate.gpu.occupancy import Occupancy
 from dlcompiler.target import Target
 from dlcompiler.views.device.lanes import INNER, LEFT, LINE, WIDTH, launch_text
 from dlcompiler.views.memory.scene import Flow
-from dlcompiler.views.render.scene import Cell, Mark, Scene, beside
+from dlcompiler.views.render.scene import Anchor, Cell, Mark, Role, Scene, beside
 from dlcompiler.views.render.units import format_bytes, percent
 
 _BAR = 14.0
@@ -121,17 +121,26 @@ def _draw_curve(margin: Margin, found: Occupancy, y: float, marks: list[Mark]) -
     marks.append({"shape": "rect", "role": "bar", "x": round(x - 4, 1), "y": round(height - 4, 1),
                   "w": 8, "h": 8, "fill": _LIMITING,
                   "title": f"now: {found.blocks} blocks"})  # fmt: skip
-    marks.append({"shape": "text", "role": "label", "x": left - 4, "y": top + 10, "anchor": "end",
-                  "text": str(most)})  # fmt: skip
-    marks.append({"shape": "text", "role": "label", "x": left - 4, "y": bottom, "anchor": "end",
-                  "text": "0"})  # fmt: skip
-    is_right = x > left + room * 0.6
-    marks.append({"shape": "text", "role": "label", "x": round(x + (-8 if is_right else 8), 1),
-                  "y": top - 7, "anchor": "end" if is_right else "start",
-                  "text": f"now {_amount(margin, margin.used)}"})  # fmt: skip
-    marks.append({"shape": "text", "role": "soft", "x": left + room, "y": bottom + 14,
-                  "anchor": "end", "text": _amount(margin, end)})  # fmt: skip
+    _label_curve(margin, x, (left, top, left + room, bottom), most, marks)
     return bottom + 16
+
+
+def _label_curve(
+    margin: Margin, x: float, box: tuple[float, float, float, float], most: int, marks: list[Mark]
+) -> None:
+    """Write the ends of both axes into a curve, and the use at `x`; `box` are its edges."""
+    left, top, right, bottom = box
+    is_right = x > left + (right - left) * 0.6
+    texts: tuple[tuple[float, float, Anchor, Role, str], ...] = (
+        (left - 4, top + 10, "end", "label", str(most)),
+        (left - 4, bottom, "end", "label", "0"),
+        (x - 8 if is_right else x + 8, top - 7, "end" if is_right else "start", "label",
+         f"now {_amount(margin, margin.used)}"),
+        (right, bottom + 14, "end", "soft", _amount(margin, margin.end)),
+    )  # fmt: skip
+    for at, y, anchor, role, text in texts:
+        marks.append({"shape": "text", "role": role, "x": round(at, 1), "y": y, "anchor": anchor,
+                      "text": text})  # fmt: skip
 
 
 def _summary(kernel: KernelFacts, found: Occupancy, margins: Sequence[Margin], machine: str) -> str:
@@ -181,7 +190,7 @@ def _use(kernel: KernelFacts, name: str) -> str:
         "registers": f"{needs.registers} of a thread, {needs.source}",
         "threads": f"{counters.threads:,} of a block, {counters.warps} warps",
         "shared memory": f"{format_bytes(needs.shared_bytes)} of a block",
-        "blocks": "at most so many at once",
+        "blocks": "as many as a multiprocessor takes",
     }[name]
 
 
