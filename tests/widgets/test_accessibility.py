@@ -13,13 +13,14 @@ pytest.importorskip("dlcompiler_widgets")
 import dlcompiler_widgets
 from dlcompiler_widgets import Explorer, LoopTree, ThreadBlock
 from dlcompiler_widgets.explorer import background
+from dlcompiler_widgets.explorer.kernels import SCENES
 from dlcompiler_widgets.explorer.pictures import PICTURES as ALL_PICTURES
 from dlcompiler_widgets.explorer.texts import tabs_of
 from dlcompiler_widgets.explorer.widget import Workbench
 
 TABS = tabs_of(resolve("cpu"))
-PICTURES = [name for name in ALL_PICTURES if name != "block"]
-"""The tabs for a CPU, which has no threads of a block."""
+PICTURES = [name for name in ALL_PICTURES if name not in ("block", *SCENES)]
+"""The tabs for a CPU, which has no threads of a block, and no kernels."""
 
 PANES = [
     value
@@ -95,7 +96,7 @@ def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, r
     schedule, args = tiled_matmul()
     widget = Explorer(schedule, args, target="v100", level="all")
     page = opened(contexts, widget, color_scheme=scheme)
-    for name in ("block", "memory", "nest"):
+    for name in ("block", "memory", "nest", *SCENES):
         page.click(f"tab {name}")
         page.page.evaluate(OPEN_ALL)
         assert violations(page.page, only=rules) == [], name

@@ -55,7 +55,11 @@ def test_at_1400_pixels_the_picture_has_half_of_the_area_and_the_text_25_lines(s
     looks = looks_of(show(device))
     assert looks.picture >= 0.5
     assert looks.lines >= 25
-    assert looks.tab_rows == 1
+    assert looks.tab_rows == 2, "a GPU has 13 pictures"
+
+
+def test_at_1400_pixels_the_pictures_of_a_cpu_are_one_row_of_tabs(show):
+    assert looks_of(show()).tab_rows == 1
 
 
 def test_in_a_cell_the_nest_its_moves_and_the_picture_are_seen_without_scrolling(show):

@@ -78,7 +78,7 @@ def history_tree(
     while stack:
         node, lane = stack.pop()
         row = _row(node, lane, view.cursor, path, target)
-        row = _with_prediction(row, (predicted or {}).get(node.id))
+        row = with_prediction(row, (predicted or {}).get(node.id))
         rows.append(_with_target(row, _target(node)) if _target(node) in named else row)
         # The first child is pushed last, so that its branch comes first, in this lane.
         branches = [lane, *range(lanes, lanes + max(len(node.children) - 1, 0))]
@@ -146,7 +146,7 @@ def _with_target(row: HistoryRow, target: str) -> HistoryRow:
     }
 
 
-def _with_prediction(row: HistoryRow, predicted: Predicted | None) -> HistoryRow:
+def with_prediction(row: HistoryRow, predicted: Predicted | None) -> HistoryRow:
     """Add the predicted time of a state, also to its words."""
     if predicted is None:
         return row

@@ -34,14 +34,21 @@ class Predictions(Background[Key, tuple[Predicted | None]]):
         States that cannot be lowered to kernels have no time. When another time is known,
         `on_ready` is called.
         """
+        found = self.known(session)
+        if session.target.device != "gpu":
+            return found
+        for node in reversed(session.schedule.node.path()):
+            key = (node.id, session.target.name)
+            if key not in self._found and not self._describe(session, node, key):
+                break
+        return self.known(session)
+
+    def known(self, session: Session) -> dict[str, Predicted]:
+        """Return what is known, by the id of the state; nothing is begun for another state."""
         name = session.target.name
         if session.target.device != "gpu":
             return {}
         self._add_current(session)
-        for node in reversed(session.schedule.node.path()):
-            key = (node.id, name)
-            if key not in self._found and not self._describe(session, node, key):
-                break
         return {state: time for (state, target), time in self._found.items()
                 if target == name and time is not None}  # fmt: skip
 

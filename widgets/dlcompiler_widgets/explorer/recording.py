@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dlcompiler.schedule import HistoryView, Node
 from dlcompiler.views import history_tree
+from dlcompiler.views.history.predicted import Predicted
+from dlcompiler.views.history.tree import with_prediction
 from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler_widgets.explorer.branches import title_of
 from dlcompiler_widgets.explorer.levels import Layout
@@ -178,6 +180,7 @@ class _Recorder:
             "redo": _redo(session),
             "history": _history(session),
         }
+        self.predicted = session.predictions.known(session)
 
     def run(self) -> Json:
         """Record all states, the most important contents of all of them first."""
@@ -202,6 +205,7 @@ class _Recorder:
             "values": self.store.values,
             "states": self.states,
             **self.whole,
+            "history": _predicted(self.whole["history"], self.predicted),
             "left_out": [f"{count} {what}" for what, count in self.store.left_out.items()],
             "limit": self.store.limit,
         }
@@ -251,6 +255,12 @@ class _Recorder:
         for pane in self.panes:
             if pane not in NEEDED:
                 self.pane(node, pane, [self.whole["tabs"].get(pane, "")])
+        if self.session.target.device == "gpu":
+            with self.locked():
+                self.session.predictions.known(self.session)  # begins to count the kernels
+            self.wait(self.session.wait_for_pictures)
+            with self.locked():
+                self.predicted |= self.session.predictions.known(self.session)
 
     def default(self, node: Node) -> None:
         """Record the other tabs of a state, with the loop that is chosen by default."""
@@ -378,11 +388,16 @@ def _redo(session: Session) -> dict[str, str]:
 def _history(session: Session) -> Json:
     """Return the rows of the history, without marking a current state."""
     history = session.schedule.history.history
-    predicted = session.predictions.of(session)
-    tree = history_tree(HistoryView(history, history.root.id), session.target.name, predicted)
+    tree = history_tree(HistoryView(history, history.root.id), session.target.name)
     rows = [{**row, "label": row["label"].removesuffix(", current state")}
             for row in tree["rows"]]  # fmt: skip
     return {**tree, "rows": rows, "compared": {}}
+
+
+def _predicted(history: Json, predicted: Mapping[str, Predicted]) -> Json:
+    """Return the rows of the history with the times that were predicted while states were shown."""
+    rows = [with_prediction(row, predicted.get(row["id"])) for row in history["rows"]]
+    return {**history, "rows": rows}
 
 
 def _state(node: Node) -> Json:
