@@ -226,6 +226,25 @@ def test_the_threads_must_be_free_for_it():
     )
 
 
+def test_the_threads_reduce_one_element_together():
+    _, B = rows(8, 8)
+    C = te.compute((8,), lambda i: B[i] + 1.0, name="C")
+    s = create_schedule(C.op)
+    io, ii = s[C].split(C.op.axis[0], 4)
+    bound(s, C, (io, ii), ("blockIdx.x", "threadIdx.x"))
+    s[B].compute_at(s[C], ii)
+    ko, _ = s[B].split(B.op.reduce_axis[0], nparts=2)
+    assert refusal(s[B].bind, ko, TX) == (
+        "bind B.k.outer: the threads of C.i.inner would reduce different elements of B\n"
+        "  got       B.k.outer, bound to threadIdx.x, too\n"
+        "  because   threads that share a reduction reduce one element together\n"
+        "  hint      compute B outside C.i.inner, or bind to another axis"
+    )
+    s[B].compute_at(s[C], io)
+    s[B].bind(ko, TX)
+    assert not s.can("compute_at", s[B], s[C], ii)
+
+
 def test_virtual_threads_share_no_reduction():
     _, B = rows(8, 8)
     s = create_schedule(B.op)

@@ -42,6 +42,21 @@ def primitives_of(explorer):
     return {item["primitive"] for group in groups for item in group["items"]}
 
 
+# -- applying --------------------------------------------------------------------------------------
+
+
+def test_a_step_that_changes_nothing_is_refused(explorer):
+    step = {**SPLIT, "args": {"axis": "j", "nparts": 1}}
+    send(explorer, "apply", step=step)
+    assert explorer.view["status"]["text"] == "apply split C j nparts=1: it would change nothing"
+    assert len(explorer.schedule.history.history.nodes) == 1
+
+
+def test_a_size_that_a_page_would_round_is_read_as_it_was_typed(explorer):
+    send(explorer, "preview", step={**SPLIT, "args": {"axis": "j", "factor": "9007199254740993"}})
+    assert explorer.preview["step"]["args"]["factor"] == 9007199254740993
+
+
 # -- looking ---------------------------------------------------------------------------------------
 
 

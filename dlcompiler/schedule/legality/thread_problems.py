@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlcompiler.ir import WARP, Axis, is_in_block, is_thread
+from dlcompiler.ir import WARP, Axis, free_vars, is_in_block, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.recurrences import is_update
 from dlcompiler.schedule.inference.scan_blocks import block_problems
@@ -172,6 +172,7 @@ def _reduction_problems(state: State, stage: StageState) -> Iterator[Illegal]:
     yield from _other_thread_problems(state, stage, shared)
     if has_bounds(state):
         yield from _count_problems(state, stage)
+        yield from _element_problems(state, stage)
 
 
 def _order_problems(stage: StageState, shared: Sequence[Axis]) -> Iterator[Illegal]:
@@ -249,6 +250,23 @@ def _count_problems(state: State, stage: StageState) -> Iterator[Illegal]:
                 got=f"{stage.kind(leaf)} == {storing}, of {count}",
                 hint=f"undo set_store_predicate, or bind {storing + 1} iterations or more",
                 conflicts=(stage.key(leaf), stage.body_key),
+            )
+
+
+def _element_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    """Yield reductions of which each thread of a loop around would want another element."""
+    bounds, around = infer_bounds(state).stages, threads_around(state, stage)
+    used = {var for span in bounds[stage.name].region for var in free_vars(span.first.to_expr())}
+    for leaf in reduced_by_threads(stage):
+        host, loop = around.get(stage.kind(leaf), (stage, leaf))
+        if host is not stage and bounds[host.name].loop_vars[loop] in used:
+            yield Illegal(
+                "semantic",
+                f"the threads of {host.label(loop)} would reduce different elements of {stage.name}",
+                got=f"{stage.label(leaf)}, bound to {stage.kind(leaf)}, too",
+                because="threads that share a reduction reduce one element together",
+                hint=f"compute {stage.name} outside {host.label(loop)}, or bind to another axis",
+                conflicts=(stage.key(leaf), host.key(loop)),
             )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.schedule import Schedule, Step
+from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import decode
 from dlcompiler.views.loops.rearrange import moved_by, moved_onto
 from dlcompiler.views.memory.metrics import Metric
@@ -21,6 +23,7 @@ from dlcompiler_widgets.explorer.status import Status
 if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
 
+_NUMBER = re.compile(r"-?[0-9]{1,100}")
 REMEMBERED = 64
 """Answers that are kept for one state: the pointer comes back to the same moves."""
 
@@ -67,13 +70,30 @@ def move(session: Session, args: Mapping[str, Any]) -> None:
 def wanted_step(session: Session, args: Mapping[str, Any]) -> Step:
     """Return the step of a request: a ``step``, or the drag or the move of a row."""
     match args:
-        case {"step": {"primitive": str(name), "stage": str(stage), "args": dict(values)}}:
-            return Step(name, stage, values)
+        case {"step": step}:
+            return step_of(step, "preview a step")
         case {"key": str(key), "onto": str(target)}:
             return moved_onto(session.schedule, key, target)
         case {"key": str(key), "by": 1 | -1 as places}:
             return moved_by(session.schedule, key, places)
     raise ScheduleError("preview a step", "the step is malformed", got=repr(dict(args)))
+
+
+def step_of(data: object, operation: str) -> Step:
+    """Read a step that a page sent; `decode` checks its contents later.
+
+    A page writes whole numbers beyond 2^53 as text, since a number of JavaScript would be rounded.
+    """
+    match data:
+        case {"primitive": str(name), "stage": str(stage), "args": dict(values)}:
+            kinds = REGISTRY[name].parameters if name in REGISTRY else {}
+            numbers = {
+                key: int(value)
+                for key, value in values.items()
+                if kinds.get(key) == "int" and _NUMBER.fullmatch(str(value))
+            }
+            return Step(name, stage, {**values, **numbers})
+    raise ScheduleError(operation, "the step is malformed", got=repr(data))
 
 
 def take(session: Session, args: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from dlcompiler.autotune import RecordStore
 from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import lower
-from dlcompiler.schedule import Node, Schedule, Step, create_schedule
+from dlcompiler.schedule import Illegal, Node, Schedule, create_schedule
 from dlcompiler.schedule.trace import decode
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -20,6 +20,7 @@ from dlcompiler.te.notation.program import Program
 from dlcompiler.views import LoopTree, Palette, loop_tree
 from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler.views.loops.strides import with_strides
+from dlcompiler.views.moves.effect import why_without_effect
 from dlcompiler_widgets.explorer import best_known, branches, exports, moving
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.caches import Caches
@@ -199,8 +200,14 @@ class Session:
 
     def apply(self, args: Mapping[str, Any]) -> None:
         """Apply a ``step``, given as data: primitive, stage, args."""
-        step = _step(args.get("step"))
-        self.schedule.apply(step.primitive, step.stage, decode(self.schedule.state, step))
+        step = moving.step_of(args.get("step"), "apply a step")
+        values = decode(self.schedule.state, step)
+        attempt = self.schedule.attempt(step.primitive, step.stage, values)
+        if not isinstance(attempt.verdict, Illegal) and (
+            unchanged := why_without_effect(self.schedule, step.primitive, step.stage, values)
+        ):
+            raise ScheduleError(f"apply {step}", "it would change nothing", because=unchanged)
+        self.schedule.apply(step.primitive, step.stage, values)
         self.arrive(f"{self.schedule.node.title()}: done.")
 
     def undo(self, args: Mapping[str, Any]) -> None:
@@ -316,14 +323,6 @@ class Session:
         if len(self._programs) > _REMEMBERED_PROGRAMS:
             self._programs.popitem(last=False)
         return result
-
-
-def _step(data: Any) -> Step:
-    """Read a step that a browser sent; `decode` checks its contents later."""
-    match data:
-        case {"primitive": str(name), "stage": str(stage), "args": dict(args)}:
-            return Step(name, stage, args)
-    raise ScheduleError("apply a step", "the step is malformed", got=repr(data))
 
 
 def _next_choice(before: str | None, old: set[str], keys: Sequence[str]) -> str | None:

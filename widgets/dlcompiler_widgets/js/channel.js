@@ -63,13 +63,15 @@ export class Channel {
     return id === this.id && Number(number) < this.sent;
   }
 
-  /** Note that an answer has come; what a thread pushes may follow before it is drawn. */
+  /** Note what has come, and tell whether it answers a request: what a thread pushes does not. */
   note({ id, last }) {
     const mine = [id, last].find((each) => this.started.has(each));
     if (mine) this.answered = mine;
-    if (!this.waiting || ![id, last].includes(this.waiting)) return;
-    this.waiting = null;
-    queueMicrotask(() => !this.waiting && this.post());
+    if (this.waiting && [id, last].includes(this.waiting)) {
+      this.waiting = null;
+      queueMicrotask(() => !this.waiting && this.post());
+    }
+    return Boolean(mine);
   }
 
   /** The newest answer to a request of this view, once; null if there is none, or it is stale. */

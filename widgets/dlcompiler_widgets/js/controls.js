@@ -53,10 +53,13 @@ export function controlsOf(item, { look, apply }) {
   return root;
 }
 
-/** The step of a move with the values of its parameters, as typed; Python judges them. */
+/**
+ * The step of a move with the values of its parameters, as typed; Python judges them, and reads the
+ * whole numbers that would be rounded here.
+ */
 function withValues(item, values) {
-  const numbers = values.map((text) => text.trim())
-    .map((text) => (/^-?\d+$/.test(text) ? Number(text) : text));
+  const numbers = values.map((text) => text.trim()).map((text) => (
+    /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : text));
   const extra = Object.fromEntries(item.parameters.slice(0, numbers.length)
     .map(({ name }, n) => [name, numbers[n]]));
   return { ...item.step, args: { ...item.step.args, ...extra } };

@@ -80,9 +80,9 @@ export class LadderPane {
 export class StatesDrawer {
   constructor({ scene, actions }, app) {
     const figure = drawScene(scene, (id) => app.send("jump", { id }));
-    this.root = h("div", { class: "dlc-states-picture" }, figure,
-      actions.length ? h("div", { class: "dlc-controls" }, ...actions.map(({ op, text }) =>
-        button(op, text, text, () => app.send(op)))) : null);
+    const buttons = actions.map(({ op, text }) => button(op, text, text, () => app.send(op)));
+    this.root = h("div", { class: "dlc-states-picture" }, // above the figure: below, a low pane hides them
+      buttons.length ? h("div", { class: "dlc-controls" }, ...buttons) : null, figure);
   }
 
   /** Its marks are states, not loops. */

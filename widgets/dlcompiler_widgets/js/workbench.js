@@ -183,20 +183,28 @@ class Workbench {
 
   // -- drawing ---------------------------------------------------------------------------------
 
-  /** Draw the newest state in the next frame, however many arrived. */
+  /**
+   * Draw an answer that somebody waits for at once; what a thread pushes is drawn in the next frame,
+   * however much arrived.
+   */
   redraw() {
-    this.channel.note(this.model.get("reply"));
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = null;
-      const { seq, id } = this.model.get("reply");
-      if (seq <= this.lastSeq || this.channel.isStale(id)) return;
-      this.lastSeq = seq;
-      this.isLive = true;
-      this.draw();
-      this.root.offsetHeight; // the layout is part of what the user waits for
-      this.measure(this.channel.takeAnswer());
-    });
+    if (this.channel.note(this.model.get("reply"))) this.drawNewest();
+    else {
+      this.frame ??= requestAnimationFrame(() => {
+        this.frame = null;
+        this.drawNewest();
+      });
+    }
+  }
+
+  drawNewest() {
+    const { seq, id } = this.model.get("reply");
+    if (seq <= this.lastSeq || this.channel.isStale(id)) return;
+    this.lastSeq = seq;
+    this.isLive = true;
+    this.draw();
+    this.root.offsetHeight; // the layout is part of what the user waits for
+    this.measure(this.channel.takeAnswer());
   }
 
   measure(id) {
