@@ -142,3 +142,6 @@ class Wish:
     kind: Literal["fuse", "keep apart"]
     subject: tuple[str, ...]
     """Names of calls: producer, consumer."""
+    beside: tuple[str, ...] = ()
+    """Calls that were named like a part of these (``bn.scale`` of ``bn``) when it was wished: they
+    are no parts."""
