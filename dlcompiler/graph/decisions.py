@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from dlcompiler.graph.ir.nodes import AttrValue
+from dlcompiler.graph.ir.attributes import AttrValue
 
 Verdict: TypeAlias = Literal[
     "fused", "not fused", "folded", "not folded", "rewritten", "removed", "laid out",
