@@ -24,11 +24,15 @@ from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
 from dlcompiler.graph.passes.fusion.forced import force
 from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
+from dlcompiler.graph.passes.fusion.options import CLASSIC, FusionOptions
 from dlcompiler.graph.passes.fusion.reasons import decisions_of
+from dlcompiler.graph.passes.fusion.rows import fuse_rows
 from dlcompiler.graph.passes.fusion.wished import Wished, check_honoured, wished
 
 
-def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
+def fuse_ops(
+    module: Module, *, max_depth: int = MAX_DEPTH, options: FusionOptions = CLASSIC
+) -> Module:
     """Put calls that can be one kernel into functions of their own.
 
     *Before*::
@@ -55,6 +59,8 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
         A module without unknown types.
     max_depth : int
         Most nodes in a group; 1 leaves each call alone.
+    options : FusionOptions
+        What is fused beyond the published rule; by default nothing.
 
     Returns
     -------
@@ -81,6 +87,8 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
             functions[name] = function
             continue
         partition = _partition(function, types, wishes, max_depth)
+        if options.rows:
+            fuse_rows(partition, types, options.max_row_bytes)
         log += decisions_of(partition, types)
         functions[name] = _Rebuilder(partition, types).rebuilt(function)
     after = replace(typed, functions=functions, log=(*typed.log, *log))

@@ -32,6 +32,10 @@ RULES: Mapping[str, Rule] = {
     "same loops": Rule(
         "{b} can compute each element of {a} where it reads it", "graph.keep_apart({a}, {b})"
     ),
+    "same row": Rule(
+        "{b} needs the result of {a} for its own row only, and the row stays in the cache",
+        "graph.keep_apart({a}, {b})",
+    ),
     "forced": Rule("it was asked for", "leave out the wish"),
     "kept apart": Rule("it was asked to stay apart", "leave out graph.keep_apart"),
     "stop_fusion": Rule("an annotation stops fusion at {a}", "remove annotation.stop_fusion"),
@@ -48,7 +52,16 @@ RULES: Mapping[str, Rule] = {
     ),
     "reduction": Rule(
         "{a} is a reduction: its result is complete only after its loops",
-        "compute the consumer after the reduction of each row (a normalisation as one operator)",
+        "compute the consumer after the reduction of each row: FusionOptions(rows=True), or a "
+        "normalisation as one operator",
+    ),
+    "other rows": Rule(
+        "{b} needs what is computed from other rows than its own, or reduces other dimensions",
+        "reduce the last dimensions, and keep them (keepdims)",
+    ),
+    "cache": Rule(
+        "after a reduction, more of a row would be used again than stays in the cache",
+        "raise FusionOptions.max_row_bytes, or make rows shorter",
     ),
     "moved after anchor": Rule(
         "{b} needs other elements of {a} than the one just computed, and {a} is in the group of "
@@ -121,6 +134,8 @@ def _decision(a: Flow, b: Flow, partition: Partition, types: Types) -> Decision:
 def _why_fused(a: Flow, b: Flow, partition: Partition) -> str:
     if (a.node, b.node) in partition.forced:
         return "forced"
+    if partition.before_rows and partition.before_rows[a] is not partition.before_rows[b]:
+        return "same row"
     is_behind_anchor = a.pattern is Pattern.ANCHOR or a in partition.behind_anchor
     return "elementwise after anchor" if is_behind_anchor else "same loops"
 
@@ -140,6 +155,8 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "two anchors"
     if b.pattern is Pattern.ANCHOR:
         return "into an anchor"
+    if (key := partition.refused.get(partition.at[own.root])) is not None:
+        return key
     if a.pattern is Pattern.REDUCTION:
         return "reduction"
     if a.dominator is None or (a.dominator.leaves_because and _is_tuple(a.dominator)):
