@@ -35,7 +35,11 @@ PASSES = {
         eliminate_common_subexpressions, eliminate_dead_code, combine_parallel, fuse_ops,
     )
 } | {
-    "fuse_ops, rows": partial(fuse_ops, options=FusionOptions(rows=True)),
+    **{f"fuse_ops, {name}": partial(fuse_ops, options=FusionOptions(**{name: True}))
+       for name in ("rows", "recompute", "siblings")},
+    "fuse_ops, all": partial(
+        fuse_ops, options=FusionOptions(rows=True, recompute=True, siblings=True)
+    ),
     "convert_layout": partial(convert_layout, desired_layouts={"nn.conv2d": ["NHWC"]}),
     "search_layouts": partial(search_layouts, layouts=LAYOUTS),
     "all": partial(optimize, opt_level=4),

@@ -17,16 +17,20 @@ from dlcompiler.graph.ir import (
     Op,
     Var,
     children,
-    short_name,
+    named,
     with_children,
 )
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
 from dlcompiler.graph.passes.fusion.forced import force
 from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
+from dlcompiler.graph.passes.fusion.kernels import kernel_name
+from dlcompiler.graph.passes.fusion.limits import Limits, limits_of
 from dlcompiler.graph.passes.fusion.options import CLASSIC, FusionOptions
 from dlcompiler.graph.passes.fusion.reasons import decisions_of
+from dlcompiler.graph.passes.fusion.recompute import recompute
 from dlcompiler.graph.passes.fusion.rows import fuse_rows
+from dlcompiler.graph.passes.fusion.siblings import fuse_siblings
 from dlcompiler.graph.passes.fusion.wished import Wished, check_honoured, wished
 
 
@@ -89,13 +93,34 @@ def fuse_ops(
         partition = _partition(function, types, wishes, max_depth)
         if options.rows:
             fuse_rows(partition, types, options.max_row_bytes)
-        log += decisions_of(partition, types)
-        functions[name] = _Rebuilder(partition, types).rebuilt(function)
+        decided = decisions_of(partition, types)
+        made = _Rebuilder(partition, types).rebuilt(function)
+        limits = limits_of(function, wishes, options, max_depth)
+        functions[name], more = _beyond(made, limits)
+        log += _latest([*decided, *more])
     after = replace(typed, functions=functions, log=(*typed.log, *log))
     check_honoured(wishes, after)
     if not log and all(functions[name] is module.functions[name] for name in functions):
         return module
-    return after
+    return after if options.is_classic else named(after)
+
+
+def _beyond(function: Function, limits: Limits) -> tuple[Function, list[Decision]]:
+    """Join kernels that the published rule has made, as the options say."""
+    log: list[Decision] = []
+    # Siblings first: what all of them read is then computed once in their kernel.
+    if limits.options.siblings:
+        function, decided = fuse_siblings(function, limits)
+        log += decided
+    if limits.options.recompute:
+        function, decided = recompute(function, limits)
+        log += decided
+    return function, log
+
+
+def _latest(log: Sequence[Decision]) -> list[Decision]:
+    """Return one decision about each edge: the last one."""
+    return list({decision.subject: decision for decision in log}.values())
 
 
 def groups_of(
@@ -186,20 +211,3 @@ class _Rebuilder:
         body: Expr = self.inside[root]  # type: ignore[assignment]  # no operator
         made = Function(tuple(params.values()), body, self.types[root], attrs)
         return Call(made, tuple(self.outside[value] for value in params), name=kernel_name(calls))  # type: ignore[misc]  # no operators
-
-
-def kernel_name(calls: Sequence[Call]) -> str:
-    """Return the name of a kernel: the names of its calls.
-
-    >>> x = Var("x")
-    >>> kernel_name([Call(Op("nn.relu"), (x,), name=f"relu_{i}") for i in range(9)])
-    'relu_0+relu_1+relu_2+6 more'
-    """
-    names = [call.name or short_name(call.op) for call in calls]
-    shown = names if len(names) <= MOST_NAMES + 1 else names[:MOST_NAMES]
-    rest = len(names) - len(shown)
-    return "+".join([*shown, *([f"{rest} more"] if rest else [])])
-
-
-MOST_NAMES = 3
-"""Most calls that are named in the name of a kernel; [1]."""
