@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from dlcompiler.graph.ir.nodes import AttrValue
+from dlcompiler.graph.ir.attributes import AttrValue
 
 Verdict: TypeAlias = Literal[
     "fused", "not fused", "folded", "not folded", "rewritten", "removed", "laid out",
@@ -142,3 +142,6 @@ class Wish:
     kind: Literal["fuse", "keep apart"]
     subject: tuple[str, ...]
     """Names of calls: producer, consumer."""
+    beside: tuple[str, ...] = ()
+    """Calls that were named like a part of these (``bn.scale`` of ``bn``) when it was wished: they
+    are no parts."""

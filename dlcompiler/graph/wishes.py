@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Wish
@@ -27,7 +28,9 @@ def fuse(module: Module, a: str, b: str) -> Module:
     Module
         The module with the wish. `fuse_ops` honours it first, before its rules: the producer, its
         consumer and what lies between the producer and the place where all its uses come together
-        become one kernel. It raises a `GraphError` with the reason if they cannot.
+        become one kernel. If a pass wrote the consumer as several calls, all those that the value
+        goes through are meant. It raises a `GraphError` with the reason if they cannot be fused, or
+        if a pass removed one.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def fuse(module: Module, a: str, b: str) -> Module:
     >>> fuse_ops(graph.fuse(module, "total", "root")).decisions(about="total")[0].verdict
     'fused'
     """
-    return _with(module, Wish("fuse", (a, b)))
+    return _with(module, "fuse", a, b)
 
 
 def keep_apart(module: Module, a: str, b: str) -> Module:
@@ -63,17 +66,20 @@ def keep_apart(module: Module, a: str, b: str) -> Module:
     Returns
     -------
     Module
-        The module with the wish.
+        The module with the wish. If a pass wrote one of the two as several calls, none of them
+        comes into a kernel with the other. `fuse_ops` raises a `GraphError` if a pass removed one.
 
     Raises
     ------
     GraphError
         If no call has one of the names, or the calls were asked to be fused.
     """
-    return _with(module, Wish("keep apart", (a, b)))
+    return _with(module, "keep apart", a, b)
 
 
-def _with(module: Module, wish: Wish) -> Module:
+def _with(module: Module, kind: Literal["fuse", "keep apart"], a: str, b: str) -> Module:
+    beside = tuple(name for name in module.calls() if name.startswith((f"{a}.", f"{b}.")))
+    wish = Wish(kind, (a, b), beside)
     operation = f"{wish.kind} {' and '.join(wish.subject)}"
     if len(set(wish.subject)) < 2:
         raise GraphError(operation, "it is one call", expected="two calls")
@@ -88,7 +94,7 @@ def _with(module: Module, wish: Wish) -> Module:
     for other in module.wishes:
         if other.kind != wish.kind and set(other.subject) == set(wish.subject):
             raise GraphError(operation, f"it was asked to {other.kind} them before")
-    if wish in module.wishes:
+    if any((other.kind, other.subject) == (wish.kind, wish.subject) for other in module.wishes):
         return module
     return replace(module, wishes=(*module.wishes, wish))
 

@@ -9,6 +9,7 @@ import numpy as np
 from dlcompiler.graph import evaluate
 from dlcompiler.graph.inference import types_of
 from dlcompiler.graph.passes import (
+    FusionOptions,
     canonicalize_ops,
     combine_parallel,
     convert_layout,
@@ -34,6 +35,11 @@ PASSES = {
         eliminate_common_subexpressions, eliminate_dead_code, combine_parallel, fuse_ops,
     )
 } | {
+    **{f"fuse_ops, {name}": partial(fuse_ops, options=FusionOptions(**{name: True}))
+       for name in ("rows", "recompute", "siblings")},
+    "fuse_ops, all": partial(
+        fuse_ops, options=FusionOptions(rows=True, recompute=True, siblings=True)
+    ),
     "convert_layout": partial(convert_layout, desired_layouts={"nn.conv2d": ["NHWC"]}),
     "search_layouts": partial(search_layouts, layouts=LAYOUTS),
     "all": partial(optimize, opt_level=4),

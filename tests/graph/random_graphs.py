@@ -28,6 +28,7 @@ from dlcompiler.graph.ir import (
 
 UNARY = ("nn.relu", "negative", "abs", "tanh", "sigmoid", "sqrt", "square", "copy", "floor")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
+REDUCTIONS = ("sum", "max", "min")
 COMPARISONS = ("less", "equal", "greater_equal")
 EXTENTS = (1, 2, 3, 4, 6)
 
@@ -69,6 +70,7 @@ class RandomGraph:
         steps: list[Callable[[], Expr]] = [
             self.unary, self.unary, self.binary, self.binary, self.chosen, self.reshaped,
             self.transposed, self.joined, self.part, self.constant, self.converted,
+            self.reduced, self.centred,
         ]  # fmt: skip
         if self.has_scopes:
             steps += [self.let, self.branch, self.function]
@@ -126,6 +128,20 @@ class RandomGraph:
         if len(shape) > 1 and self.random.random() < 0.5:
             return op.reshape(x, newshape=[-1, shape[-1]])
         return op.reshape(x, newshape=[*shape[:-1], 1, shape[-1]])
+
+    def reduced(self) -> Expr:
+        x, kind = self.pick()
+        axes = self.random.sample(range(kind.rank), self.random.randint(0, kind.rank))
+        chosen = self.random.choice((None, axes, [-1] if kind.rank else None))
+        return _operator(self.random.choice(REDUCTIONS))(
+            x, axis=chosen, keepdims=self.random.random() < 0.7
+        )
+
+    def centred(self) -> Expr:
+        """Return a value minus the maximum of each row, as a softmax begins."""
+        x, kind = self.pick()
+        axis = self.random.choice(([-1], [0], None)) if kind.rank else None
+        return op.subtract(x, op.max(x, axis=axis, keepdims=True))
 
     def transposed(self) -> Expr:
         x, kind = self.pick()

@@ -19,7 +19,7 @@ from dlcompiler.graph import (
     types_of,
     var,
 )
-from dlcompiler.graph.ir import Call, Constant, Function, Let, Module, Tuple, Var
+from dlcompiler.graph.ir import Call, Constant, Function, Let, Module, TensorType, Tuple, Var
 from dlcompiler.graph.ir import op as operator
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.graph.passes.pipeline import optimize
@@ -111,6 +111,14 @@ def test_a_chain_of_many_calls():
     assert module.structural_hash()
     fused = fuse_ops(module)
     assert len(fused.decisions()) == LENGTH - 1
+
+
+@pytest.mark.campaign
+def test_a_chain_of_many_calls_is_evaluated():
+    value = Var("x", TensorType((3,)))
+    for _ in range(LENGTH):
+        value = op.add(value, 1.0)
+    assert evaluate(value, [0, 1, 2]).tolist() == [LENGTH, LENGTH + 1, LENGTH + 2]
 
 
 def test_large_constants_are_not_copied():

@@ -1,10 +1,9 @@
 """The graph IR: nodes, types and modules, and the tools that read, compare and rewrite them."""
 
+from dlcompiler.graph.ir.attributes import Attrs, AttrValue
 from dlcompiler.graph.ir.module import MAIN, Module, modules_equal, named, short_name
 from dlcompiler.graph.ir.nodes import (
     MAX_SCOPES,
-    Attrs,
-    AttrValue,
     Call,
     Constant,
     Expr,

@@ -32,15 +32,12 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError, shown_number
+from dlcompiler.graph.ir.attributes import Attrs, frozen_attrs, no_attrs
 from dlcompiler.graph.ir.types import TensorType, Type
 from dlcompiler.registry import Registry
 
 MAX_SCOPES = 100
 """Most scopes inside each other: functions, branches and lets as operands; [1]."""
-
-AttrValue: TypeAlias = bool | int | float | str | tuple["AttrValue", ...] | None
-"""A value of an attribute."""
-Attrs: TypeAlias = Mapping[str, AttrValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +204,16 @@ class Call(GraphOperators):
 
     op: Op | Expr
     args: tuple[Expr, ...]
-    attrs: Attrs = field(default_factory=lambda: NO_ATTRS)
-    """Attributes of an operator; those that are left out have their default."""
+    attrs: Attrs = field(default_factory=no_attrs)
+    """Attributes of an operator; those that are left out have their default. ``attrs.strides`` is
+    the attribute also if it is left out, ``attrs["strides"]`` only if it is not."""
     name: str = ""
     """Identifies the call in decisions and views: ``conv2d_3``. Passes keep it."""
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
+        operator = self.op.name if isinstance(self.op, Op) else ""
+        object.__setattr__(self, "attrs", frozen_attrs(self.attrs, operator))
 
     def __getitem__(self, index: int) -> TupleGetItem:
         return TupleGetItem(self, index)
@@ -272,7 +271,7 @@ class Function(GraphOperators):
     body: Expr
     result: Type | None = None
     """Type of the result; None: inference finds it."""
-    attrs: Attrs = field(default_factory=lambda: NO_ATTRS)
+    attrs: Attrs = field(default_factory=no_attrs)
     """Notes of passes, such as ``Primitive`` of a fused group."""
     span: Span | None = None
 
@@ -287,8 +286,6 @@ class Function(GraphOperators):
 Expr: TypeAlias = Var | Constant | Call | Tuple | TupleGetItem | Let | If | Function | GlobalVar
 Node: TypeAlias = Expr | Op
 EXPRESSIONS = (Var, Constant, Call, Tuple, TupleGetItem, Let, If, Function, GlobalVar)
-
-NO_ATTRS: Attrs = MappingProxyType({})
 
 RELAY_NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -318,34 +315,6 @@ LATER: Registry[Callable[[Any], Any]] = Registry(
 def op(name: str) -> Op:
     """Return the operator of this name; the same object for each name."""
     return Op(name)
-
-
-def frozen_attrs(attrs: Attrs) -> Attrs:
-    """Return attributes that cannot change: lists become tuples, NumPy's numbers Python's.
-
-    Raises
-    ------
-    GraphError
-        If a value is not of an allowed type.
-    """
-    if isinstance(attrs, MappingProxyType):
-        return attrs
-    return MappingProxyType({str(name): _attr(name, value) for name, value in attrs.items()})
-
-
-def _attr(name: str, value: object) -> AttrValue:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, np.generic):
-        return _attr(name, value.item())
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, list | tuple):
-        return tuple(_attr(name, item) for item in value)
-    raise GraphError(
-        f"attribute {name}", "not a value that an attribute can have", got=repr(value),
-        expected="None, a bool, a number, a text, or a list of these",
-    )  # fmt: skip
 
 
 def as_expr(value: object) -> Expr:

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dlcompiler.graph.ir.attributes import AttrValue
 from dlcompiler.graph.ir.nodes import (
-    AttrValue,
     Call,
     Constant,
     Function,

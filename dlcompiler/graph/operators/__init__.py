@@ -10,7 +10,7 @@ documentation read it. A program adds an operator by one line::
 from __future__ import annotations
 
 from dlcompiler.errors import GraphError
-from dlcompiler.graph.ir import Call
+from dlcompiler.graph.ir import Attrs, Call
 from dlcompiler.graph.operators import (
     attention,
     contraction,
@@ -33,7 +33,7 @@ from dlcompiler.graph.operators import (
     slicing,
     sorting,
 )
-from dlcompiler.graph.operators.attributes import REQUIRED, Attribute
+from dlcompiler.graph.operators.attributes import REQUIRED, Attribute, completed
 from dlcompiler.graph.operators.base import (
     CallTypes,
     GraphOperator,
@@ -54,6 +54,7 @@ __all__ = [
     "NotKnown",
     "Pattern",
     "Result",
+    "all_attributes",
     "find",
     "names",
 ]
@@ -74,6 +75,19 @@ REGISTRY: Registry[GraphOperator] = Registry(
 def names() -> tuple[str, ...]:
     """Return the names of all operators."""
     return tuple(REGISTRY)
+
+
+def all_attributes(name: str, given: Attrs) -> Attrs:
+    """Return all attributes of an operator, those that are not given with their default.
+
+    Parameters
+    ----------
+    name : str
+        Name of the operator.
+    given : mapping
+        The attributes that a call has.
+    """
+    return completed(name, REGISTRY[name].attributes, given) if name in REGISTRY else given
 
 
 def find(name: str, call: Call | None = None) -> GraphOperator:

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from dlcompiler import dtypes
 from dlcompiler.errors import ExpressionError, GraphError, shown_number
-from dlcompiler.graph.ir.nodes import AttrValue
+from dlcompiler.graph.ir.attributes import AttrValue
 from dlcompiler.ops.layouts import layout_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Call, Span, as_expr, op
-from dlcompiler.graph.ir.nodes import AttrValue, frozen_attrs
+from dlcompiler.graph.ir.attributes import AttrValue, frozen_attrs
 from dlcompiler.graph.operators.attributes import REQUIRED
 from dlcompiler.graph.operators.base import GraphOperator
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dlcompiler.errors import ExpressionError, GraphError
-from dlcompiler.graph.ir.nodes import AttrValue
+from dlcompiler.graph.ir.attributes import AttrValue
 from dlcompiler.graph.ir.types import ANY, Dimension, TensorType, Type
 from dlcompiler.graph.operators.base import CallTypes, Result
 from dlcompiler.ops import layouts

@@ -14,12 +14,13 @@ from dlcompiler.graph.passes.eliminate_common_subexpressions import (
 from dlcompiler.graph.passes.eliminate_dead_code import eliminate_dead_code
 from dlcompiler.graph.passes.fold_constants import fold_constants
 from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
-from dlcompiler.graph.passes.fusion import fuse_ops
+from dlcompiler.graph.passes.fusion import FusionOptions, fuse_ops
 from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 
 __all__ = [
+    "FusionOptions",
     "GraphPass",
     "PassContext",
     "canonicalize_ops",

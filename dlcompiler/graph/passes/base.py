@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Module
 
 
@@ -15,13 +16,14 @@ class GraphPass:
     """A named step on modules."""
 
     name: str
-    run: Callable[[Module], Module]
+    run: Callable[..., Module]
+    """Takes a module, and options by name."""
     level: int = 0
     """Lowest optimisation level at which it runs, as in Relay; [1]."""
 
-    def __call__(self, module: Module) -> Module:
+    def __call__(self, module: Module, **options: Any) -> Module:
         """Run the pass."""
-        return self.run(module)
+        return self.run(module, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ class PassContext:
     """Passes that run at every level."""
     disabled_pass: tuple[str, ...] = ()
     """Passes that never run."""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """Options of single passes, by their names in Relay."""
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options of single passes, by the names of the passes: ``{"fuse_ops": {"max_depth": 8}}``."""
 
     def runs(self, step: GraphPass) -> bool:
         """Tell whether a pass runs."""
@@ -90,12 +92,23 @@ def run_passes(
         Decides which of them run.
     observers : sequence
         Called after each pass with a `GraphChange`.
+
+    Raises
+    ------
+    GraphError
+        If the context has options of a pass that is not there, or a pass raises it.
     """
+    known = {step.name: None for step in steps}
+    if unknown := [name for name in context.config if name not in known]:
+        raise GraphError(
+            "run passes", "the context configures a pass that is not there", got=unknown[0],
+            expected=", ".join(known),
+        )  # fmt: skip
     for number, step in enumerate(steps, 1):
         if not context.runs(step):
             continue
         start = time.perf_counter()
-        after = step(module)
+        after = step(module, **context.config.get(step.name, {}))
         seconds = time.perf_counter() - start
         for observer in observers:
             observer(GraphChange(number, step.name, module, after, seconds))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from dlcompiler.errors import DLCompilerError, GraphError
@@ -73,7 +74,7 @@ def to_json(module: Module) -> str:
         "format": FORMAT, "version": VERSION, "functions": functions, "nodes": writer.rows,
         "constants": [constant_row(constant) for constant in writer.stored],
         "log": rows_of(module.log),
-        "wishes": [{"kind": wish.kind, "subject": wish.subject} for wish in module.wishes],
+        "wishes": [asdict(wish) for wish in module.wishes],
     })  # fmt: skip
 
 
@@ -280,7 +281,8 @@ def _wish(row: Row) -> Wish:
     subject = tuple(map(_text, _list(row["subject"])))
     if row["kind"] not in ("fuse", "keep apart") or len(subject) != 2:
         raise ValueError("not a wish about two calls")
-    return Wish(row["kind"], subject)
+    beside = tuple(map(_text, _list(row.get("beside", []))))
+    return Wish(row["kind"], subject, beside)
 
 
 def _place(place: object, count: int) -> int:

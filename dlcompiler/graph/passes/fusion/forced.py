@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.errors import GraphError
-from dlcompiler.graph.ir import Call, Node, Tuple, TupleGetItem, op
+from dlcompiler.graph.ir import Call, Node, op
 from dlcompiler.graph.operators import Pattern
 from dlcompiler.graph.passes.fusion.dataflow import STOP, Flow
 from dlcompiler.graph.passes.fusion.groups import Partition, paths
 from dlcompiler.graph.passes.fusion.reasons import RULES, is_returned, name_of, words_of
+from dlcompiler.graph.passes.fusion.wished import operands
 
 STOP_OP = op(STOP)
 
@@ -37,7 +38,7 @@ def force(partition: Partition, a: Node, b: Node) -> None:
     producer, consumer = partition.at[a], partition.at[b]
     if partition.of(producer) is partition.of(consumer):
         return
-    if not _uses(b, a):
+    if a not in operands(b):
         raise GraphError(
             _operation(producer, consumer), f"{name_of(consumer)} does not use {name_of(producer)}",
             expected="a producer and its consumer",
@@ -52,21 +53,6 @@ def force(partition: Partition, a: Node, b: Node) -> None:
     # A reduction inside must not be fused forward again by the rules.
     kinds = [flow.pattern for flow in between if flow.pattern <= Pattern.ANCHOR]
     group.pattern = max(group.pattern, *kinds)
-
-
-def _uses(consumer: Node, producer: Node) -> bool:
-    """Tell whether a call uses the result of another one, directly or as a part of tuples."""
-    stack: list[Node] = list(consumer.args) if isinstance(consumer, Call) else []
-    while stack:
-        node = stack.pop()
-        if node is producer:
-            return True
-        match node:
-            case Tuple(fields):
-                stack += fields
-            case TupleGetItem(value):
-                stack.append(value)
-    return False
 
 
 def _between(a: Flow, b: Flow, partition: Partition) -> list[Flow]:

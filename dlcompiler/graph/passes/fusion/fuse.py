@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -18,17 +17,26 @@ from dlcompiler.graph.ir import (
     Op,
     Var,
     children,
-    short_name,
+    named,
     with_children,
 )
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
 from dlcompiler.graph.passes.fusion.forced import force
 from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
+from dlcompiler.graph.passes.fusion.kernels import kernel_name
+from dlcompiler.graph.passes.fusion.limits import Limits, limits_of
+from dlcompiler.graph.passes.fusion.options import CLASSIC, FusionOptions
 from dlcompiler.graph.passes.fusion.reasons import decisions_of
+from dlcompiler.graph.passes.fusion.recompute import recompute
+from dlcompiler.graph.passes.fusion.rows import fuse_rows
+from dlcompiler.graph.passes.fusion.siblings import fuse_siblings
+from dlcompiler.graph.passes.fusion.wished import Wished, check_honoured, wished
 
 
-def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
+def fuse_ops(
+    module: Module, *, max_depth: int = MAX_DEPTH, options: FusionOptions = CLASSIC
+) -> Module:
     """Put calls that can be one kernel into functions of their own.
 
     *Before*::
@@ -55,6 +63,8 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
         A module without unknown types.
     max_depth : int
         Most nodes in a group; 1 leaves each call alone.
+    options : FusionOptions
+        What is fused beyond the published rule; by default nothing.
 
     Returns
     -------
@@ -64,15 +74,15 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
     Raises
     ------
     GraphError
-        If two calls that were asked to be fused cannot be.
+        If a wish cannot be honoured.
 
     Notes
     -----
     **Source:** T. Chen and others, OSDI 2018, section 3, as in Relay's ``FuseOps``: pattern
     classes, post-dominators, and three phases, of which the first finishes the groups of anchors.
     """
-    _check_wishes(module)
     typed = infer_types(module)
+    wishes = wished(typed)
     types = types_of(typed)
     log: list[Decision] = []
     functions = {}
@@ -80,45 +90,59 @@ def fuse_ops(module: Module, *, max_depth: int = MAX_DEPTH) -> Module:
         if is_kernel(function):
             functions[name] = function
             continue
-        partition = groups_of(typed, function, types, max_depth)
-        log += decisions_of(partition, types)
-        functions[name] = _Rebuilder(partition, types).rebuilt(function)
+        partition = _partition(function, types, wishes, max_depth)
+        if options.rows:
+            fuse_rows(partition, types, options.max_row_bytes)
+        decided = decisions_of(partition, types)
+        made = _Rebuilder(partition, types).rebuilt(function)
+        limits = limits_of(function, wishes, options, max_depth)
+        functions[name], more = _beyond(made, limits)
+        log += _latest([*decided, *more])
+    after = replace(typed, functions=functions, log=(*typed.log, *log))
+    check_honoured(wishes, after)
     if not log and all(functions[name] is module.functions[name] for name in functions):
         return module
-    return replace(typed, functions=functions, log=(*typed.log, *log))
+    return after if options.is_classic else named(after)
+
+
+def _beyond(function: Function, limits: Limits) -> tuple[Function, list[Decision]]:
+    """Join kernels that the published rule has made, as the options say."""
+    log: list[Decision] = []
+    # Siblings first: what all of them read is then computed once in their kernel.
+    if limits.options.siblings:
+        function, decided = fuse_siblings(function, limits)
+        log += decided
+    if limits.options.recompute:
+        function, decided = recompute(function, limits)
+        log += decided
+    return function, log
+
+
+def _latest(log: Sequence[Decision]) -> list[Decision]:
+    """Return one decision about each edge: the last one."""
+    return list({decision.subject: decision for decision in log}.values())
 
 
 def groups_of(
     module: Module, function: Function, types: Types, max_depth: int = MAX_DEPTH
 ) -> Partition:
     """Return the groups of a function by the rules, and by the wishes of the module."""
-    flows = list(flows_of(function, types).values())
-    by_name = {f.node.name: f.node for f in flows if isinstance(f.node, Call) and f.node.name}
+    return _partition(function, types, wished(module), max_depth)
 
-    def pairs(kind: str) -> Iterable[tuple[Node, Node]]:
-        for wish in module.wishes:
-            if wish.kind == kind and all(name in by_name for name in wish.subject):
-                a, b = (by_name[name] for name in wish.subject)
-                yield a, b
 
-    forced = list(pairs("fuse"))
-    partition = Partition(flows, max_depth, frozenset(pairs("keep apart")), frozenset(forced))
-    for a, b in forced:
+def _partition(
+    function: Function, types: Types, wishes: Sequence[Wished], max_depth: int
+) -> Partition:
+    """Return the groups of a function by the rules and by wishes."""
+    flows = flows_of(function, types)
+    apart = [pair for w in wishes if w.wish.kind == "keep apart" for pair in w.apart]
+    forced = [pair for w in wishes if w.wish.kind == "fuse" for pair in w.chain()]
+    here = [pair for pair in forced if all(call in flows for call in pair)]
+    partition = Partition([*flows.values()], max_depth, frozenset(apart), frozenset(here))
+    for a, b in here:
         force(partition, a, b)
     partition.run()
     return partition
-
-
-def _check_wishes(module: Module) -> None:
-    """Refuse wishes about calls that are not there."""
-    known = module.calls() if module.wishes else {}
-    for wish in module.wishes:
-        missing = [name for name in wish.subject if name not in known]
-        if wish.kind == "fuse" and missing:
-            raise GraphError(
-                f"fuse {' and '.join(wish.subject)}", f"there is no call {missing[0]} any more",
-                hint="an earlier pass replaced it; the names are those of module.decisions()",
-            )  # fmt: skip
 
 
 class _Rebuilder:
@@ -187,20 +211,3 @@ class _Rebuilder:
         body: Expr = self.inside[root]  # type: ignore[assignment]  # no operator
         made = Function(tuple(params.values()), body, self.types[root], attrs)
         return Call(made, tuple(self.outside[value] for value in params), name=kernel_name(calls))  # type: ignore[misc]  # no operators
-
-
-def kernel_name(calls: Sequence[Call]) -> str:
-    """Return the name of a kernel: the names of its calls.
-
-    >>> x = Var("x")
-    >>> kernel_name([Call(Op("nn.relu"), (x,), name=f"relu_{i}") for i in range(9)])
-    'relu_0+relu_1+relu_2+6 more'
-    """
-    names = [call.name or short_name(call.op) for call in calls]
-    shown = names if len(names) <= MOST_NAMES + 1 else names[:MOST_NAMES]
-    rest = len(names) - len(shown)
-    return "+".join([*shown, *([f"{rest} more"] if rest else [])])
-
-
-MOST_NAMES = 3
-"""Most calls that are named in the name of a kernel; [1]."""

@@ -51,6 +51,12 @@ class Partition:
     groups: dict[Flow, Group] = field(init=False)
     behind_anchor: set[Flow] = field(init=False, default_factory=set)
     """Nodes that an anchor was merged into, or a node behind it."""
+    before_rows: dict[Flow, Group] = field(init=False, default_factory=dict)
+    """The groups of the published rule, if `fuse_rows` merged more."""
+    by_rows: set[Group] = field(init=False, default_factory=set)
+    """Groups that `fuse_rows` made."""
+    refused: dict[Flow, str] = field(init=False, default_factory=dict)
+    """Results of groups that `fuse_rows` did not merge with their consumers, and the rule."""
 
     def __post_init__(self) -> None:
         self.at = {flow.node: flow for flow in self.flows}

@@ -32,6 +32,19 @@ RULES: Mapping[str, Rule] = {
     "same loops": Rule(
         "{b} can compute each element of {a} where it reads it", "graph.keep_apart({a}, {b})"
     ),
+    "same row": Rule(
+        "{b} needs the result of {a} for its own row only, and the row stays in the cache",
+        "graph.keep_apart({a}, {b})",
+    ),
+    "recomputed": Rule(
+        "{a} is cheap: computing it in each of its readers, such as {b}, is predicted to be faster "
+        "than to write and read it",
+        "graph.keep_apart({a}, {b})",
+    ),
+    "siblings": Rule(
+        "{a} and {b} read {value} in the same loops, and do not need each other",
+        "graph.keep_apart({a}, {b})",
+    ),
     "forced": Rule("it was asked for", "leave out the wish"),
     "kept apart": Rule("it was asked to stay apart", "leave out graph.keep_apart"),
     "stop_fusion": Rule("an annotation stops fusion at {a}", "remove annotation.stop_fusion"),
@@ -48,7 +61,16 @@ RULES: Mapping[str, Rule] = {
     ),
     "reduction": Rule(
         "{a} is a reduction: its result is complete only after its loops",
-        "compute the consumer after the reduction of each row (a normalisation as one operator)",
+        "compute the consumer after the reduction of each row: FusionOptions(rows=True), or a "
+        "normalisation as one operator",
+    ),
+    "other rows": Rule(
+        "{b} needs what is computed from other rows than its own, or reduces other dimensions",
+        "reduce the last dimensions, and keep them (keepdims)",
+    ),
+    "cache": Rule(
+        "after a reduction, more of a row would be used again than stays in the cache",
+        "raise FusionOptions.max_row_bytes, or make rows shorter",
     ),
     "moved after anchor": Rule(
         "{b} needs other elements of {a} than the one just computed, and {a} is in the group of "
@@ -69,6 +91,24 @@ RULES: Mapping[str, Rule] = {
         "compute {a} once for each use",
     ),
     "tuple": Rule("{a} is a field of a tuple that is no part of a kernel", "join the fields"),
+    "not in all": Rule(
+        "not all readers of {a} can compute it themselves: one starts a loop nest of its own, or "
+        "needs other elements",
+        "fuse it with each of the others by hand: call it once for each of them",
+    ),
+    "compared": Rule(
+        "one reader of {a} needs the result of another one: two copies may differ by rounding "
+        "where they are compared",
+        "compute it once",
+    ),
+    "dear": Rule(
+        "computing {a} again is predicted to take longer than to write and read it",
+        "none: it is stored",
+    ),
+    "registers": Rule(
+        "an element would need more than {live} values at once",
+        "raise FusionOptions.max_live",
+    ),
     "too many": Rule("the group would have more than {limit} nodes", "raise max_depth"),
 }
 """Rules by their keys, in plain words."""
@@ -85,6 +125,19 @@ def decisions_of(partition: Partition, types: Types) -> list[Decision]:
         if _is_call(flow)
         for producer in _producers(flow, partition)
     ]
+
+
+def decision_by_name(
+    a: str, b: str, key: str, effect: Effect, words: Mapping[str, str]
+) -> Decision:
+    """Return a decision about two calls that are given by their names."""
+    rule, all_words = RULES[key], {**words, "a": a, "b": b}
+    is_fused = key in ("recomputed", "siblings")
+    return Decision(
+        NAME, (a, b), "fused" if is_fused else "not fused", key,
+        rule.reason.format_map(all_words), rule.remedy.format_map(all_words),
+        ("not fused",) if is_fused else ("fused",), effect,
+    )  # fmt: skip
 
 
 def _is_call(flow: Flow) -> bool:
@@ -121,6 +174,8 @@ def _decision(a: Flow, b: Flow, partition: Partition, types: Types) -> Decision:
 def _why_fused(a: Flow, b: Flow, partition: Partition) -> str:
     if (a.node, b.node) in partition.forced:
         return "forced"
+    if partition.before_rows and partition.before_rows[a] is not partition.before_rows[b]:
+        return "same row"
     is_behind_anchor = a.pattern is Pattern.ANCHOR or a in partition.behind_anchor
     return "elementwise after anchor" if is_behind_anchor else "same loops"
 
@@ -140,6 +195,8 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "two anchors"
     if b.pattern is Pattern.ANCHOR:
         return "into an anchor"
+    if (key := partition.refused.get(partition.at[own.root])) is not None:
+        return key
     if a.pattern is Pattern.REDUCTION:
         return "reduction"
     if a.dominator is None or (a.dominator.leaves_because and _is_tuple(a.dominator)):

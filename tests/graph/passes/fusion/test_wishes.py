@@ -10,7 +10,7 @@ from dlcompiler import graph
 from dlcompiler.errors import GraphError
 from dlcompiler.graph import evaluate, op, var
 from dlcompiler.graph.decisions import Wish, decision_of, decisions_json
-from dlcompiler.graph.ir import Module, Tuple
+from dlcompiler.graph.ir import Call, Function, GlobalVar, Module, Tuple, post_order
 from dlcompiler.graph.passes import PassContext, fuse_ops
 from dlcompiler.graph.passes.pipeline import optimize
 from tests.graph.passes.fusion.test_reasons import CASES, X, conv
@@ -169,3 +169,75 @@ def test_the_log_as_json():
     ]  # fmt: skip
     assert [decision_of(row) for row in rows[:2]] == list(module.decisions())
     assert json.loads(decisions_json(module.decisions(about="c")))[0]["subject"] == ["a", "c"]
+
+
+# -- calls that passes replaced --------------------------------------------------------------------
+
+
+def normalised():
+    """Return a convolution with a batch normalisation and a relu."""
+    weights = [var(f"n_{part}", (4,)) for part in ("gamma", "beta", "mean", "var")]
+    made = op.nn.batch_norm(conv(X, "c"), *weights, name="n")[0]
+    return Module.from_expr(op.nn.relu(made, name="r"))
+
+
+def kernel_of(module):
+    """Return the index of the kernel of each call, by the names of the calls."""
+    found = [n for n in post_order(module.main.body) if isinstance(n, Function)]
+    return {name: i for i, f in enumerate(found) for name in Module({"main": f}).calls()}
+
+
+def test_what_a_pass_made_from_a_call_is_kept_apart():
+    # The normalisation becomes n.scale (a product) and n (a sum).
+    plain = optimize(normalised(), 0)
+    assert kernel_of(plain)["c"] == kernel_of(plain)["n.scale"] == kernel_of(plain)["n"]
+    apart = kernel_of(optimize(graph.keep_apart(normalised(), "c", "n"), 0))
+    assert apart["c"] not in {index for name, index in apart.items() if name.startswith("n")}
+    assert apart["n"] == apart["r"]
+
+
+def test_a_wish_reaches_through_what_a_pass_made():
+    total = op.sum(X, axis=(2, 3), name="s")
+    weights = [var(f"n_{part}", (4,)) for part in ("gamma", "beta", "mean", "var")]
+    module = Module.from_expr(op.nn.batch_norm(total, *weights, name="n")[0])
+    assert kernel_of(optimize(module, 0))["s"] != kernel_of(optimize(module, 0))["n"]
+    fused = optimize(graph.fuse(module, "s", "n"), 0)
+    assert kernel_of(fused)["s"] == kernel_of(fused)["n.scale"] == kernel_of(fused)["n"]
+    assert about(fused, "s", "n.scale").rule == "forced"
+
+
+@pytest.mark.parametrize("wish", [graph.fuse, graph.keep_apart])
+def test_a_call_that_a_pass_removed_is_named_with_the_reason(wish):
+    dropped = op.nn.dropout(op.exp(X, name="a"), name="d")[0]
+    module = Module.from_expr(op.sqrt(dropped, name="b"))
+    with pytest.raises(GraphError, match=r"no call d any more(.|\n)*dropped in training only"):
+        optimize(wish(module, "a", "d"), 3)
+
+
+def test_calls_with_dots_in_their_names_are_no_parts():
+    module = Module.from_expr(op.tanh(op.exp(op.sqrt(X, name="a"), name="b.c"), name="b"))
+    wished = graph.keep_apart(module, "a", "b")
+    assert kernels(fuse_ops(wished)) == [["sqrt", "exp"], ["tanh"]]
+    assert graph.from_json(graph.to_json(wished)).wishes == wished.wishes
+    assert wished.wishes[0].beside == ("b.c",)
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [(graph.fuse, "fused already"), (graph.keep_apart, "fused already")],
+)
+def test_a_wish_about_kernels_that_are_made_is_refused(wish, words):
+    b = op.sum(op.sqrt(X, name="a"), axis=3, keepdims=True, name="b")
+    fused = fuse_ops(Module.from_expr(op.exp(b, name="c")))
+    pair = ("b", "c") if wish is graph.fuse else ("a", "b")
+    with pytest.raises(GraphError, match=words):
+        fuse_ops(wish(fused, *pair))
+
+
+def test_calls_of_two_functions_cannot_be_one_kernel():
+    x = var("p", (2,))
+    other = Function((x,), op.exp(x, name="a"))
+    y = var("y", (2,))
+    module = Module.from_expr(op.sqrt(Call(GlobalVar("other"), (y,)), name="b"), {"other": other})
+    with pytest.raises(GraphError, match=r"a is in the function other, and b in main"):
+        fuse_ops(graph.fuse(module, "a", "b"))
