@@ -262,7 +262,8 @@ def _element_problems(state: State, stage: StageState) -> Iterator[Illegal]:
         if host is not stage and bounds[host.name].loop_vars[loop] in used:
             yield Illegal(
                 "semantic",
-                f"the threads of {host.label(loop)} would reduce different elements of {stage.name}",
+                f"the threads of {host.label(loop)} would reduce different elements of "
+                f"{stage.name}",
                 got=f"{stage.label(leaf)}, bound to {stage.kind(leaf)}, too",
                 because="threads that share a reduction reduce one element together",
                 hint=f"compute {stage.name} outside {host.label(loop)}, or bind to another axis",
