@@ -1,5 +1,7 @@
 """Kernels that are computed again in their readers, and siblings that become one kernel."""
 
+from pathlib import Path
+
 import pytest
 
 from dlcompiler import graph
@@ -7,6 +9,7 @@ from dlcompiler.graph import op, var
 from dlcompiler.graph.ir import Function, If, Module, Tuple, as_expr
 from dlcompiler.graph.passes import FusionOptions, fuse_ops
 from dlcompiler.graph.passes.fusion import moved_bytes
+from tests.graph import fusion_table
 from tests.graph.passes.fusion.test_relay_cases import kernels
 from tests.graph.passes.fusion.test_rows import fused, rule_of
 
@@ -206,3 +209,9 @@ def test_all_rules_together():
     function = Function((X,), out)
     again = fuse_ops(Module.from_expr(function), options=both)
     assert fuse_ops(again, options=both) is again
+
+
+@pytest.mark.campaign
+def test_the_documentation_has_the_table_of_the_rules():
+    page = Path(fusion_table.__file__).parents[2] / "docs" / "GRAPHS.md"
+    assert fusion_table.table() in page.read_text(encoding="utf-8")
