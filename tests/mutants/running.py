@@ -18,8 +18,10 @@ from dlcompiler.errors import DLCompilerError, InternalError
 from tests.fuzz.campaign import failure
 from tests.fuzz.checks import Wrong, case_of
 from tests.fuzz.reads import attempt
+from tests.graph.pass_cases import check as check_graph
 from tests.mutants.arithmetic import ARITHMETIC
 from tests.mutants.codegen import CODEGEN
+from tests.mutants.graphs import GRAPHS
 from tests.mutants.legality import LEGALITY
 from tests.mutants.lowering import LOWERING
 from tests.mutants.mutant import Mutant
@@ -27,7 +29,15 @@ from tests.mutants.passes import PASSES
 from tests.mutants.patching import Patch
 from tests.mutants.safety import SAFETY
 
-MUTANTS: tuple[Mutant, ...] = (*LOWERING, *LEGALITY, *PASSES, *ARITHMETIC, *CODEGEN, *SAFETY)
+MUTANTS: tuple[Mutant, ...] = (
+    *LOWERING,
+    *LEGALITY,
+    *PASSES,
+    *ARITHMETIC,
+    *CODEGEN,
+    *SAFETY,
+    *GRAPHS,
+)
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 DEADLINE_S = 300
@@ -68,8 +78,11 @@ def live(name: str, cases: int, with_tests: bool) -> tuple[str, str, str]:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
     with Patch() as patch:
         mutant.make(patch)
-        found = caught_by_cases(cases)
-        found = found if found[0] else caught_by_reads(cases // 2)
+        if mutant.file.startswith("graph/"):
+            found = caught_by_graphs(cases // 8)
+        else:
+            found = caught_by_cases(cases)
+            found = found if found[0] else caught_by_reads(cases // 2)
         return caught_by_tests(mutant) if not found[0] and with_tests else found
 
 
@@ -92,6 +105,16 @@ def caught_by_reads(cases: int) -> tuple[str, str, str]:
             attempt(seed)
         except Exception as error:
             return "reads between guarded pages", f"seed {seed}", f"{type(error).__name__}: {error}"
+    return "", "", ""
+
+
+def caught_by_graphs(cases: int) -> tuple[str, str, str]:
+    """Return the first random graph that passes change or refuse."""
+    for seed in range(cases):
+        try:
+            check_graph(seed)
+        except Exception as error:
+            return "random graphs", f"seed {seed}", f"{type(error).__name__}: {error}"
     return "", "", ""
 
 
