@@ -147,9 +147,8 @@ class _Network:
         found: dict[Node, tuple[Call, Node, TensorType]] = {}
         for node in post_order(function):
             is_transparent = isinstance(node, TupleGetItem | Tuple) or node in self.forms
-            if is_transparent and node is not function.body:
-                continue
-            for child in (*children(node), *([node] if node is function.body else [])):
+            read = [] if is_transparent else list(children(node))
+            for child in [*read, node] if node is function.body else read:
                 for value in _leaves(child):
                     made = self.producer(value)
                     kind = types.get(value)

@@ -125,6 +125,14 @@ def test_a_region_does_not_wait_for_its_own_result():
     same_values(module, after, image())
 
 
+def test_a_longer_way_outside_is_waited_for_too():
+    first = op.exp(X)
+    module = Module.from_expr(op.add(first, op.sqrt(op.tanh(op.abs(first)))))
+    after = partition_for_device(module, only("exp", "add"))
+    assert sorted(regions(after).values()) == [["add"], ["exp"]]
+    same_values(module, after, image())
+
+
 def test_a_region_with_several_results():
     first = op.exp(X)
     second = op.tanh(first)

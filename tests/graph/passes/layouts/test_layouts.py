@@ -167,3 +167,54 @@ def test_dear_changes_of_layout_are_avoided():
     x = var("x", (1, 16, 7, 7))
     module = Module.from_expr(op.nn.conv2d(x, var("w", (16, 16, 3, 3)), strides=2, padding=1))
     assert count(search_layouts(module, LAYOUTS, predicted_costs(bytes_per_second=1e6))) == 0
+
+
+# -- what is counted ------------------------------------------------------------------------------
+
+
+def two_states(costs, transform):
+    """Return costs of calls by name in NCHW and in NHWC, and of changes of layout."""
+
+    def call(forms, layout):
+        return dict(zip(("NCHW", "NHWC"), costs[forms.call.name], strict=True))[layout]
+
+    return LayoutCosts(call, lambda value, _, a, b: 0.0 if a == b else transform(value, a, b))
+
+
+def test_the_change_back_for_a_result_counts():
+    module = Module.from_expr(
+        op.nn.conv2d(var("x", (1, 4, 6, 6)), var("w", (4, 4, 1, 1)), name="conv")
+    )
+
+    def back(_, a, b):
+        return 0.5 if (a, b) == ("NHWC", "NCHW") else 0.0
+
+    assert count(search_layouts(module, ("NHWC",), two_states({"conv": (1.0, 0.9)}, back))) == 0
+    assert count(search_layouts(module, ("NHWC",), two_states({"conv": (1.0, 0.4)}, back))) == 3
+
+
+def test_a_change_there_has_another_cost_than_one_back():
+    first = op.nn.conv2d(var("x", (1, 4, 6, 6)), var("v", (4, 4, 1, 1)), name="first")
+    module = Module.from_expr(op.nn.conv2d(first, var("w", (4, 4, 1, 1)), name="second"))
+    own = {"first": (1.0, 0.0), "second": (0.0, 1.0)}
+    dear_back = two_states(own, lambda _, a, b: 10.0 if (a, b) == ("NHWC", "NCHW") else 0.0)
+    assert count(search_layouts(module, ("NHWC",), dear_back)) == 0
+    dear_there = two_states(own, lambda _, a, b: 10.0 if (a, b) == ("NCHW", "NHWC") else 0.0)
+    assert count(search_layouts(module, ("NHWC",), dear_there)) == 0
+
+
+def test_each_value_between_two_calls_counts():
+    first = op.nn.conv2d(var("x", (1, 4, 6, 6)), var("v", (4, 4, 1, 1)), name="first")
+    halves = op.split(first, 2, axis=1)
+    whole = op.concatenate([halves[0], halves[1]], axis=1)
+    module = Module.from_expr(op.nn.conv2d(whole, var("w", (4, 4, 1, 1)), name="second"))
+
+    def halves_only(value, *_):
+        return {"Var": 0.0, "TupleGetItem": 1.0}.get(type(value).__name__, 9.0)
+
+    def changes(first_costs):
+        costs = two_states({"first": first_costs, "second": (0.0, 99.0)}, halves_only)
+        return count(search_layouts(module, ("NHWC",), costs))
+
+    assert changes((1.5, 0.0)) == 0
+    assert changes((2.5, 0.0)) == 4  # of the image, the weights and both halves
