@@ -184,11 +184,11 @@ class Workbench {
   // -- drawing ---------------------------------------------------------------------------------
 
   /**
-   * Draw an answer that somebody waits for at once; what a thread pushes is drawn in the next frame,
-   * however much arrived.
+   * Draw an answer that somebody waits for as soon as the host has set all traits, which marimo does
+   * one by one; what a thread pushes is drawn in the next frame, however much arrived.
    */
   redraw() {
-    if (this.channel.note(this.model.get("reply"))) this.drawNewest();
+    if (this.channel.note(this.model.get("reply"))) queueMicrotask(() => this.drawNewest());
     else {
       this.frame ??= requestAnimationFrame(() => {
         this.frame = null;

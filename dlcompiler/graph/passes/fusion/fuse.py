@@ -84,6 +84,7 @@ def fuse_ops(
     typed = infer_types(module)
     wishes = wished(typed)
     types = types_of(typed)
+    known = {decision.id: decision for decision in typed.log}  # by an earlier run: not repeated
     log: list[Decision] = []
     functions = {}
     for name, function in typed.functions.items():
@@ -97,7 +98,7 @@ def fuse_ops(
         made = _Rebuilder(partition, types).rebuilt(function)
         limits = limits_of(function, wishes, options, max_depth)
         functions[name], more = _beyond(made, limits)
-        log += _latest([*decided, *more])
+        log += [each for each in _latest([*decided, *more]) if known.get(each.id) != each]
     after = replace(typed, functions=functions, log=(*typed.log, *log))
     check_honoured(wishes, after)
     if not log and all(functions[name] is module.functions[name] for name in functions):
