@@ -16,8 +16,9 @@ from dlcompiler.views.device.lanes import (
     FAN,
     INNER,
     LEFT,
-    MOST_DRAWN,
     STRIP,
+    Access,
+    accesses_of,
     arranged,
     caption,
     draw_fan,
@@ -25,7 +26,7 @@ from dlcompiler.views.device.lanes import (
     keys_of_site,
     lane_at,
     launch_text,
-    names_of,
+    to_draw,
     whose,
 )
 from dlcompiler.views.memory.scene import Flow
@@ -40,7 +41,6 @@ _COLUMNS = (
     "passes without conflicts", "busiest bank", "which request", "requests of the kernel",
     "passes of the kernel", "conflict degree",
 )  # fmt: skip
-Access = tuple[str, Request, AccessCounters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,8 @@ def banks_scene(kernel: KernelFacts, machine: str) -> Scene:
     machine
         The GPU that its counters are simulated for.
     """
-    requests = [request for request in kernel.requests if request.space == "shared"]
-    counters = [access for access in kernel.counters.accesses if access.space == "shared"]
-    accesses = list(zip(names_of(requests), requests, counters, strict=True))
-    drawn = _drawn(accesses)
+    accesses = accesses_of(kernel, "shared")
+    drawn = to_draw(accesses, lambda counters: counters.most.wavefronts)
     return {
         "title": "Banks of shared memory",
         "summary": _summary(kernel, machine, accesses, len(drawn)),
@@ -82,7 +80,7 @@ def banks_scene(kernel: KernelFacts, machine: str) -> Scene:
         "A row of banks is a pass: in a pass each bank serves one word, to all lanes that want it. "
         "Lanes have the colour of the pass that serves them. One row is ideal; several rows in one "
         "column are a conflict. Bars show the passes if the rows of the array were longer.",
-        **arranged(drawn, partial(_draw, requests)),
+        **arranged(drawn, partial(_draw, [request for _, request, _ in accesses])),
         "table": {"columns": list(_COLUMNS), "rows": _rows(accesses)},
     }
 
@@ -114,13 +112,6 @@ def _parts(request: Request) -> int:
 def _words(request: Request, address: int) -> range:
     first = address // WORD_BYTES
     return range(first, first + max(request.bytes // WORD_BYTES, 1))
-
-
-def _drawn(accesses: Sequence[Access]) -> list[Access]:
-    """Return the accesses to draw: those that take most passes, in the order of the program."""
-    known = [access for access in accesses if access[1].addresses]
-    kept = sorted(known, key=lambda access: -access[2].most.wavefronts)[:MOST_DRAWN]
-    return [access for access in known if access in kept]
 
 
 def _draw(requests: Sequence[Request], access: Access, y: float, marks: list[Mark]) -> float:

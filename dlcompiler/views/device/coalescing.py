@@ -15,15 +15,16 @@ from dlcompiler.views.device.lanes import (
     FAN,
     INNER,
     LEFT,
-    MOST_DRAWN,
     STRIP,
+    Access,
+    accesses_of,
     arranged,
     caption,
     draw_fan,
     draw_lanes,
     keys_of_site,
     launch_text,
-    names_of,
+    to_draw,
     whose,
 )
 from dlcompiler.views.render.colors import ramp
@@ -43,7 +44,6 @@ _COLUMNS = (
     "from byte", "to byte", "which request", "requests of the kernel", "sectors of the kernel",
     "sectors per request", "used bytes",
 )  # fmt: skip
-Access = tuple[str, Request, AccessCounters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,8 @@ def coalescing_scene(kernel: KernelFacts, machine: str) -> Scene:
     machine
         The GPU that its counters are simulated for.
     """
-    requests = [request for request in kernel.requests if request.space == "global"]
-    counters = [access for access in kernel.counters.accesses if access.space == "global"]
-    accesses = list(zip(names_of(requests), requests, counters, strict=True))
-    drawn = _drawn(accesses)
+    accesses = accesses_of(kernel, "global")
+    drawn = to_draw(accesses, lambda counters: counters.most.sectors)
     return {
         "title": "Coalescing",
         "summary": _summary(kernel, machine, accesses, len(drawn)),
@@ -101,13 +99,6 @@ def touched(request: Request) -> list[Touched]:
     return [
         Touched(*key, min(used), max(used) + 1, len(used)) for key, used in sorted(bytes_of.items())
     ]
-
-
-def _drawn(accesses: Sequence[Access]) -> list[Access]:
-    """Return the accesses to draw: those that move most sectors, in the order of the program."""
-    known = [access for access in accesses if access[1].addresses]
-    kept = sorted(known, key=lambda access: -access[2].most.sectors)[:MOST_DRAWN]
-    return [access for access in known if access in kept]
 
 
 def _draw(access: Access, y: float, marks: list[Mark]) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
+from dlcompiler.simulate.gpu import AccessCounters
 from dlcompiler.simulate.gpu.kernel import KernelFacts
 from dlcompiler.simulate.gpu.requests import Request
 from dlcompiler.views.loops.line_keys import loop_key
@@ -19,6 +20,8 @@ MOST_DRAWN = 6
 """Accesses that are drawn; the table has all of them."""
 
 Item = TypeVar("Item")
+Access: TypeAlias = "tuple[str, Request, AccessCounters]"
+"""Its name, what the lanes of one warp touch, and the counts of all warps."""
 
 
 def launch_text(kernel: KernelFacts, machine: str) -> str:
@@ -46,6 +49,20 @@ def names_of(requests: Sequence[Request]) -> list[str]:
         name if names.count(name) == 1 else f"{name}, {names[: n + 1].count(name)}"
         for n, name in enumerate(names)
     ]
+
+
+def accesses_of(kernel: KernelFacts, space: str) -> list[Access]:
+    """Return the accesses to one memory, in the order of the program."""
+    requests = [request for request in kernel.requests if request.space == space]
+    counters = [access for access in kernel.counters.accesses if access.space == space]
+    return list(zip(names_of(requests), requests, counters, strict=True))
+
+
+def to_draw(accesses: Sequence[Access], cost: Callable[[AccessCounters], int]) -> list[Access]:
+    """Return the accesses that cost most, in the order of the program."""
+    known = [access for access in accesses if access[1].addresses]
+    kept = sorted(known, key=lambda access: -cost(access[2]))[:MOST_DRAWN]
+    return [access for access in known if access in kept]
 
 
 def whose(request: Request) -> str:
