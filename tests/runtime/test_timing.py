@@ -93,6 +93,13 @@ def test_a_short_call_is_timed_in_batches():
     assert time_call(lambda: None, min_seconds=0.0, batch=7).batch == 7
 
 
+def test_an_interrupt_makes_no_call_long():
+    waits = iter([0.0, 0.01])  # the warm-up, and the first sample
+
+    timing = time_call(lambda: time.sleep(next(waits, 0.0)), min_seconds=0.0, warmup=1)
+    assert timing.batch > 1
+
+
 def test_warm_up_and_samples_are_counted():
     calls = []
     time_call(lambda: calls.append(0), warmup=4, min_repeats=3, max_repeats=3, batch=2)
