@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from dlcompiler.display import render
 from dlcompiler.errors import MeasurementError
@@ -389,8 +389,8 @@ def _warm(call: Call, seconds: float) -> None:
 
 def batch_size(call: Call, shortest_s: float = _SHORTEST_SAMPLE_S) -> int:
     """Return how many calls make a sample of the given length, which the clock can resolve."""
-    size = 1
-    while (seconds := _shorter_sample(call, size, shortest_s)) < shortest_s and size < _LARGEST_BATCH:
+    size, sample_of = 1, partial(_shorter_sample, call, shortest_s=shortest_s)
+    while (seconds := sample_of(size)) < shortest_s and size < _LARGEST_BATCH:
         size = min(max(math.ceil(size * shortest_s / seconds), 2 * size), _LARGEST_BATCH)
     return size
 

@@ -31,86 +31,89 @@ class Contribution:
     """What they add, ``(classes, forms)``."""
     counts: Integers
     """How many combinations add that, ``(classes,)``."""
-    low: Integers
-    """The least that they add to each form, ``(forms,)``."""
-    high: Integers
-    """The most that they add to each form, ``(forms,)``."""
 
 
-def range_of(
+@dataclass(frozen=True, slots=True, eq=False)
+class Plain:
+    """What a variable that occurs in no part adds to forms."""
+
+    factors: Integers
+    """Factor of the variable in each form, ``(forms,)``."""
+    extent: int
+    """Number of its values."""
+
+    @property
+    def ends(self) -> tuple[Integers, Integers]:
+        """The least and the most that it adds to each form."""
+        last = self.factors * (self.extent - 1)
+        return np.minimum(last, 0), np.maximum(last, 0)
+
+    def contribution(self, others: tuple[Integers, Integers], tests: int) -> Contribution | None:
+        """Return what it adds to forms; None if that takes too long.
+
+        Parameters
+        ----------
+        others : tuple of two arrays ``(forms,)``
+            The least and the most that each form is without it.
+        tests
+            Number of forms that are tests; those from this number on are addresses.
+        """
+        factors, extent = self.factors.tolist(), self.extent
+        windows = [
+            _undecided(factors[n], extent, int(others[0][n]), int(others[1][n]))
+            for n in range(tests)
+            if factors[n]
+        ]
+        steps = [PERIOD // math.gcd(factor, PERIOD) for factor in factors[tests:]]
+        chosen = _chosen(extent, windows, math.lcm(1, *steps))
+        if chosen is None:
+            return None
+        places, counts = chosen
+        return Contribution(places[:, None] * self.factors, counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What the combinations of several variables add to forms, each of them."""
+
+    values: Integers
+    """What each combination adds, ``(combinations, forms)``."""
+
+    @property
+    def ends(self) -> tuple[Integers, Integers]:
+        """The least and the most that they add to each form."""
+        return self.values.min(axis=0), self.values.max(axis=0)
+
+    def contribution(self, others: tuple[Integers, Integers], tests: int) -> Contribution:
+        """Return what they add to forms."""
+        return Contribution(self.values, np.ones(len(self.values), np.int64))
+
+
+def added_by(
     forms: Sequence[Form], group: set[Var], extents: Mapping[Var, int]
-) -> tuple[Integers, Integers] | None:
-    """Return the least and the most that a group adds to each form; None if that takes too long."""
-    var = plain(forms, group)
-    if var is not None:
-        ends = _factors(forms, var) * (extents[var] - 1)
-        return np.minimum(ends, 0), np.maximum(ends, 0)
-    if math.prod(extents[each] for each in group) > MOST_VALUES:
+) -> Plain | Listed | None:
+    """Return what a group of variables adds to forms; None if that takes too long."""
+    if (var := _plain(forms, group)) is not None:
+        factors = np.array([form.terms.get(var, 0) for form in forms], np.int64)
+        return Plain(factors, extents[var])
+    loops = list(group)
+    size = math.prod(extents[var] for var in loops)
+    if size > MOST_VALUES:
         return None
-    values = enumerated(forms, group, extents)
-    return values.min(axis=0), values.max(axis=0)
+    values = combinations(loops, extents)
+    result = np.empty((size, len(forms)), np.int64)
+    for number, form in enumerate(forms):
+        result[:, number] = part_of(form, group).at(values)
+    return Listed(result)
 
 
-def contribution(
-    forms: Sequence[Form],
-    group: set[Var],
-    extents: Mapping[Var, int],
-    ends: tuple[Integers, Integers],
-    others: tuple[Integers, Integers],
-    tests: int,
-) -> Contribution | None:
-    """Return what a group of variables adds to forms; None if that takes too long.
-
-    Parameters
-    ----------
-    forms
-        Tests, and from number `tests` on addresses.
-    group
-        The variables.
-    extents
-        Their extents.
-    ends
-        What `range_of` returns for them.
-    others : tuple of two arrays ``(forms,)``
-        The least and the most that each form is without the group.
-    tests
-        Number of tests.
-    """
-    var = plain(forms, group)
-    if var is None:
-        values = enumerated(forms, group, extents)
-        return Contribution(values, np.ones(len(values), np.int64), *ends)
-    factors, extent = _factors(forms, var), extents[var]
-    windows = [
-        _undecided(int(factors[n]), extent, int(others[0][n]), int(others[1][n]))
-        for n in range(tests)
-        if factors[n]
-    ]
-    steps = [PERIOD // math.gcd(int(factor), PERIOD) for factor in factors[tests:]]
-    chosen = _chosen(extent, windows, math.lcm(1, *steps))
-    if chosen is None:
-        return None
-    places, counts = chosen
-    return Contribution(places[:, None] * factors, counts, *ends)
-
-
-def plain(forms: Sequence[Form], group: set[Var]) -> Var | None:
+def _plain(forms: Sequence[Form], group: set[Var]) -> Var | None:
     """Return the variable of a group if it is one that occurs in no part."""
     if len(group) != 1:
         return None
     (var,) = group
     parts = (term for form in forms for term in form.terms if isinstance(term, Part))
     return None if any(var in part.variables for part in parts) else var
-
-
-def enumerated(forms: Sequence[Form], group: set[Var], extents: Mapping[Var, int]) -> Integers:
-    """Return what each combination of a group's variables adds, ``(combinations, forms)``."""
-    loops = list(group)
-    values = combinations(loops, extents)
-    result = np.empty((math.prod(extents[var] for var in loops), len(forms)), np.int64)
-    for number, form in enumerate(forms):
-        result[:, number] = part_of(form, group).at(values)
-    return result
 
 
 def combinations(loops: Sequence[Var], extents: Mapping[Var, int]) -> dict[Var, Integers]:
@@ -129,10 +132,6 @@ def part_of(form: Form, group: set[Var]) -> Form:
 def variables_in(term: Term) -> frozenset[Var]:
     """Return the variables that a term depends on."""
     return term.variables if isinstance(term, Part) else frozenset({term})
-
-
-def _factors(forms: Sequence[Form], var: Var) -> Integers:
-    return np.array([form.terms.get(var, 0) for form in forms], np.int64)
 
 
 def _undecided(factor: int, extent: int, low: int, high: int) -> tuple[int, int]:

@@ -20,10 +20,9 @@ from dlcompiler.ir import Var
 from dlcompiler.simulate.gpu import transactions
 from dlcompiler.simulate.gpu.contributions import (
     Contribution,
+    added_by,
     combinations,
-    contribution,
     part_of,
-    range_of,
     variables_in,
 )
 from dlcompiler.simulate.gpu.forms import (
@@ -44,6 +43,8 @@ Space: TypeAlias = Literal["global", "shared", ""]
 MOST_ADDRESSES = 1 << 24
 """Most addresses that are computed for one access; beyond, only bounds are given; [1]."""
 _AT_ONCE = 1 << 20
+# So few states are not worth being merged before all are there.
+_FEW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,30 +225,36 @@ class Populations:
             return None
         lanes, active = self._of_lanes(forms, own, extents)
         low, high = lanes.min(axis=(1, 2)), lanes.max(axis=(1, 2))
-        ranges = [(group, range_of(forms, group, extents)) for group in groups if group is not own]
         limits = _Limits(low, high, tests)
-        for _, ends in ranges:
-            if ends is None:
+        shared = []
+        for group in groups:
+            if group is own:
+                continue
+            each = added_by(forms, group, extents)
+            if each is None:
                 return None
-            limits.low, limits.high = limits.low + ends[0], limits.high + ends[1]
+            least, most = each.ends
+            limits.low, limits.high = limits.low + least, limits.high + most
+            shared.append((each, least, most))
         constants = np.array([form.constant for form in forms], np.int64)
+        all_low, all_high = constants + limits.low, constants + limits.high
         parts = []
-        for group, ends in ((group, ends) for group, ends in ranges if ends is not None):
-            others = constants + limits.low - ends[0], constants + limits.high - ends[1]
-            parts.append(contribution(forms, group, extents, ends, others, tests))
-        states, counts = constants[None, :], np.array([free], np.int64)
-        for part in sorted(filter(None, parts), key=_reach, reverse=True):
-            limits.low, limits.high = limits.low - part.low, limits.high - part.high
-            if len(states) * len(part.values) > MOST_ADDRESSES:
+        for each, least, most in shared:
+            part = each.contribution((all_low - least, all_high - most), tests)
+            if part is None:
                 return None
+            parts.append((part, least, most))
+        states, counts = constants[None, :], np.array([free], np.int64)
+        for part, least, most in sorted(parts, key=_reach, reverse=True):
+            limits.low, limits.high = limits.low - least, limits.high - most
             size = len(states) * len(part.values)
+            if size > MOST_ADDRESSES:
+                return None
             states = (states[:, None, :] + part.values).reshape(size, len(forms))
             counts = (counts[:, None] * part.counts).reshape(size)
-            states, counts = _merged(limits.clipped(states), counts)
-        if None in parts:
-            return None
-        if not parts:
-            states = limits.clipped(states.copy())
+            if size > _FEW:
+                states, counts = _merged(limits.clipped(states), counts)
+        states, counts = _merged(limits.clipped(states.copy()), counts)
         return _Sums(states, counts, lanes, active)
 
     def _of_lanes(
@@ -263,7 +270,7 @@ class Populations:
         lanes = np.empty((len(forms), points, warps, width), np.int64)
         for number, form in enumerate(forms):
             lanes[number] = part_of(form, group).at(values)
-        active = np.tile(self.warps.active, (points, 1))
+        active = self.warps.active if points == 1 else np.tile(self.warps.active, (points, 1))
         return lanes.reshape(len(forms), points * warps, width), active
 
     def _points(self, group: set[Var], extents: Mapping[Var, int]) -> int:
@@ -303,8 +310,8 @@ def _tied(forms: Sequence[Form], first: set[Var]) -> list[set[Var]]:
     return groups
 
 
-def _reach(part: Contribution) -> int:
-    return int((part.high - part.low).max(initial=0))
+def _reach(part: tuple[Contribution, Integers, Integers]) -> int:
+    return int((part[2] - part[1]).max(initial=0))
 
 
 def _merged(states: Integers, counts: Integers) -> tuple[Integers, Integers]:
@@ -369,7 +376,8 @@ def _cost(
     def total(each: Integers | Truth) -> int:
         return int((each * weights).sum())
 
-    requests, lanes = total(np.asarray(mask.any(axis=-1))), total(mask.sum(axis=-1))
+    active = np.count_nonzero(mask, axis=-1)
+    requests, lanes = total(active > 0), total(active)
     if access is None or not access.space:
         return Tally(requests, lanes)
     ideal = transactions.ideal_wavefronts(mask, access.bytes)

@@ -59,8 +59,7 @@ def wavefronts(addresses: Integers, mask: Truth, bytes_: int) -> tuple[Integers,
     """
     parts = halves(bytes_)
     found = _passes(addresses, mask, parts, parts), ideal_wavefronts(mask, bytes_)
-    paired = are_paired(addresses, mask)
-    if parts == 1 or not paired.any():
+    if parts == 1 or not (paired := are_paired(addresses, mask)).any():
         return found
     fewer = _passes(addresses, mask, parts, parts // 2), _used_parts(mask, parts // 2)
     return np.where(paired, fewer[0], found[0]), np.where(paired, fewer[1], found[1])
