@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs durations gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
+.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -56,6 +56,13 @@ mutants: $(INSTALLED) ## make mistakes in the compiler on purpose, and see which
 gpu-kernels: $(INSTALLED) ## compile every GPU program of the tests for each architecture, and run it in OpenCL (hours; ARGS=--oclgrind then looks for races)
 	@DLCOMPILER_TEST_SHARE=1 $(RUN)/python -m pytest -q -n auto -p tests.gpu_kernels.collecting --ignore tests/widgets tests
 	@$(RUN)/python -m tests.gpu_kernels build/gpu-kernels $(ARGS)
+
+gpu-check: $(INSTALLED) ## run every GPU program of the tests on the NVIDIA GPU of this machine (hours)
+	@DLCOMPILER_TEST_SHARE=1 $(RUN)/python -m pytest -q -n auto -p tests.gpu_kernels.collecting --ignore tests/widgets tests
+	@$(RUN)/python -m tests.gpu_kernels build/gpu-kernels --device $(ARGS)
+
+gpu-bench: $(INSTALLED) ## time kernels on the NVIDIA GPU of this machine beside PyTorch (ARGS="--save FILE")
+	@$(RUN)/dlcompiler bench --suite gpu-device $(ARGS)
 
 lab: $(INSTALLED) ## open JupyterLab on the quickstart notebook
 	@$(RUN)/jupyter lab notebooks/01_quickstart.ipynb

@@ -311,7 +311,7 @@ def score_of(name: str, pairs: Sequence[tuple[float, float]], refused: int = 0) 
     order = np.argsort(predicted, kind="stable")
     ratios = np.log(predicted / measured)
     return Score(
-        name, len(pairs), refused, _spearman(predicted, measured),
+        name, len(pairs), refused, spearman(predicted, measured),
         float(measured[order[:BEST]].min() / measured.min()),
         math.exp(float(np.abs(ratios).mean())), math.exp(float(ratios.mean())),
     )  # fmt: skip
@@ -377,7 +377,7 @@ def _subject(path: Path) -> tuple[str, str]:
     return kernel, name
 
 
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Return the correlation of the ranks; equal values have the mean of their ranks."""
     first, second = _ranks(a), _ranks(b)
     if not (first.std() and second.std()):

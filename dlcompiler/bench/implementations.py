@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
@@ -22,6 +22,10 @@ from dlcompiler.te import Tensor
 
 Array = npt.NDArray[Any]
 SEED = 0
+
+OperatorCall: TypeAlias = tuple[str, dict[str, Any], dict[str, str]]
+"""Kind of an operator, its parameters, and the name of an array in the work -> that of the
+kernel's parameter."""
 
 
 class NotThere(Exception):  # noqa: N818  not an error: a row shows it
@@ -75,18 +79,30 @@ def implementation_of(
     NotThere
         If no operator computes the work.
     """
-    make = _CALLS.get(work.family)
-    if make is None:
-        raise NotThere(f"there is no operator for {work.family} yet")
-    name, parameters, roles = make(work, row)
-    if name not in (*ops.REGISTRY, "conv2d"):
-        raise NotThere(f"there is no operator {name} yet")
+    name, parameters, roles = operator_call(work, row)
     target = target_of(threads)
     chosen = ops.select(name, parameters, target, None if is_tuned else {})
     packs = row == "plain" and work.family == "conv2d"
     if packs and chosen.operator.schedule_for(target).packing is None:
         raise NotThere(f"{chosen.operator.name} has no kernel that packs its weights")
     return Implementation(chosen.operator, chosen.workload, roles, packs)
+
+
+def operator_call(work: Work, row: Row = "plain") -> OperatorCall:
+    """Return what `ops.select` is asked for a work, and how its arrays are named there.
+
+    Raises
+    ------
+    NotThere
+        If no operator computes the work.
+    """
+    make = _CALLS.get(work.family)
+    if make is None:
+        raise NotThere(f"there is no operator for {work.family} yet")
+    call = make(work, row)
+    if call[0] not in (*ops.REGISTRY, "conv2d"):
+        raise NotThere(f"there is no operator {call[0]} yet")
+    return call
 
 
 def target_of(threads: int) -> Target:
@@ -107,10 +123,7 @@ def remote_kernel(
     return RemoteKernel(source, target, threads=threads, worker=worker, args=template[1])
 
 
-_OperatorCall = tuple[str, dict[str, Any], dict[str, str]]
-
-
-def _product(work: Work, row: Row) -> _OperatorCall:
+def _product(work: Work, row: Row) -> OperatorCall:
     parameters: dict[str, Any] = {**work.sizes, "epilogue": "+".join(work.epilogue)}
     if row == "prepacked":
         parameters["packed"] = packed_width(work["m"], resolve("cpu"))
@@ -120,37 +133,37 @@ def _product(work: Work, row: Row) -> _OperatorCall:
     return name, parameters, {"data": "A", second: "B", **operands}
 
 
-def _along_rows(work: Work, row: Row) -> _OperatorCall:
+def _along_rows(work: Work, row: Row) -> OperatorCall:
     del row
     return work.family, {"shape": work.numbers}, _same_names(work)
 
 
-def _elementwise(work: Work, row: Row) -> _OperatorCall:
+def _elementwise(work: Work, row: Row) -> OperatorCall:
     del row
     roles = _same_names(work)
     shapes = [work.shapes[role] for role in roles]
     return "elementwise", {"function": work.function, "shapes": shapes}, roles
 
 
-def _reduction(work: Work, row: Row) -> _OperatorCall:
+def _reduction(work: Work, row: Row) -> OperatorCall:
     del row
     parameters = {"function": work.function, "shape": work.numbers, "axes": 1}
     return "reduction", parameters, _same_names(work)
 
 
-def _depthwise(work: Work, row: Row) -> _OperatorCall:
+def _depthwise(work: Work, row: Row) -> OperatorCall:
     del row  # its weights are not packed
     return "depthwise_conv2d", convolution_parameters(work), _same_names(work)
 
 
-def _pool2d(work: Work, row: Row) -> _OperatorCall:
+def _pool2d(work: Work, row: Row) -> OperatorCall:
     del row
     known = convolution_parameters(work)
     parameters = {name: value for name, value in known.items() if name != "epilogue"}
     return "pool2d", {**parameters, "kind": work.function}, _same_names(work)
 
 
-def _conv2d(work: Work, row: Row) -> _OperatorCall:
+def _conv2d(work: Work, row: Row) -> OperatorCall:
     del row  # the kernel is the same
     return "conv2d", {**convolution_parameters(work), "o": work["outputs"]}, _same_names(work)
 
@@ -169,7 +182,7 @@ def _same_names(work: Work) -> dict[str, str]:
     return {role: role for role in work.shapes if role != "out"}
 
 
-_CALLS: dict[str, Callable[[Work, Row], _OperatorCall]] = {
+_CALLS: dict[str, Callable[[Work, Row], OperatorCall]] = {
     "gemm": _product,
     "dense": _product,
     "batch_matmul": _product,

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dlcompiler.bench import (
     BENCHMARKS,
     describe_machine,
     gpu,
+    gpu_device,
     gpu_model,
     intrinsics,
     run_benchmarks,
@@ -64,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
         return _rows_of(args, gpu.run_suite)
     if args.suite == "gpu-model":
         return _gpu_model(args)
+    if args.suite == "gpu-device":
+        return _rows_of(args, partial(gpu_device.run_suite, target=args.device))
     if args.works or args.suite:
         return _contest(args)
     return _benchmarks(args)
@@ -277,9 +281,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
     parser.add_argument(
         "--suite",
-        choices=(*SUITES, "tuning", "intrinsics", "gpu", "gpu-model"),
-        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, "
-        "kernels on a simulated GPU, or judge predicted times by measured ones",
+        choices=(*SUITES, "tuning", "intrinsics", "gpu", "gpu-model", "gpu-device"),
+        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
+        "on a simulated GPU or on one of this machine, or judge predicted times by measured ones",
+    )
+    parser.add_argument(
+        "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"
     )
     parser.add_argument(
         "--data", metavar="FOLDER", help="measured search spaces for --suite gpu-model"

@@ -7,7 +7,8 @@
 - the OpenCL device runs the kept calls; results are compared with those of the simulator, which
   the tests compare with NumPy.
 
-With ``--oclgrind``, oclgrind runs the short calls instead, and looks for races. Results are lines
+With ``--oclgrind``, oclgrind runs the short calls instead, and looks for races; with ``--device``,
+the NVIDIA GPU of this machine runs all calls instead. Results are lines
 of a file in the folder, and what is there is not tried again.
 """
 
@@ -27,6 +28,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.pipeline.devices import check_available
+from dlcompiler.target import resolve
 from tests.gpu_kernels.checking import CHECKS, Outcome, tried
 from tests.simulate.gpu.oclgrind import LIBRARY
 
@@ -39,9 +43,17 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--most", type=int, default=sys.maxsize, help="programs of this run")
-    parser.add_argument("--oclgrind", action="store_true", help="look for races")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--oclgrind", action="store_true", help="look for races")
+    only.add_argument("--device", action="store_true", help="run the calls on the NVIDIA GPU")
     options = parser.parse_args()
-    checks = ("oclgrind",) if options.oclgrind else CHECKS
+    checks = ("oclgrind",) if options.oclgrind else ("device",) if options.device else CHECKS
+    if options.device:
+        try:
+            check_available(resolve("cuda"), "run the kept calls")
+        except DLCompilerError as error:
+            print(error)
+            return 2
     results = options.folder / f"{'-'.join(checks)}.jsonl"
     known = {json.loads(line)["program"] for line in results.open()} if results.exists() else set()
     paths = [p for p in sorted(options.folder.glob("*.pickle")) if p.stem not in known]

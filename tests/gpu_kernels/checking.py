@@ -80,16 +80,27 @@ def _compiled(
 
 def in_opencl(kept: Kept) -> Iterator[tuple[str, str]]:
     """Yield how the calls on the OpenCL device differ from those of the simulator."""
-    machine = resolve("opencl")
+    return _called("OpenCL", "opencl", emit_opencl, kept)
+
+
+def in_device(kept: Kept) -> Iterator[tuple[str, str]]:
+    """Yield how the calls on the NVIDIA GPU differ from those of the simulator."""
+    return _called("CUDA", "cuda", emit_cuda, kept)
+
+
+def _called(
+    name: str, target: str, emit: Callable[..., Source], kept: Kept
+) -> Iterator[tuple[str, str]]:
+    machine = resolve(target)
     try:
-        kernel = load(emit_opencl(kept.program, machine), machine)
+        kernel = load(emit(kept.program, machine), machine)
         for before, after in kept.calls:
             kernel(*before)
-            yield "OpenCL calls", difference(before, after)
+            yield f"{name} calls", difference(before, after)
     except TargetError as error:
-        yield f"OpenCL C refused: {first_line(error)}", ""
+        yield f"{name} C refused: {first_line(error)}", ""
     except DLCompilerError as error:
-        yield "OpenCL C", str(error)
+        yield f"{name} C", str(error)
 
 
 def in_oclgrind(kept: Kept) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 from dlcompiler.bench.peers.job import Absent, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
 from dlcompiler.measurement.aligned import aligned
+from dlcompiler.runtime.timing import Clocked, time_call
 
 _PROFILED_RUNS = 5
 """Number of calls after which the optimiser of the traced program has finished."""
@@ -32,6 +33,33 @@ def offers(job: Job) -> list[Offer]:
     if job.known:
         found.append(_traced(torch, job, tensors, compute))
     return found
+
+
+def seconds_on_gpu(job: Job) -> float:
+    """Return the median time of a call on the NVIDIA GPU, by events of the device [s].
+
+    Raises
+    ------
+    Absent
+        The package or its GPU is not there, or it has no function for the job.
+    """
+    torch = _torch(job.threads)
+    if not torch.cuda.is_available():
+        raise Absent("torch finds no GPU")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    tensors = {role: torch.from_numpy(array).cuda() for role, array in job.arrays.items()}
+    compute = _function(torch, job)
+
+    def seconds(calls: int) -> float:
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(calls):
+            compute(**tensors)
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end)) / 1e3
+
+    return time_call(Clocked(lambda: compute(**tensors), seconds)).median_s
 
 
 def _torch(threads: int) -> Any:
