@@ -12,12 +12,12 @@ from dlcompiler.graph.ir import (
     Call,
     Constant,
     Expr,
+    Function,
     Module,
     Node,
     TensorType,
     Tuple,
     TupleGetItem,
-    Var,
 )
 from dlcompiler.graph.ir.structural import attrs_key
 from dlcompiler.graph.operators.layouts import layout_of
@@ -103,22 +103,30 @@ AXES: Mapping[str, tuple[Callable[[Call], int], Callable[[Call], int]]] = {
 
 def _groups(module: Module, operator: str, least: int) -> dict[Call, list[Call]]:
     """Return the group of each call that is combined with others."""
-    types = types_of(infer_types(module))
+    typed = infer_types(module)
+    types = types_of(typed)
     beside: dict[tuple[object, ...], list[Call]] = defaultdict(list)
-    for node in infer_types(module).nodes():
+    binder = {p: f for f in typed.nodes() if isinstance(f, Function) for p in f.params}
+    for node in typed.nodes():
         if operator_of(node) == operator and isinstance(node, Call):
-            key = _key(node, types)
+            key = _key(node, types, binder)
             if key is not None and node not in beside[key]:
                 beside[key].append(node)
     return {call: group for group in beside.values() if len(group) >= least for call in group}
 
 
-def _key(call: Call, types: Mapping[Node, object]) -> tuple[object, ...] | None:
-    """Return what calls must have in common; None if a call cannot be combined."""
+def _key(
+    call: Call, types: Mapping[Node, object], binder: Mapping[Node, Function]
+) -> tuple[object, ...] | None:
+    """Return what calls must have in common; None if a call cannot be combined.
+
+    `binder` has the function of each parameter: weights must be known in the same scope.
+    """
     weight = call.args[1]
     kind = types[weight]
     attrs = attrs_of(call)
-    is_leaf = isinstance(weight, Constant | Var)  # it cannot depend on the other calls
+    # It cannot depend on the other calls; the variable of a let can.
+    is_leaf = isinstance(weight, Constant) or weight in binder
     if not isinstance(kind, TensorType) or not kind.is_static:
         return None
     if not is_leaf or attrs.get("groups", 1) != 1:
@@ -128,7 +136,7 @@ def _key(call: Call, types: Mapping[Node, object]) -> tuple[object, ...] | None:
     axis = AXES[operator_of(call)][0](call)
     rest = (*kind.shape[:axis], *kind.shape[axis + 1 :])
     common = {k: v for k, v in call.attrs.items() if k not in ("channels", "units")}
-    return (id(call.args[0]), attrs_key(common), rest, kind.dtype)
+    return (id(call.args[0]), attrs_key(common), rest, kind.dtype, binder.get(weight))
 
 
 def _combined(group: list[Call], new: Call, types: KnownTypes) -> Call:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
 
 from dlcompiler.graph.ir import (
@@ -12,7 +12,6 @@ from dlcompiler.graph.ir import (
     Let,
     Module,
     Node,
-    Var,
     children,
     post_order,
     rewrite,
@@ -63,19 +62,23 @@ def _reached(module: Module, entry: str) -> list[str]:
 
 
 def _without_lets(function: Function) -> Function:
-    """Remove unused lets until there are none."""
-    while True:
-        uses: Counter[Node] = Counter(
-            child
-            for node in post_order(function)
-            for place, child in enumerate(children(node))
-            if isinstance(child, Var) and not (isinstance(node, Let) and place == 0)
-        )
+    """Remove the lets whose variables no result needs."""
+    used = _needed(function)
+    return rewrite(function, lambda n: n.body if isinstance(n, Let) and n.var not in used else n)
 
-        def rule(node: Node, uses: Counter[Node] = uses) -> Node:
-            return node.body if isinstance(node, Let) and not uses[node.var] else node
 
-        after = rewrite(function, rule)
-        if after is function:
-            return function
-        function = after
+def _needed(function: Function) -> set[Node]:
+    """Return what the result of a function needs; the value of a let if its variable is used."""
+    values = defaultdict(list)
+    for node in post_order(function):
+        if isinstance(node, Let):
+            values[node.var].append(node.value)
+    found: set[Node] = {function}
+    open_: list[Node] = [function]
+    while open_:  # a function that calls itself needs its own variable
+        node = open_.pop()
+        below = (node.body,) if isinstance(node, Let) else children(node)
+        more = [n for n in (*below, *values.get(node, ())) if n not in found]
+        found.update(more)
+        open_ += more
+    return found

@@ -6,6 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from dlcompiler import dtypes
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.ir import Call, Constant, Expr, Module, Node, TensorType, children
 from dlcompiler.graph.operators.layouts import layout_of
@@ -98,7 +101,8 @@ class _Folder:
         name = operator_of(data)
         if name in _CONVOLUTIONS or name == "nn.dense":
             return _scaled_outputs(data, factor, axis, types)
-        if name == "nn.relu" and (factor.value > 0).all():
+        is_positive = dtypes.is_float(factor.type.dtype) and (factor.value > 0).all()
+        if name == "nn.relu" and is_positive:  # a product of integers may wrap below 0
             inner = self.pushed(data.args[0], factor, axis, types)
             return None if inner is None else call_like(data, name, inner)
         if name == "add":
@@ -118,6 +122,8 @@ class _Folder:
         if operator_of(data) != "multiply" or self.uses[data] != 1 or attrs["groups"] != 1:
             return None
         assert isinstance(data, Call)
+        if types.tensor(call).dtype != types.tensor(data).dtype:
+            return None  # the product wraps, or is rounded, in the narrower dtype
         layout, kernel = layout_of(attrs["data_layout"]), layout_of(attrs["kernel_layout"])
         if layout.is_blocked or kernel.is_blocked:
             return None
@@ -141,6 +147,8 @@ def _channel_axis(factor: Node, data: Node, types: KnownTypes) -> int | None:
     long = [n for n, extent in enumerate(shape) if extent != 1]
     if len(long) != 1 or shape[long[0]] != kind.shape[long[0]]:
         return None
+    if isinstance(factor, Constant) and not np.isfinite(factor.value).all():
+        return None  # a weight of 0 would become NaN
     return long[0]
 
 

@@ -78,7 +78,7 @@ def _without_neutral(neutral: float, *, is_commutative: bool) -> Callable[..., _
 
 
 def _plus_zero(call: Call, types: KnownTypes) -> _Found:
-    """Remove a sum with 0; join the constants of two sums."""
+    """Remove a sum with 0; join the constants of two sums of integers."""
     if (found := _without_neutral(0, is_commutative=True)(call, types)) is not None:
         return found
     inner, last = call.args
@@ -88,6 +88,8 @@ def _plus_zero(call: Call, types: KnownTypes) -> _Found:
     data, first = inner.args
     if not isinstance(first, Constant) or types[inner] != types[data]:
         return None
+    if dtypes.is_float(first.type.dtype):
+        return None  # (x + 1e8) - 1e8 is not x: sums of floats depend on their order
     both = call_like(call, "add", first, last, suffix="constants")
     return "two constants are one", call_like(call, "add", data, both)
 

@@ -52,7 +52,7 @@ def simplify_inference(module: Module) -> Module:
 
     def rule(old: Call, new: Call, types: KnownTypes) -> Expr | None:
         match operator_of(new):
-            case "nn.batch_norm":
+            case "nn.batch_norm" if _keeps_epsilon(old, types):
                 reason = "the mean and the variance are those of training, which do not change"
                 log.append(decided(NAME, old, "rewritten", "fixed statistics", reason))
                 normalised = _normalised(old, new, types)
@@ -60,13 +60,18 @@ def simplify_inference(module: Module) -> Module:
             case "nn.dropout":
                 reason = "elements are dropped in training only"
                 log.append(decided(NAME, old, "removed", "no training", reason, kernels=1))
-                kind = types.tensor(old.args[0])
-                shape = tuple(e for e in kind.shape if isinstance(e, int))
-                ones = np.ones(shape if kind.is_static else (), dtypes.to_numpy(kind.dtype))
-                return Tuple((new.args[0], Constant(ones)))
+                mask = call_like(old, "ones_like", new.args[0], suffix="mask")
+                return Tuple((new.args[0], mask))
         return None
 
     return with_log(rewrite_calls(module, rule), log)
+
+
+def _keeps_epsilon(call: Call, types: KnownTypes) -> bool:
+    """Tell whether the dtype of a batch normalisation holds its epsilon; float16 rounds 1e-8 to 0."""
+    epsilon = attrs_of(call)["epsilon"]
+    dtype = dtypes.to_numpy(types.tensor(call.args[0]).dtype)
+    return epsilon == 0 or bool(np.asarray(epsilon, dtype) != 0)
 
 
 def _normalised(old: Call, new: Call, types: KnownTypes) -> Expr:
