@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler import dtypes
 from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
@@ -49,6 +48,7 @@ from dlcompiler.graph.ir import (
     structural_equal,
     structural_hash,
 )
+from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.memory import MemoryPlan, plan_memory
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
 from dlcompiler.graph.passes.pipeline import optimize
@@ -136,10 +136,17 @@ def constant(value: Any, dtype: str | None = None) -> Constant:
     value : array, number or list
         Its elements.
     dtype : str, optional
-        Its dtype; by default that of the array, float32 for Python's floats, int32 for its ints.
+        Its dtype; by default that of the array, float32 for Python's floats, int32 for its ints,
+        or int64 if they need it.
+
+    Raises
+    ------
+    GraphError
+        If the value is no array, or the dtype does not hold an element.
     """
-    array = np.asarray(value) if dtype is None else np.asarray(value, dtypes.to_numpy(dtype))
-    if dtype is None and not isinstance(value, np.ndarray | np.generic):
-        narrow = {"float64": "float32", "int64": "int32"}.get(array.dtype.name)
-        array = array if narrow is None else array.astype(narrow)
-    return Constant(array)
+    if dtype is not None or isinstance(value, np.ndarray | np.generic):
+        return Constant(array_of(value, dtype))
+    array = array_of(value)
+    if array.dtype == np.int64 and (array == array.astype("int32")).all():
+        return Constant(array.astype("int32"))
+    return Constant(array_of(value, "float32") if array.dtype == np.float64 else array)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError, GraphError, InternalError
+from dlcompiler.errors import CallError, DLCompilerError, GraphError, InternalError
 from dlcompiler.graph.inference import types_of
 from dlcompiler.graph.ir import (
     MAIN,
@@ -34,6 +34,7 @@ from dlcompiler.graph.ir import (
     TupleType,
     Type,
 )
+from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.operators import Result, find
 from dlcompiler.graph.operators.base import Array, NotKnown, describe
 from dlcompiler.ir.numeric import quiet
@@ -139,9 +140,14 @@ def _argument(value: Any, kind: Type, name: str, function: str) -> Value:
             pairs = enumerate(zip(value, fields, strict=True))
             return tuple(_argument(v, k, f"{name}.{i}", function) for i, (v, k) in pairs)
         case TensorType(shape, dtype):
-            array = value if isinstance(value, np.ndarray) else np.asarray(value)
-            if not isinstance(value, np.ndarray | np.generic):
-                array = array.astype(dtypes.to_numpy(dtype))
+            is_array = isinstance(value, np.ndarray | np.generic)
+            try:
+                array = np.asarray(value) if is_array else array_of(value, dtype)
+            except DLCompilerError as error:
+                raise CallError(
+                    f"call {function}", f"argument {name} does not fit: {error.problem}",
+                    got=error.got, expected=repr(kind), because=error.because,
+                ) from None  # fmt: skip
             if array.dtype == dtypes.to_numpy(dtype) and _fits(array.shape, shape):
                 return array
             found: object = f"{array.dtype}{list(array.shape)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from dlcompiler.errors import GraphError
+from dlcompiler.errors import GraphError, shown_number
 from dlcompiler.registry import Registry
 
 AttrValue: TypeAlias = bool | int | float | str | tuple["AttrValue", ...] | None
@@ -92,6 +92,8 @@ def _attr(name: str, value: object) -> AttrValue:
         return value
     if isinstance(value, np.generic):
         return _attr(name, value.item())
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise GraphError(f"attribute {name}", "beyond 64 bits", got=shown_number(value))
     if isinstance(value, int | float):
         return value
     if isinstance(value, list | tuple):

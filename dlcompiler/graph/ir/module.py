@@ -37,6 +37,8 @@ class Module:
     def __post_init__(self) -> None:
         object.__setattr__(self, "functions", MappingProxyType(dict(self.functions)))
         for name, function in self.functions.items():
+            if not isinstance(name, str):
+                raise GraphError("module", "the name of a function is no text", got=repr(name))
             if not isinstance(function, Function):
                 raise GraphError(
                     "module", f"{name} is not a function", got=type(function).__name__,

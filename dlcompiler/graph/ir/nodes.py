@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError, shown_number
+from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.ir.attributes import Attrs, frozen_attrs, no_attrs
 from dlcompiler.graph.ir.types import TensorType, Type
 from dlcompiler.registry import Registry
@@ -242,6 +243,11 @@ class TupleGetItem(GraphOperators):
     index: int
     span: Span | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.index, int | np.integer) or isinstance(self.index, bool):
+            raise GraphError("field of a tuple", "not an integer", got=repr(self.index))
+        object.__setattr__(self, "index", int(self.index))
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Let(GraphOperators):
@@ -341,7 +347,7 @@ def as_expr(value: object) -> Expr:
             raise GraphError("constant", "beyond 64 bits", got=shown_number(value))
         return Constant(np.asarray(value, "int32" if -(2**31) <= value < 2**31 else "int64"))
     if isinstance(value, float):
-        return Constant(np.asarray(value, "float32"))
+        return Constant(array_of(value, "float32"))
     if isinstance(value, np.ndarray | np.generic):
         return Constant(np.asarray(value))
     if isinstance(value, list | tuple):
@@ -359,11 +365,11 @@ def _binary(name: str, a: object, b: object) -> Call:
 def _beside(value: object, other: object) -> Expr:
     """Return an operand; a number gets the dtype of the other operand if that is known."""
     dtype = dtype_of_leaf(other) if isinstance(value, int | float) else None
-    if dtype is None or isinstance(value, bool):
+    if dtype is None or isinstance(value, bool) or dtypes.is_bool(dtype):
         return as_expr(value)
     if isinstance(value, float) and not dtypes.is_float(dtype):
         return as_expr(value)
-    return Constant(np.asarray(value, dtypes.to_numpy(dtype)))
+    return Constant(array_of(value, dtype))
 
 
 def dtype_of_leaf(node: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,12 +99,7 @@ def run_passes(
     GraphError
         If the context has options of a pass that is not there, or a pass raises it.
     """
-    known = {step.name: None for step in steps}
-    if unknown := [name for name in context.config if name not in known]:
-        raise GraphError(
-            "run passes", "the context configures a pass that is not there", got=unknown[0],
-            expected=", ".join(known),
-        )  # fmt: skip
+    _check(context, steps)
     for number, step in enumerate(steps, 1):
         if not context.runs(step):
             continue
@@ -114,3 +110,23 @@ def run_passes(
             observer(GraphChange(number, step.name, module, after, seconds))
         module = after
     return module
+
+
+def _check(context: PassContext, steps: Sequence[GraphPass]) -> None:
+    """Refuse a context with a wrong level, or settings of passes or options that are not there."""
+    if not isinstance(context.opt_level, int):
+        raise GraphError("run passes", "the level is no integer", got=repr(context.opt_level))
+    known = {step.name: step for step in steps}
+    named = (*context.config, *context.required_pass, *context.disabled_pass)
+    if unknown := [name for name in named if name not in known]:
+        raise GraphError(
+            "run passes", "the context names a pass that is not there", got=str(unknown[0]),
+            expected=", ".join(known),
+        )  # fmt: skip
+    for name, options in context.config.items():
+        try:
+            inspect.signature(known[name].run).bind(None, **options)
+        except TypeError as error:
+            raise GraphError(
+                "run passes", f"wrong options of {name}: {error}", got=repr(options)
+            ) from None

@@ -109,7 +109,7 @@ def from_json(text: str | bytes) -> Module:
     wishes = _each(data, "wishes", _wish)
     try:
         found = {name: reader.node(place, Function) for name, place in functions.items()}
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         _refuse(f"functions: {error}")
     return Module(found, tuple(log), tuple(wishes))
 

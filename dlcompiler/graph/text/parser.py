@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import DLCompilerError, GraphError
@@ -38,7 +39,7 @@ from dlcompiler.graph.ir import (
 from dlcompiler.graph.text.constants import constant_of
 from dlcompiler.graph.text.lexer import METADATA, Token, fail, tokens_of
 from dlcompiler.graph.text.printer import SUFFIXES
-from dlcompiler.json_text import JsonError
+from dlcompiler.json_text import LONGEST_INTEGER, JsonError
 from dlcompiler.json_text import parse as parse_json
 
 T = TypeVar("T")
@@ -282,7 +283,7 @@ class _Parser:
             if self.skip("("):
                 value = self.call(value)
             elif self.token.kind == "field":
-                value = TupleGetItem(value, int(self.take_kind("field", "a field").text[1:]))
+                value = TupleGetItem(value, self.natural(self.take_kind("field", "a field")))
             else:
                 return value
 
@@ -374,8 +375,12 @@ class _Parser:
         try:
             # By way of float64, a float32 would be rounded twice.
             number = match[1] if dtypes.is_float(dtype) else int(match[1])
-            value = np.float32(number) if dtype == "float32" else np.asarray(number, _wide(dtype))
-            return Constant(np.asarray(value).astype(dtypes.to_numpy(dtype)))
+            with np.errstate(over="ignore"):
+                value = np.float32(number) if dtype == "float32" else _wide(number, dtype)
+                made = np.asarray(value).astype(dtypes.to_numpy(dtype))
+            if dtypes.is_float(dtype) and not np.isfinite(made):
+                raise OverflowError
+            return Constant(made)
         except (OverflowError, ValueError):
             self.fail(f"not a number of dtype {dtype}", at=token)
 
@@ -397,8 +402,10 @@ class _Parser:
             return _WORDS[token.text]
         number = self.take_kind("number", "a value").text
         if number.endswith("f"):
-            return float(number[:-1])
-        if number.lstrip("-").isdigit():
+            value = float(number[:-1])
+            if not np.isinf(value) or number.lstrip("-") == "inff":
+                return value
+        if number.lstrip("-").isdigit() and len(number) <= LONGEST_INTEGER:
             return int(number)
         self.fail("not a value of an attribute", "1, 2.5f, True, None, a text, or a list", token)
 
@@ -411,9 +418,10 @@ class _Parser:
         self.take("[")
         at = self.take_kind("number", "a number")
         self.take("]")
-        if not at.text.isdigit() or int(at.text) >= len(self.constants):
+        place = self.natural(at)
+        if place >= len(self.constants):
             self.fail(f"the metadata has {len(self.constants)} constants", at=at)
-        return self.constants[int(at.text)]
+        return self.constants[place]
 
     def _metadata(self, start: int) -> list[Constant]:
         """Read the constants behind the functions."""
@@ -456,10 +464,14 @@ class _Parser:
         """Read an extent."""
         if self.skip("?"):
             return ANY
-        token = self.take_kind("number", "an extent")
-        if not token.text.isdigit():
-            self.fail("not an extent", "a number that is not negative, or ?", token)
-        return int(token.text)
+        return self.natural(self.take_kind("number", "an extent"))
+
+    def natural(self, token: Token) -> int:
+        """Return the value of a token: an extent, or a place in a list."""
+        digits = token.text.removeprefix(".")
+        if not digits.isdigit() or len(digits) > LONGEST_INTEGER:
+            self.fail("not an extent or a place", "an integer that is not negative", token)
+        return int(digits)
 
     def tensor_type(self, shape: tuple[Dimension, ...], dtype: str, at: Token) -> TensorType:
         """Return a tensor type, or refuse the text."""
@@ -469,9 +481,9 @@ class _Parser:
             self.fail(f"not a type: {error.problem}", at=at)
 
 
-def _wide(dtype: str) -> str:
-    """Return the dtype in which a number is read before it is rounded."""
-    return "float64" if dtypes.is_float(dtype) else dtype
+def _wide(number: str | int, dtype: str) -> npt.NDArray[Any]:
+    """Return a number before it is rounded."""
+    return np.asarray(number, "float64" if dtypes.is_float(dtype) else dtype)
 
 
 _WORDS: Mapping[str, AttrValue] = {

@@ -110,6 +110,7 @@ def changed(**values):
         (changed(constants__0__shape=[2**40]), "constants, entry 0"),
         (changed(constants__0__data="%%%"), "constants, entry 0"),
         (changed(functions={"main": 0}), "functions: node 0 is a Var"),
+        (changed(functions={"main": "0"}), "functions: not an integer"),
         (changed(functions=[3]), "functions: not an object"),
         (changed(log=[{}]), "log, entry 0: no"),
         (changed(wishes=[{"kind": "fuse", "subject": ["a"]}]), "not a wish about two calls"),

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -74,13 +75,18 @@ def fuse_ops(
     Raises
     ------
     GraphError
-        If a wish cannot be honoured.
+        If a wish cannot be honoured, or an option is wrong.
 
     Notes
     -----
     **Source:** T. Chen and others, OSDI 2018, section 3, as in Relay's ``FuseOps``: pattern
     classes, post-dominators, and three phases, of which the first finishes the groups of anchors.
     """
+    if not isinstance(max_depth, int) or max_depth < 1:
+        raise GraphError("fuse_ops", "max_depth is no positive integer", got=repr(max_depth))
+    if not isinstance(options, FusionOptions):
+        raise GraphError("fuse_ops", "not options of fusion", got=repr(options),
+                         expected="FusionOptions(rows=True)")  # fmt: skip
     typed = infer_types(module)
     wishes = wished(typed)
     types = types_of(typed)

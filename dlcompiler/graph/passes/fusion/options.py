@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlcompiler.errors import GraphError
+
 
 @dataclass(frozen=True, slots=True)
 class FusionOptions:
@@ -27,6 +29,19 @@ class FusionOptions:
     """Rate at which a core reads and writes memory; [byte/s]."""
     flops_per_second: float = 5e10
     """Rate of simple operations; [1/s]."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_live", "max_row_bytes", "bytes_per_second", "flops_per_second"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not value > 0:
+                raise GraphError(
+                    "options of fusion", f"{name} is no positive number", got=repr(value)
+                )
+        for name in ("rows", "recompute", "siblings"):
+            if not isinstance(getattr(self, name), bool):
+                raise GraphError(
+                    "options of fusion", f"{name} is no bool", got=repr(getattr(self, name))
+                )
 
     @property
     def is_classic(self) -> bool:
