@@ -210,7 +210,7 @@ class _Inference:
             case If(condition, then, otherwise):
                 _unify(terms[condition], CONDITION, "condition of an if")
                 _unify(terms[then], terms[otherwise], "branches of an if")
-                return terms[then]
+                return _joined(terms[then], terms[otherwise])
             case Function(params, body, result):
                 if result is not None:
                     _unify(terms[body], _open(result), "result of a function")
@@ -379,6 +379,19 @@ def _unify(a: _Term, b: _Term, where: str) -> None:  # noqa: C901 - by node
             )  # fmt: skip
         case _:
             _differ(a, b, where)
+
+
+def _joined(a: _Term, b: _Term) -> _Term:
+    """Return the type of a value that has one of two unified types."""
+    match _found(a), _found(b):
+        case TensorType(left, dtype), TensorType(right) if left != right:
+            return TensorType(
+                tuple(x if x == y else ANY for x, y in zip(left, right, strict=True)), dtype
+            )
+        case _Fields(left), _Fields(right):
+            return _Fields(tuple(map(_joined, left, right)))
+        case found, _:
+            return found
 
 
 def _bind(cell: _Cell, term: _Term, where: str) -> None:

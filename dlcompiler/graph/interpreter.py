@@ -15,7 +15,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, DLCompilerError, GraphError, InternalError
-from dlcompiler.graph.inference import types_of
+from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import (
     MAIN,
     Call,
@@ -113,7 +113,9 @@ def evaluate(
     values = _bound(chosen, args, named, function)
     for param, value in zip(chosen.params, values, strict=True):
         frame.values[param] = _argument(value, types[param], param.name, function)
-    return _plain(_Interpreter(whole).run(chosen.body, frame))
+    running = _Interpreter(whole, types)
+    result = running.run(chosen.body, frame)
+    return _plain(running.fitting(result, chosen.body, f"result of {function}"))
 
 
 def _bound(
@@ -165,6 +167,16 @@ def _fits(shape: Sequence[int], expected: Sequence[object]) -> bool:
     )
 
 
+def _has_type(value: Value, kind: Type) -> bool:
+    """Tell whether a value has the extents of its type."""
+    if isinstance(value, tuple):
+        assert isinstance(kind, TupleType), kind
+        return all(map(_has_type, value, kind.fields))
+    if isinstance(value, Closure):
+        return True
+    return isinstance(kind, TensorType) and _fits(value.shape, kind.shape)
+
+
 def _plain(value: Value) -> Array | tuple[Any, ...]:
     if isinstance(value, Closure):
         raise GraphError("evaluate a graph", "the result is a function", hint="call it")
@@ -172,9 +184,22 @@ def _plain(value: Value) -> Array | tuple[Any, ...]:
 
 
 class _Interpreter:
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, types: Types) -> None:
         self.module = module
+        self.types = types
         self.globals = _Frame(None)
+
+    def fitting(self, value: Value, node: Expr, what: str) -> Value:
+        """Return a value of a node; refuse one whose extents are not those of its type.
+
+        Inference takes an unknown extent as equal to a known one, which only a run can check.
+        """
+        if not _has_type(value, self.types[node]):
+            raise GraphError(
+                "evaluate a graph", f"{what}: the value is not of its type",
+                got=repr(type_of_value(value)), expected=repr(self.types[node]),
+            )  # fmt: skip
+        return value
 
     def run(self, body: Expr, frame: _Frame) -> Value:
         """Compute a scope, and the scopes that it enters."""
@@ -236,18 +261,21 @@ class _Interpreter:
             case TupleGetItem(value, index):
                 return known(value)[index]  # type: ignore[no-any-return]
             case Let(var, value, body):
-                frame.values[var] = known(value)
+                frame.values[var] = self.fitting(known(value), var, f"let {var.name}")
                 return frame.find(body)
             case If(condition, then, otherwise):
                 chosen = then if known(condition) else otherwise
-                return (yield chosen, _Frame(frame))  # type: ignore[no-any-return]
+                found = yield chosen, _Frame(frame)
+                return self.fitting(found, node, "branch of an if")
             case Call(Op(), args):
                 return value_of_call(node, [known(arg) for arg in args])
             case Call(callee, args):
                 closure = known(callee)  # type: ignore[arg-type]  # the case above has the operators
                 inner = _Frame(closure.frame)
-                inner.values.update(zip(closure.function.params, map(known, args), strict=True))
-                return (yield closure.function.body, inner)  # type: ignore[no-any-return]
+                for param, arg in zip(closure.function.params, args, strict=True):
+                    inner.values[param] = self.fitting(known(arg), param, f"argument {param.name}")
+                found = yield closure.function.body, inner
+                return self.fitting(found, node, "result of a function")
         raise GraphError("evaluate a graph", "a variable has no value", got=repr(node))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import CallError, GraphError
-from dlcompiler.graph import evaluate, op
+from dlcompiler.graph import evaluate, op, optimize, var
 from dlcompiler.graph.inference import types_of
 from dlcompiler.graph.interpreter import type_of_value
 from dlcompiler.graph.ir import (
@@ -121,3 +121,56 @@ def test_a_function_is_no_result():
     x = Var("x", F3)
     with pytest.raises(GraphError, match="the result is a function"):
         evaluate(Function((), Function((x,), x)))
+
+
+ONE, THREE = np.ones(2, "float32"), np.ones(3, "float32")
+OPEN, KNOWN = var("y", (ANY,)), var("z", (2,))
+
+
+def to_two(value):
+    return op.reshape(value, newshape=(2,))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Let(KNOWN, OPEN, to_two(KNOWN)),
+        Call(Function((KNOWN,), to_two(KNOWN)), (OPEN,)),
+        Function((KNOWN,), KNOWN)(OPEN),
+    ],
+)
+def test_a_run_checks_extents_that_types_take_as_equal(body):
+    module = Module.from_expr(Function((OPEN,), body))
+    assert evaluate(module, ONE).tolist() == [1, 1]
+    for each in (module, optimize(module, 4)):
+        with pytest.raises(GraphError, match="not of its type"):
+            evaluate(each, THREE)
+
+
+def test_a_branch_decides_an_extent():
+    chosen = If(var("c", (), "bool"), KNOWN, OPEN)
+    module = Module.from_expr(chosen)
+    assert types_of(module)[module.main.body] == OPEN.type
+    assert evaluate(module, c=np.array(False), z=ONE, y=THREE).shape == (3,)
+    after = optimize(Module.from_expr(to_two(chosen)), 4)
+    with pytest.raises(GraphError, match="3 and 2 elements"):
+        evaluate(after, c=np.array(False), z=ONE, y=THREE)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Let(KNOWN, op.exp(OPEN), Let(KNOWN, op.sqrt(OPEN), KNOWN)),
+        op.add(Let(KNOWN, op.exp(OPEN), KNOWN), Let(KNOWN, op.sqrt(OPEN), KNOWN)),
+        Function((OPEN,), OPEN)(OPEN),
+        Function((KNOWN, KNOWN), KNOWN)(OPEN, OPEN),
+    ],
+)
+def test_a_variable_is_bound_once(body):
+    with pytest.raises(GraphError, match="bound twice"):
+        Module.from_expr(Function((OPEN,), body))
+
+
+def test_functions_beside_each_other_may_have_the_same_parameter():
+    both = op.add(*(Function((KNOWN,), make(KNOWN))(OPEN) for make in (op.exp, op.sqrt)))
+    assert evaluate(both, np.zeros(2, "float32")).tolist() == [1, 1]

@@ -12,7 +12,13 @@ from dlcompiler.display import render
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir.nodes import Call, Expr, Function, GlobalVar, Node, Op, Tuple
 from dlcompiler.graph.ir.structural import structural_hash, structural_key
-from dlcompiler.graph.ir.traverse import check_scopes, free_vars, post_order, rewrite
+from dlcompiler.graph.ir.traverse import (
+    check_bindings,
+    check_scopes,
+    free_vars,
+    post_order,
+    rewrite,
+)
 
 if TYPE_CHECKING:
     from dlcompiler.graph.decisions import Decision, Wish
@@ -45,6 +51,7 @@ class Module:
                     hint="Module.from_expr(expression) makes a function of an expression",
                 )  # fmt: skip
             check_scopes(function, f"function {name}")
+            check_bindings(function, f"function {name}")
 
     @classmethod
     def from_expr(cls, expr: Expr, functions: Mapping[str, Function] | None = None) -> Module:

@@ -244,9 +244,10 @@ class TupleGetItem(GraphOperators):
     span: Span | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.index, int | np.integer) or isinstance(self.index, bool):
-            raise GraphError("field of a tuple", "not an integer", got=repr(self.index))
-        object.__setattr__(self, "index", int(self.index))
+        given: object = self.index
+        if not isinstance(given, int | np.integer) or isinstance(given, bool):
+            raise GraphError("field of a tuple", "not an integer", got=repr(given))
+        object.__setattr__(self, "index", int(given))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)

@@ -173,3 +173,45 @@ def check_scopes(node: Node, operation: str) -> None:
                 operation, f"scopes are nested more than {MAX_SCOPES} deep",
                 hint="bind inner functions and branches to names of the module",
             )  # fmt: skip
+
+
+def check_bindings(node: Node, operation: str) -> None:
+    """Refuse a variable that is bound twice: its uses would be ambiguous.
+
+    Functions beside each other may have the same parameters, as copies of a function do.
+
+    Raises
+    ------
+    GraphError
+        If a let binds a variable that is bound elsewhere, or a function binds one twice, or one of
+        a function around it.
+    """
+    binders: dict[Var, list[Node]] = {}
+    for each in post_order(node):
+        for var in _binds(each):
+            binders.setdefault(var, []).append(each)
+    for var, found in binders.items():
+        if len(found) < 2:
+            continue
+        if any(isinstance(n, Let) for n in found) or _is_nested(found):
+            raise GraphError(
+                operation, f"variable {var.name} is bound twice",
+                hint="make a variable of the same name for each function and let",
+            )  # fmt: skip
+
+
+def _is_nested(found: Sequence[Node]) -> bool:
+    """Tell whether a node stands twice in a list, or inside another one of it."""
+    others = set(found)
+    return len(others) < len(found) or any(
+        inner in others for outer in found for inner in post_order(outer) if inner is not outer
+    )
+
+
+def _binds(node: Node) -> tuple[Var, ...]:
+    match node:
+        case Function(params):
+            return params
+        case Let(var):
+            return (var,)
+    return ()

@@ -106,7 +106,9 @@ def _groups(module: Module, operator: str, least: int) -> dict[Call, list[Call]]
     typed = infer_types(module)
     types = types_of(typed)
     beside: dict[tuple[object, ...], list[Call]] = defaultdict(list)
-    binder = {p: f for f in typed.nodes() if isinstance(f, Function) for p in f.params}
+    binder: dict[Node, Function] = {
+        param: f for f in typed.nodes() if isinstance(f, Function) for param in f.params
+    }
     for node in typed.nodes():
         if operator_of(node) == operator and isinstance(node, Call):
             key = _key(node, types, binder)

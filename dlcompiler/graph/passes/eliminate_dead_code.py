@@ -69,7 +69,7 @@ def _without_lets(function: Function) -> Function:
 
 def _needed(function: Function) -> set[Node]:
     """Return what the result of a function needs; the value of a let if its variable is used."""
-    values = defaultdict(list)
+    values: dict[Node, list[Node]] = defaultdict(list)
     for node in post_order(function):
         if isinstance(node, Let):
             values[node.var].append(node.value)

@@ -1,5 +1,7 @@
 """Lets without a use are removed."""
 
+import itertools
+
 import numpy as np
 
 from dlcompiler.graph import evaluate, op, var
@@ -13,7 +15,7 @@ def test_a_long_chain_of_lets_without_a_use():
     """Each let uses the one before; removing one at a time took minutes."""
     names = [Var(f"v{n}", X.type) for n in range(3000)]
     body = op.negative(names[0])
-    for before, name in reversed(list(zip(names, names[1:], strict=False))):
+    for before, name in reversed(list(itertools.pairwise(names))):
         body = Let(name, op.exp(before), body)
     module = Module.from_expr(Function((X,), Let(names[0], op.exp(X), body)))
     after = eliminate_dead_code(module)

@@ -82,8 +82,9 @@ def fuse_ops(
     **Source:** T. Chen and others, OSDI 2018, section 3, as in Relay's ``FuseOps``: pattern
     classes, post-dominators, and three phases, of which the first finishes the groups of anchors.
     """
-    if not isinstance(max_depth, int) or max_depth < 1:
-        raise GraphError("fuse_ops", "max_depth is no positive integer", got=repr(max_depth))
+    depth: object = max_depth
+    if not isinstance(depth, int) or depth < 1:
+        raise GraphError("fuse_ops", "max_depth is no positive integer", got=repr(depth))
     if not isinstance(options, FusionOptions):
         raise GraphError("fuse_ops", "not options of fusion", got=repr(options),
                          expected="FusionOptions(rows=True)")  # fmt: skip
