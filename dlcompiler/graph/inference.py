@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import (
     ANY,
+    MAX_SCOPES,
     Call,
     Constant,
     Expr,
@@ -56,6 +57,8 @@ class _Fields:
     """A tuple; the types of some fields may be open."""
 
     fields: tuple[_Term, ...]
+    depth: int = 1
+    """Tuples inside each other, as far as they are known; [1]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +114,13 @@ def types_of(module: Module) -> Types:
     """
     known = _KNOWN.get(module)
     if known is None:
-        inference = _Inference(module.functions)
-        for name, function in module.functions.items():
-            inference.define(name, function)
-        known = _KNOWN[module] = Types(inference.solved())
+        try:
+            inference = _Inference(module.functions)
+            for name, function in module.functions.items():
+                inference.define(name, function)
+            known = _KNOWN[module] = Types(inference.solved())
+        except RecursionError:  # by way of lets and types of variables
+            raise _too_deep() from None
     return known
 
 
@@ -203,7 +209,7 @@ class _Inference:
             case GlobalVar(name):
                 return self.global_term(name)
             case Tuple(fields):
-                return _Fields(tuple(terms[field] for field in fields))
+                return _tuple([terms[field] for field in fields])
             case Let(var, value, body):
                 _unify(terms[var], terms[value], f"let {var.name}")
                 return terms[body]
@@ -323,6 +329,22 @@ def _open(kind: Type) -> _Term:
         case FuncType(params, result):
             return _Arrow(tuple(_open(param) for param in params), _open(result))
     return kind
+
+
+def _tuple(fields: Sequence[_Term]) -> _Fields:
+    """Return the term of a tuple; refuse one that is too deep for tools that are recursive."""
+    known = map(_found, fields)
+    depth = 1 + max((field.depth for field in known if isinstance(field, _Fields)), default=0)
+    if depth > MAX_SCOPES:
+        raise _too_deep()
+    return _Fields(tuple(fields), depth)
+
+
+def _too_deep() -> GraphError:
+    return GraphError(
+        "infer types", f"tuples are nested more than {MAX_SCOPES} deep",
+        hint="use one tuple with all fields",
+    )  # fmt: skip
 
 
 def _found(term: _Term) -> _Term:

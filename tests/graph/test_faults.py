@@ -19,7 +19,17 @@ from dlcompiler.graph import (
     types_of,
     var,
 )
-from dlcompiler.graph.ir import Call, Constant, Function, Let, Module, TensorType, Tuple, Var
+from dlcompiler.graph.ir import (
+    Call,
+    Constant,
+    Function,
+    Let,
+    Module,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from dlcompiler.graph.ir import op as operator
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.graph.passes.pipeline import optimize
@@ -87,6 +97,27 @@ def test_not_a_number_in_weights():
     assert np.isnan(expected).any()
     for name, step in PASSES.items():
         assert np.array_equal(evaluate(step(module), *inputs), expected, equal_nan=True), name
+
+
+@pytest.mark.parametrize("has_lets", [False, True])
+def test_tuples_that_are_nested_deeply_are_refused(has_lets):
+    value, lets = X, []
+    for n in range(3000):
+        value = Tuple((value,))
+        if has_lets:
+            lets.append((Var(f"v{n}"), value))
+            value = lets[-1][0]
+    for name, bound in reversed(lets):
+        value = Let(name, bound, value)
+    with pytest.raises(GraphError, match="nested more than 100 deep"):
+        infer_types(Module.from_expr(value))
+
+
+def test_a_chain_of_tuples_is_not_deep():
+    value = X
+    for _ in range(3000):
+        value = TupleGetItem(Tuple((op.exp(value), X)), 0)
+    assert types_of(module := Module.from_expr(value))[module.main.body] == X.type
 
 
 LENGTH = 100_000
