@@ -332,8 +332,14 @@ def value_of_call(call: Call, values: Sequence[Value]) -> Value:
         kind = operator.result_type(call, inputs)
     except NotKnown:
         raise InternalError(describe(operator, call), "has no type for known inputs") from None
-    with quiet():
-        result = operator.evaluate(Result(attrs, inputs, kind), *values)
+    try:
+        with quiet():
+            result = operator.evaluate(Result(attrs, inputs, kind), *values)
+    except MemoryError as error:
+        raise GraphError(
+            describe(operator, call), "its value does not fit the memory", got=repr(kind),
+            because=str(error),
+        ) from None  # fmt: skip
     if type_of_value(result) != kind:
         raise InternalError(
             describe(operator, call), "its value is not of its type",

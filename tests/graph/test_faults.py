@@ -99,6 +99,16 @@ def test_not_a_number_in_weights():
         assert np.array_equal(evaluate(step(module), *inputs), expected, equal_nan=True), name
 
 
+def test_a_value_that_does_not_fit_the_memory():
+    with pytest.raises(GraphError, match="does not fit the memory"):
+        evaluate(op.tile(X, reps=(2**50, 1)), np.zeros((2, 3), "float32"))
+
+
+def test_an_empty_tensor_has_no_billions_of_sections():
+    with pytest.raises(GraphError, match="too many sections"):
+        infer_types(Module.from_expr(op.split(var("x", (0,)), 2**40)[0]))
+
+
 @pytest.mark.parametrize("has_lets", [False, True])
 def test_tuples_that_are_nested_deeply_are_refused(has_lets):
     value, lets = X, []

@@ -33,6 +33,10 @@ from dlcompiler.ops import transforms
 from dlcompiler.ops.helpers import INJECTIVE, tensor
 
 
+MAX_SECTIONS = 2**20
+"""Most sections of a split: an extent 0 has any number of them; [1]."""
+
+
 def _elements(shape: Sequence[Dimension]) -> int | None:
     """Return the number of elements; None if it is not known."""
     return None if ANY in shape else math.prod(e for e in shape if isinstance(e, int))
@@ -232,6 +236,8 @@ def _split_types(call: CallTypes) -> TupleType:
     given = call.attrs["indices_or_sections"]
     if not isinstance(extent, int):
         call.fail(f"the extent of dimension {axis} is not known")
+    if isinstance(given, int) and given > MAX_SECTIONS:
+        call.fail("too many sections", got=given, expected=f"at most {MAX_SECTIONS}")
     if isinstance(given, int) and (given < 1 or extent % given):
         call.fail(f"dimension {axis} of extent {extent} has no {given} equal sections")
     places = _split_places(call, extent)
