@@ -32,7 +32,6 @@ from dlcompiler.graph.operators.relations import axis_of, same_dtype
 from dlcompiler.ops import transforms
 from dlcompiler.ops.helpers import INJECTIVE, tensor
 
-
 MAX_SECTIONS = 2**20
 """Most sections of a split: an extent 0 has any number of them; [1]."""
 
