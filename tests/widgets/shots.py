@@ -33,20 +33,14 @@ def expand(page: LivePage, pane: str) -> None:
         page.settle()
 
 
-KERNEL = ("coalescing", "banks", "occupancy", "waves")
-"""Pictures under one tab."""
-
-
 def tabs(*names: str, loop: str = "C/k.inner") -> Callable[[LivePage], None]:
     """Open tabs, and choose a loop."""
 
     def drive(page: LivePage) -> None:
         for name in names:
-            if name in KERNEL:
-                page.click("tabs Kernel")
-            elif not page.key(f"tab {name}").is_visible():
+            if not page.key(f"tab {name}").is_visible():
                 expand(page, "text")
-            page.click(f"tab {name}")
+            page.open_tab(name)
         page.loop(loop).click()
         page.settle()
 

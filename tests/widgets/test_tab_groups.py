@@ -58,5 +58,3 @@ def test_arrows_lead_through_a_row(live):
     live.page.keyboard.press("ArrowLeft")
     live.settle()
     assert live.widget.picture["tab"] == "block"
-
-
