@@ -10,6 +10,7 @@ from tests.mutants.patching import Patch
 
 GRAPHS = Family()
 FUSION, LAYOUTS, DEVICES = (f"graph/passes/{name}" for name in ("fusion", "layouts", "devices"))
+MEMORY = "graph/memory"
 
 
 @GRAPHS(f"{FUSION}/forced.py", tests=FUSION)
@@ -203,3 +204,33 @@ def eliminated_without_its_cost(patch: Patch) -> None:
         "graph.passes.layouts.search:_eliminate",
         lambda original, costs, *rest: original(np.zeros_like(costs), *rest),
     )
+
+
+@GRAPHS(f"{MEMORY}/plan.py", tests=MEMORY)
+def parts_are_stored_over(patch: Patch) -> None:
+    """What lies in a result of a concatenation is taken to be dead once it was joined."""
+    patch.method("graph.memory.plan:_Planner", "_conflict", lambda *_: "")
+
+
+@GRAPHS(f"{MEMORY}/values.py", tests=MEMORY)
+def reshapes_read_the_first_part(patch: Patch) -> None:
+    """A reshape of a part of a tuple is stored where the first part is."""
+
+    def wrong(original, call, trees):
+        found = original(call, trees)
+        tree = trees[call.args[0]] if found is not None else None
+        return tree[0] if isinstance(tree, tuple) else found
+
+    patch.function("graph.memory.values:_reshaped", wrong)
+
+
+@GRAPHS(f"{MEMORY}/values.py", tests=MEMORY)
+def any_reader_overwrites(patch: Patch) -> None:
+    """A kernel writes over an input that others read later."""
+
+    def wrong(original, kernel, types):
+        for _, value in kernel.inputs:
+            value.used_at = min(value.used_at, kernel.number)
+        return original(kernel, types)
+
+    patch.function("graph.memory.values:overwritten", wrong)

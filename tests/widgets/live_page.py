@@ -220,3 +220,10 @@ class LivePage:
     def click(self, key):
         self.key(key).click()
         self.settle()
+
+    def open_tab(self, name):
+        """Open a picture or a text; one that stands with others under a tab, by way of that."""
+        if not self.key(f"tab {name}").count():
+            groups = {tab["name"]: tab["group"] for tab in self.widget.picture["tabs"]}
+            self.click(f"tabs {groups[name]}")
+        self.click(f"tab {name}")

@@ -12,6 +12,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+LOOKS, WAIT_MS = 4, 250
 FIND = (Path(__file__).parent / "looks.js").read_text()
 
 
@@ -54,6 +55,17 @@ class Looks:
 def looks_of(page) -> Looks:
     """Measure the workbench of a `LivePage`."""
     return measured(page.locate(".dlc-explorer").first)
+
+
+def problems_of(page) -> list[str]:
+    """Return what is wrong, and stays so: a busy machine arranges panes some frames later."""
+    found: list[str] = []
+    for _ in range(LOOKS):
+        found = looks_of(page).problems
+        if not found:
+            break
+        page.page.wait_for_timeout(WAIT_MS)
+    return found
 
 
 def measured(root) -> Looks:

@@ -40,7 +40,7 @@ def tabs(*names: str, loop: str = "C/k.inner") -> Callable[[LivePage], None]:
         for name in names:
             if not page.key(f"tab {name}").is_visible():
                 expand(page, "text")
-            page.click(f"tab {name}")
+            page.open_tab(name)
         page.loop(loop).click()
         page.settle()
 

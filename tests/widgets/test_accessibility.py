@@ -84,7 +84,7 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
     assert violations(page.page, only=rules) == []
     for pane, tabs in ((".dlc-picture", PICTURES), (".dlc-program", TABS)):
         for name in tabs:
-            page.click(f"tab {name}")
+            page.open_tab(name)
             page.page.evaluate(OPEN_ALL)
             assert violations(page.page, pane, rules) == [], name
 
@@ -97,7 +97,7 @@ def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, r
     widget = Explorer(schedule, args, target="v100", level="all")
     page = opened(contexts, widget, color_scheme=scheme)
     for name in ("block", "memory", "nest", *SCENES):
-        page.click(f"tab {name}")
+        page.open_tab(name)
         page.page.evaluate(OPEN_ALL)
         assert violations(page.page, only=rules) == [], name
         assert page.page.evaluate(LETTING_KEYS_THROUGH) == [], name
@@ -171,7 +171,7 @@ def test_tab_goes_through_the_panes_in_their_order_and_out(show):
 def test_what_takes_the_focus_keeps_its_keys_from_the_notebook(show):
     page = show()
     for name in (*PICTURES, *TABS):
-        page.click(f"tab {name}")
+        page.open_tab(name)
         page.page.evaluate(OPEN_ALL)
         assert page.page.evaluate(LETTING_KEYS_THROUGH) == [], name
 

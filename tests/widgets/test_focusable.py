@@ -33,7 +33,7 @@ def live(contexts):
 def test_no_pane_leaves_letters_to_the_notebook(live):
     for pane in ("picture", "text"):
         for tab in getattr(live.widget, pane)["tabs"]:
-            live.click(f"tab {tab['name']}")
+            live.open_tab(tab["name"])
             assert live.page.evaluate(UNMARKED) == [], tab
     live.loop("C/j").click()
     live.settle()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.widgets.axe import violations
-from tests.widgets.looks import looks_of
+from tests.widgets.looks import problems_of
 from tests.widgets.shots import (
     SHOTS,
     Shot,
@@ -66,17 +66,17 @@ def test_nothing_is_cut_empty_or_covered(show, name):
         page.resize(width + 16)
         if name in POINTED:
             STATES[name].drive(page)
-        found[f"{width} px"] = looks_of(page).problems
+        found[f"{width} px"] = problems_of(page)
     if name in WITH_AXE:
         found["axe"] = violations(page.page)
     page.use_media(color_scheme="dark")
-    found["dark"] = looks_of(page).problems
+    found["dark"] = problems_of(page)
     if name in WITH_AXE:
         found["axe in the dark"] = violations(page.page, only=("color-contrast",))
     page.use_media(color_scheme="light", forced_colors="active")
-    found["forced colours"] = looks_of(page).problems
+    found["forced colours"] = problems_of(page)
     page.page.evaluate(LARGE_AND_RTL)
     for width in (1400, 720):
         page.resize(width + 16)
-        found[f"large words, from right to left, {width} px"] = looks_of(page).problems
+        found[f"large words, from right to left, {width} px"] = problems_of(page)
     assert {where: problems for where, problems in found.items() if problems} == {}

@@ -73,7 +73,7 @@ def test_looking_asks_python_for_nothing(open_live):
     schedule, args = matmul(8)
     page = open_live(Explorer(schedule, args))
     for tab in [tab["name"] for tab in page.widget.picture["tabs"]]:
-        page.click(f"tab {tab}")
+        page.open_tab(tab)
         page.wait(lambda: not (page.widget.picture["model"] or {}).get("is_pending"))
         seq, intent = page.widget.reply["seq"], dict(page.widget.intent)
         for css in (".dlc-row", ".dlc-picture .dlc-mark", ".dlc-line", ".dlc-state"):

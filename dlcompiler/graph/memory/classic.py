@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 
-from dlcompiler.graph.memory.values import Program, Value
+from dlcompiler.graph.memory.values import Program, Value, aligned
 
 MATCH_RANGE = 16
 """A free buffer of up to this many times the size is taken, or a smaller one grows; [1]."""
@@ -18,7 +18,7 @@ def classic_bytes(program: Program) -> int:
     """Return the bytes of all buffers by the classic rule; [byte].
 
     A kernel takes buffers for its outputs before it gives back those of its inputs, so nothing is
-    computed in place.
+    computed in place. Each buffer is as long as a multiple of the alignment, as in the arena.
     """
     sizes: list[int] = []
     free: list[tuple[int, int]] = []  # size and number of a buffer, in order of size
@@ -31,7 +31,7 @@ def classic_bytes(program: Program) -> int:
         for value in (*done, *kernel.outputs):
             if value.used_at == kernel.number:
                 insort(free, (sizes[buffer_of[value]], buffer_of[value]))
-    return sum(sizes)
+    return sum(map(aligned, sizes))
 
 
 def _take(size: int, free: list[tuple[int, int]], sizes: list[int]) -> int:

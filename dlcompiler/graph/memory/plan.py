@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dlcompiler.display import render
@@ -123,6 +125,10 @@ class _Planner:
             for name, value in program.aliases
         ]
         self.block: dict[Value, Block] = {value: block_of(value) for value in program.values}
+        self.in_place: set[tuple[Value, Value]] = set()
+        """Values, and those that are stored in their place while they are read."""
+        self.parts: dict[Value, set[Value]] = {}
+        """Results of concatenations, and the values that lie in them unchanged."""
 
     @property
     def blocks(self) -> list[Block]:
@@ -144,6 +150,7 @@ class _Planner:
             old = self.block[value]
             shift = old.members[value]
             self.replace(merged([(old, 0), (self.block[output], shift)], old.bytes))
+            self.in_place.add((value, output))
             self.decisions.append(
                 _decision(
                     kernel.name,
@@ -164,8 +171,10 @@ class _Planner:
         (result,) = kernel.outputs
         whole, blocks = self.block[result], [(self.block[v], offset) for v, offset in parts]
         problem = self._problem(parts)
+        joined_block = merged([(whole, 0), *blocks], whole.bytes)
+        inside = {part for value, _ in parts for part in (value, *self.parts.get(value, ()))}
+        problem = problem or self._conflict(joined_block, {**self.parts, result: inside})
         if not problem:
-            joined_block = merged([(whole, 0), *blocks], whole.bytes)
             gone = {whole, *(block for block, _ in blocks)}
             rest = [block for block in self.blocks if block not in gone]
             count = len(self.program.kernels)
@@ -173,6 +182,7 @@ class _Planner:
                 problem = "its memory would be reserved while other values need more"
             else:
                 self.replace(joined_block)
+                self.parts[result] = inside
         for value, _ in parts:
             rule = "copied" if problem else "part of a concatenation"
             because = problem or f"{kernel.name} reads it as it lies in its result"
@@ -190,6 +200,22 @@ class _Planner:
                 return f"{value.name} would begin at no multiple of {PART_ALIGNMENT} bytes"
         if len({self.block[value] for value, _ in parts}) < len(parts):
             return "two of its inputs share memory"
+        return ""
+
+    def _conflict(self, block: Block, parts: Mapping[Value, set[Value]]) -> str:
+        """Return why the values of a block would destroy each other; "" if they do not.
+
+        Where two overlap, the earlier one must not be read any more when the later one is stored;
+        unless the later one is stored in its place, or contains it.
+        """
+        for old, new in itertools.permutations(block.members, 2):
+            begin, other = block.members[old], block.members[new]
+            if old.made_at > new.made_at or old.used_at < new.made_at:
+                continue
+            if begin + old.bytes <= other or other + new.bytes <= begin:
+                continue
+            if (old, new) not in self.in_place and old not in parts.get(new, ()):
+                return f"{new.name} would be stored over {old.name}, which is read later"
         return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -100,7 +100,8 @@ def program_of(function: Function, types: Types) -> Program:
     Raises
     ------
     GraphError
-        If the function has branches, lets or calls of other functions, or a size is not known.
+        If the function has branches, lets or calls of functions that are no kernels, or a size is
+        not known.
     """
     program = Program()
     trees: dict[Node, _Tree] = {}
@@ -127,11 +128,14 @@ def _tree(node: Node, trees: dict[Node, _Tree], program: Program, types: Types) 
         case TupleGetItem(value, index):
             whole = trees[value]
             return whole[index] if isinstance(whole, tuple) else None
-        case Call(Op() | Function()):
+        case Call(Op()):
             return _kernel(node, trees, program, types)
+        case Call(Function(attrs=attrs)) if attrs.get("Primitive"):
+            return _kernel(node, trees, program, types)
+    name = "a call of a function that is no kernel" if isinstance(node, Call) else None
     raise GraphError(
-        "plan memory", "takes functions of kernels only", got=type(node).__name__,
-        because="when a branch or a function runs is known only in a run",
+        "plan memory", "takes functions of kernels only", got=name or type(node).__name__,
+        because="when a branch or a function runs, and what it reads, is known only in a run",
     )  # fmt: skip
 
 
@@ -140,8 +144,7 @@ def _kernel(call: Call, trees: dict[Node, _Tree], program: Program, types: Types
     number = len(program.kernels)
     name = call.name or short_name(call.op)
     inputs = [(i, v) for i, arg in enumerate(call.args) for v in _leaves(trees[arg])]
-    if isinstance(call.op, Function) and call.op.attrs.get("reshape_only") and inputs:
-        (_, value), *_ = inputs
+    if isinstance(value := _reshaped(call, trees), Value):
         program.aliases.append((name, value))
         return value
     for _, value in inputs:
@@ -150,6 +153,22 @@ def _kernel(call: Call, trees: dict[Node, _Tree], program: Program, types: Types
     program.kernels.append(Kernel(call, name, number, tuple(inputs), outputs))
     program.values += outputs
     return tree
+
+
+def _reshaped(call: Call, trees: Mapping[Node, _Tree]) -> _Tree:
+    """Return what a kernel that only reshapes reads; None for a parameter, or another kernel."""
+    if not (isinstance(call.op, Function) and call.op.attrs.get("reshape_only")):
+        return None
+    arguments = [trees[arg] for arg in call.args]
+    known: dict[Node, _Tree] = dict(zip(call.op.params, arguments, strict=True))
+    for node in post_order(call.op.body):
+        match node:
+            case TupleGetItem(value, index):
+                whole = known[value]
+                known[node] = whole[index] if isinstance(whole, tuple) else None
+            case Call(_, (data, *_)):
+                known[node] = known[data]
+    return known[call.op.body]
 
 
 def _made(kind: Type, name: str, number: int) -> tuple[tuple[Value, ...], _Tree]:

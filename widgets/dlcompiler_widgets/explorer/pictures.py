@@ -44,6 +44,8 @@ class Picture:
     """Tell whether the tab has something to show for the target and the program."""
     why_not: str = ""
     """Why it has nothing to show for a target to which it does not apply."""
+    group: str = ""
+    """Label of the tab under which it stands with others; empty: it has one of its own."""
 
     @property
     def title(self) -> str:
@@ -121,6 +123,8 @@ def _scene_of(model: Mapping[str, Any]) -> Scene:
     return scene
 
 
+_KERNEL: dict[str, Any] = {"applies": _is_gpu, "why_not": NO_GPU, "group": "Kernel"}
+
 PICTURES: dict[str, Picture] = {
     "nest": Picture("Loop nest", _nest),
     "memory": Picture(
@@ -136,10 +140,10 @@ PICTURES: dict[str, Picture] = {
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads,
         why_not="it has no threads that loops could be bound to",
     ),
-    "coalescing": Picture("Coalescing", _of_kernel("coalescing"), applies=_is_gpu, why_not=NO_GPU),
-    "banks": Picture("Banks", _of_kernel("banks"), applies=_is_gpu, why_not=NO_GPU),
-    "occupancy": Picture("Occupancy", _of_kernel("occupancy"), applies=_is_gpu, why_not=NO_GPU),
-    "waves": Picture("Waves", _of_kernel("waves"), applies=_is_gpu, why_not=NO_GPU),
+    "coalescing": Picture("Coalescing", _of_kernel("coalescing"), **_KERNEL),
+    "banks": Picture("Banks", _of_kernel("banks"), **_KERNEL),
+    "occupancy": Picture("Occupancy", _of_kernel("occupancy"), **_KERNEL),
+    "waves": Picture("Waves", _of_kernel("waves"), **_KERNEL),
     "ladder": Picture("Ladder", ladder_picture, kind="states", still=_scene_of),
     "roofline": Picture("Roofline", roofline_picture, kind="states", still=_scene_of),
     "stages": Picture("Stages", _stages),

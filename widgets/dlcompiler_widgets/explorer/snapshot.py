@@ -95,7 +95,10 @@ def picture(session: Session) -> Json:
     open_ = PICTURES[tab]
     shown: Json = {
         "tab": tab,
-        "tabs": [{"name": name, "text": PICTURES[name].text} for name in names],
+        "tabs": [
+            {"name": name, "text": PICTURES[name].text, "group": PICTURES[name].group}
+            for name in names
+        ],
         "kind": open_.kind,
         "model": None,
         "error": None,
