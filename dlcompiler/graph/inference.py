@@ -112,6 +112,11 @@ def types_of(module: Module) -> Types:
         If types do not fit, or one cannot be inferred. The error names the operator, the argument,
         and the types.
     """
+    if not isinstance(module, Module):
+        raise GraphError(
+            "infer types", "not a module", got=type(module).__name__,
+            hint="Module.from_expr(expression) makes a module of an expression",
+        )  # fmt: skip
     known = _KNOWN.get(module)
     if known is None:
         try:

@@ -15,6 +15,7 @@ from dlcompiler.graph import (
     modules_equal,
     op,
     parse,
+    plan_memory,
     to_json,
     types_of,
     var,
@@ -194,3 +195,15 @@ def test_a_constant_cannot_be_changed():
     assert kept.value[0] == 1
     with pytest.raises(ValueError, match="read-only"):
         kept.value[0] = 2
+
+
+@pytest.mark.parametrize("use", [optimize, plan_memory, infer_types])
+@pytest.mark.parametrize("given", [X + 1.0, None, "text"], ids=["call", "none", "text"])
+def test_what_is_no_module_is_refused(use, given):
+    with pytest.raises(GraphError, match="not a module"):
+        use(given)
+
+
+def test_a_name_that_is_no_text_is_refused():
+    with pytest.raises(GraphError, match="the name is no text"):
+        Var(3)

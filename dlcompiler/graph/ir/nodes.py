@@ -154,6 +154,10 @@ class Var(GraphOperators):
     """None: inference finds it."""
     span: Span | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise GraphError("variable", "the name is no text", got=repr(self.name))
+
     def __call__(self, *args: object) -> Call:
         """Make a call of it; arguments may be numbers, arrays, or lists."""
         return Call(self, tuple(map(as_expr, args)))
