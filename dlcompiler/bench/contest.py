@@ -148,14 +148,7 @@ class Bench:
             "ours": kernels.handles,
             "alone": None if alone is None else alone.handles,
             "peers": names,
-            "job": {
-                "family": work.family,
-                "function": work.function,
-                "sizes": work.sizes,
-                "epilogue": work.epilogue,
-                "row": row,
-                "out": work.shapes["out"],
-            },
+            "job": job_fields(work, row),
             "roles": roles,
             "threads": threads,
             "limits": dict(self.settings.limits),
@@ -189,6 +182,18 @@ class Bench:
         if failure := kernel.load():
             failure.unwrap(f"load {kernel.name}")
         return kernel.handle
+
+
+def job_fields(work: Work, row: Row) -> dict[str, Any]:
+    """Return the fields of the `Job` of a work that a worker is told: not its arrays."""
+    return {
+        "family": work.family,
+        "function": work.function,
+        "sizes": work.sizes,
+        "epilogue": work.epilogue,
+        "row": row,
+        "out": work.shapes["out"],
+    }
 
 
 def _arrays(

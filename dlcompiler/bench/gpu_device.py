@@ -18,10 +18,9 @@ from dlcompiler import ops
 from dlcompiler.autotune.candidate import TemplateCandidate
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.trial import Result
+from dlcompiler.bench.contest import COMMAND, CONTEST_LIMIT_S, job_fields
 from dlcompiler.bench.gpu_model import spearman
 from dlcompiler.bench.implementations import NotThere, operator_call
-from dlcompiler.bench.peers import torch_peer
-from dlcompiler.bench.peers.job import Absent, Job
 from dlcompiler.bench.suites import TABLES
 from dlcompiler.bench.works import Work, parse_work
 from dlcompiler.errors import DLCompilerError, TargetError, UserError
@@ -30,6 +29,7 @@ from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.devices import check_available, device_of
 from dlcompiler.pipeline.gpu_report import predicted_s
 from dlcompiler.runtime.timing import format_ratio, format_seconds
+from dlcompiler.runtime.workers import Worker
 from dlcompiler.space import Config
 from dlcompiler.target import GPUS, SEVERAL, Target, resolve
 
@@ -226,23 +226,17 @@ def _peer(
     subject: Subject, chosen: Selection, roles: Mapping[str, str]
 ) -> tuple[float | None, str]:
     """Return the median time of PyTorch on the device, or why there is none."""
-    work = subject.work
-    inputs = chosen.operator.reference(chosen.workload, 0).inputs
-    arrays = {role: inputs[name] for role, name in roles.items()}
-    job = Job(
-        work.family,
-        work.function,
-        work.sizes,
-        work.epilogue,
-        "plain",
-        1,
-        arrays,
-        work.shapes["out"],
-    )
+    arrays = chosen.operator.reference(chosen.workload, 0).inputs
+    params = {"job": job_fields(subject.work, "plain"), "roles": dict(roles), "threads": 1}
+    # Large libraries map more addresses than they use, so there is no limit of memory.
+    worker = Worker(COMMAND, memory_limit_bytes=None)
     try:
-        return torch_peer.seconds_on_gpu(job), ""
-    except Absent as reason:
-        return None, str(reason)
+        outcome = worker.call("gpu_peer", params, arrays=arrays, timeout_s=CONTEST_LIMIT_S)
+    finally:
+        worker.close()
+    if not outcome.ok:
+        return None, f"PyTorch: {outcome.kind}, {outcome.message}"
+    return outcome.value["seconds"], outcome.value["absent"]
 
 
 def _rank_correlation(

@@ -16,7 +16,7 @@ import threadpoolctl
 
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
-from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer
+from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer, torch_peer
 from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.aligned import aligned, aligned_copy
@@ -43,7 +43,7 @@ class Contests:
 
     def entries(self) -> dict[str, Handler]:
         """Return the entry points by name."""
-        return {**self._kernels.entries(), "contest": self.contest}
+        return {**self._kernels.entries(), "contest": self.contest, "gpu_peer": gpu_peer}
 
     def contest(self, request: Request) -> dict[str, Any]:
         """Verify a kernel, and time it in alternation with peers and the machine's peak.
@@ -100,6 +100,20 @@ class Contests:
         assert main is not None
         first = None if packing is None else self._kernels.by_handle(packing)
         return _Entrant.of_kernels(first, self._kernels.by_handle(main), arrays)
+
+
+def gpu_peer(request: Request) -> dict[str, Any]:
+    """Time PyTorch on the GPU of this machine.
+
+    Parameters: ``job`` and ``roles`` as of `Contests.contest`, ``threads``; and the arrays.
+
+    Returns ``seconds``, the median time; or ``absent``, the reason why there is none.
+    """
+    try:
+        job = _job(request.params, request.arrays)
+        return {"seconds": torch_peer.seconds_on_gpu(job), "absent": ""}
+    except Absent as reason:
+        return {"seconds": None, "absent": str(reason)}
 
 
 @dataclass
