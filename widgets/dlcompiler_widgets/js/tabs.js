@@ -32,7 +32,8 @@ const keyOf = ({ name, key = `tab ${name}` }) => key;
  */
 export function showTabs(place, label, items, open, choose) {
   place.rows ??= [0, 1].map(() => h("div", { class: "dlc-tab-row" }));
-  if (!place.firstChild) place.append(...place.rows);
+  if (items.length < 2) place.replaceChildren(); // a title without tabs has no line
+  else if (!place.firstChild) place.append(...place.rows);
   const group = items.find(({ name }) => name === open)?.group;
   const inside = group ? items.filter((item) => item.group === group) : [];
   const first = group && inside.length > 1 ? inside[0].name : open;
