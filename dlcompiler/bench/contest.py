@@ -185,7 +185,7 @@ class Bench:
 
 
 def job_fields(work: Work, row: Row) -> dict[str, Any]:
-    """Return the fields of the `Job` of a work that a worker is told: not its arrays."""
+    """Return the fields of a work's `Job` without its arrays, as values that JSON can hold."""
     return {
         "family": work.family,
         "function": work.function,

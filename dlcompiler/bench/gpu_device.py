@@ -17,6 +17,7 @@ import numpy as np
 from dlcompiler import ops
 from dlcompiler.autotune.candidate import TemplateCandidate
 from dlcompiler.autotune.pools.local import LocalPool
+from dlcompiler.autotune.pools.simulation import Made, make
 from dlcompiler.autotune.trial import Result
 from dlcompiler.bench.contest import COMMAND, CONTEST_LIMIT_S, job_fields
 from dlcompiler.bench.gpu_model import spearman
@@ -25,9 +26,7 @@ from dlcompiler.bench.suites import TABLES
 from dlcompiler.bench.works import Work, parse_work
 from dlcompiler.errors import DLCompilerError, TargetError, UserError
 from dlcompiler.ops.base import Selection
-from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.devices import check_available, device_of
-from dlcompiler.pipeline.gpu_report import predicted_s
 from dlcompiler.runtime.timing import format_ratio, format_seconds
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.space import Config
@@ -51,7 +50,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Row:
-    """How long a work takes on the device."""
+    """Times of a work on the device: ours, and PyTorch's."""
 
     work: str
     config: dict[str, Any]
@@ -61,7 +60,7 @@ class Row:
     measured: int
     """Configs with a right result; [1]."""
     failed: dict[str, int]
-    """How many of the others had which outcome; [1]."""
+    """Outcome -> how many of the other configs had it; [1]."""
     peer_s: float | None
     """Median time of PyTorch [s]; None if it was not measured."""
     peer_note: str
@@ -248,11 +247,7 @@ def _rank_correlation(
     pairs = []
     for number, seconds in times.items():
         item = TemplateCandidate(chosen.operator, chosen.workload, configs[number])
-        try:
-            program = lower_program(*item.schedule(model), model, "main", verify_passes=False)
-            predicted = predicted_s(program, model)
-        except TargetError:
-            continue  # it exceeds a limit of the model
-        if predicted is not None:
-            pairs.append((predicted, seconds))
+        made = make(item, "main", model, best_s=0.0)
+        if isinstance(made, Made):  # else it exceeds a limit of the model
+            pairs.append((made.seconds, seconds))
     return spearman(*np.array(pairs).T) if len(pairs) > 2 else None

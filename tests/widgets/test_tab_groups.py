@@ -3,7 +3,6 @@
 import pytest
 
 from dlcompiler.bench import gpu_ladders
-from tests.widgets.live_page import LivePage
 
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
@@ -12,14 +11,8 @@ IN_KERNEL = ["Coalescing", "Banks", "Occupancy", "Waves"]
 
 
 @pytest.fixture
-def live(contexts):
-    widget = Explorer(*gpu_ladders.naive(64), target="rtx-a6000", name="matmul")
-    context = contexts.open(viewport={"width": 1400, "height": 900})
-    page = LivePage(context, widget)
-    yield page
-    assert not page.errors
-    context.close()
-    widget.close()
+def live(open_live):
+    return open_live(Explorer(*gpu_ladders.naive(64), target="rtx-a6000", name="matmul"), 1400)
 
 
 def rows(page):

@@ -35,7 +35,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plain:
-    """What a variable that occurs in no part adds to forms."""
+    """What one variable adds to forms in which it is only multiplied by a number."""
 
     factors: Integers
     """Factor of the variable in each form, ``(forms,)``."""
@@ -74,7 +74,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed:
-    """What the combinations of several variables add to forms, each of them."""
+    """What variables add to forms, listed for each combination of their values."""
 
     values: Integers
     """What each combination adds, ``(combinations, forms)``."""
