@@ -21,6 +21,8 @@ pytest.importorskip("dlcompiler_widgets")
 def everything_open(page):
     for pane in ("text", "history", "advice"):
         expand(page, pane)
+    assert page.widget._session.wait_for_pictures(60), "kernels are never counted"
+    page.push()
 
 
 STATES = {
