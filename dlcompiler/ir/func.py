@@ -29,6 +29,8 @@ class PrimFunc:
     symbols: tuple[Var, ...] = ()
     checks: tuple[tuple[Expr, str], ...] = ()
     """Conditions on the symbols, checked in each call, with the message of a failure."""
+    is_in_place: bool = False
+    """Whether an output may be the array of an input: each element is read before it is stored."""
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

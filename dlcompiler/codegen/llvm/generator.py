@@ -41,7 +41,7 @@ def emit(program: Program, target: Target) -> Source:
     -------
     Source
         A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
-        which may overlap one that is written, then those in ``func.variables``, then the status if
+        which may overlap one that is written (but see `PrimFunc.is_in_place`), then those in ``func.variables``, then the status if
         there are messages. Parallel loops call
         ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)`` of the runtime, which calls
         ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
@@ -68,12 +68,13 @@ def emit(program: Program, target: Target) -> Source:
         has_fma=_has_fma(target),
         features=frozenset(name[1:] for name in target.features if name.startswith("+")),
         vector_bits=target.vector_bits,
+        is_in_place=func.is_in_place,
     )
     w = Function(module, func.name, line=1)
     statements = Statements(w, statement_lines(func), is_outlined=False)
     for param in func.params:
         if isinstance(param, Buffer):
-            pointer = w.parameter(param.name, buffer_parameter(param))
+            pointer = w.parameter(param.name, buffer_parameter(param, module))
             statements.expressions.addresses.pointers[param] = pointer
     for variable in func.variables:
         operand = w.parameter(variable.name, value_type(variable.dtype))

@@ -69,12 +69,13 @@ def captures(loop: For) -> Captures:
     )
 
 
-def buffer_parameter(buffer: Buffer) -> str:
+def buffer_parameter(buffer: Buffer, module: Module) -> str:
     """Return the type and attributes of a parameter that points to a buffer."""
     element_bytes = dtypes.bytes_of(buffer.dtype)
     size = span(buffer) * element_bytes if buffer.is_static else 0
     readable = f" dereferenceable({size})" if size else ""
-    return f"ptr noalias align {element_bytes}{readable}"
+    alone = "" if module.is_in_place else " noalias"
+    return f"ptr{alone} align {element_bytes}{readable}"
 
 
 def write_entry(module: Module, symbol: str, line: int, types: list[str]) -> None:

@@ -250,6 +250,8 @@ class Module:
     """The features of the machine, by LLVM's names."""
     vector_bits: int = 128
     """Width of its vectors [bit]."""
+    is_in_place: bool = False
+    """Whether an array may be that of another parameter: see `PrimFunc.is_in_place`."""
     stack_space: int = 0
     """Address space of the memory of a thread."""
     declarations: dict[str, str] = field(default_factory=dict)

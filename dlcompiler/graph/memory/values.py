@@ -51,7 +51,7 @@ class Value:
         return nbytes(self.type)
 
 
-_Tree: TypeAlias = "Value | tuple[_Tree, ...] | None"
+Tree: TypeAlias = "Value | tuple[Tree, ...] | None"
 """What a node stands for: a value, tuples of them, or None for a parameter or a constant."""
 
 
@@ -75,6 +75,8 @@ class Program:
     values: list[Value] = field(default_factory=list)
     aliases: list[tuple[str, Value]] = field(default_factory=list)
     """Kernels that only reshape a value: they compute nothing."""
+    trees: dict[Node, Tree] = field(default_factory=dict)
+    """What each node outside of kernels stands for."""
 
     @property
     def naive_bytes(self) -> int:
@@ -104,22 +106,22 @@ def program_of(function: Function, types: Types) -> Program:
         not known.
     """
     program = Program()
-    trees: dict[Node, _Tree] = {}
-    for node in post_order(function.body, _outer_children):
+    trees = program.trees
+    for node in post_order(function.body, outer_children):
         trees[node] = _tree(node, trees, program, types)
     for value in _leaves(trees[function.body]):
         value.used_at = len(program.kernels)
     return program
 
 
-def _outer_children(node: Node) -> tuple[Node, ...]:
+def outer_children(node: Node) -> tuple[Node, ...]:
     """Return the children of a node; the inside of a kernel is left out."""
     if isinstance(node, Call):
         return node.args
     return () if isinstance(node, Function) else children(node)
 
 
-def _tree(node: Node, trees: dict[Node, _Tree], program: Program, types: Types) -> _Tree:
+def _tree(node: Node, trees: dict[Node, Tree], program: Program, types: Types) -> Tree:
     match node:
         case Var() | Constant():
             return None
@@ -139,7 +141,7 @@ def _tree(node: Node, trees: dict[Node, _Tree], program: Program, types: Types) 
     )  # fmt: skip
 
 
-def _kernel(call: Call, trees: dict[Node, _Tree], program: Program, types: Types) -> _Tree:
+def _kernel(call: Call, trees: dict[Node, Tree], program: Program, types: Types) -> Tree:
     """Add a kernel, or the alias that a reshape is; return its outputs."""
     number = len(program.kernels)
     name = call.name or short_name(call.op)
@@ -155,12 +157,12 @@ def _kernel(call: Call, trees: dict[Node, _Tree], program: Program, types: Types
     return tree
 
 
-def _reshaped(call: Call, trees: Mapping[Node, _Tree]) -> _Tree:
+def _reshaped(call: Call, trees: Mapping[Node, Tree]) -> Tree:
     """Return what a kernel that only reshapes reads; None for a parameter, or another kernel."""
     if not (isinstance(call.op, Function) and call.op.attrs.get("reshape_only")):
         return None
     arguments = [trees[arg] for arg in call.args]
-    known: dict[Node, _Tree] = dict(zip(call.op.params, arguments, strict=True))
+    known: dict[Node, Tree] = dict(zip(call.op.params, arguments, strict=True))
     for node in post_order(call.op.body):
         match node:
             case TupleGetItem(value, index):
@@ -171,14 +173,14 @@ def _reshaped(call: Call, trees: Mapping[Node, _Tree]) -> _Tree:
     return known[call.op.body]
 
 
-def _made(kind: Type, name: str, number: int) -> tuple[tuple[Value, ...], _Tree]:
+def _made(kind: Type, name: str, number: int) -> tuple[tuple[Value, ...], Tree]:
     """Return the values of a type, flat and as they are nested."""
     tensors = tensor_types(kind)
     names = [name] if len(tensors) == 1 else [f"{name}.{i}" for i in range(len(tensors))]
     values = tuple(Value(n, t, number, number) for n, t in zip(names, tensors, strict=True))
     rest = iter(values)
 
-    def nested(part: Type) -> _Tree:
+    def nested(part: Type) -> Tree:
         if isinstance(part, TupleType):
             return tuple(nested(each) for each in part.fields)
         return next(rest)
@@ -186,7 +188,7 @@ def _made(kind: Type, name: str, number: int) -> tuple[tuple[Value, ...], _Tree]
     return values, nested(kind)
 
 
-def _leaves(tree: _Tree) -> Iterator[Value]:
+def _leaves(tree: Tree) -> Iterator[Value]:
     if isinstance(tree, Value):
         yield tree
     elif tree is not None:
@@ -259,7 +261,8 @@ def joined(kernel: Kernel, types: Types) -> list[tuple[Value, int]] | None:
     axis = int(call.attrs.get("axis", 0)) % whole.rank  # type: ignore[arg-type]  # checked by its kind
     is_flat = math.prod(e for e in whole.shape[:axis] if isinstance(e, int)) == 1
     is_all = len(values) == len(fields) == len(set(values))
-    if not (is_flat and is_all and all(isinstance(f, Var) for f in fields)):
+    function = kernel.call.op
+    if not (is_flat and is_all and isinstance(function, Function) and fields == function.params):
         return None
     found, offset = [], 0
     for value in values:

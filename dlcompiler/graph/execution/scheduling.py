@@ -1,0 +1,58 @@
+"""Schedules of kernels that no operator of the library schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ops.injective import schedule_injective
+from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.schedule import Schedule, create_schedule
+from dlcompiler.schedule.auto_inline import inline_injective
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, Tensor
+
+
+def schedule_plainly(outputs: Sequence[Tensor], target: Target) -> Schedule:
+    """Schedule any kernel for a CPU: vectors along the last axis, cores along the first ones.
+
+    Injective stages are inlined into what reads them. A reduction runs inside the loop over vectors
+    of results.
+
+    Parameters
+    ----------
+    outputs : sequence of Tensor
+        What the kernel stores.
+    target : Target
+        A CPU.
+    """
+    s = create_schedule([tensor.op for tensor in outputs])
+    inline_injective(s)
+    for stage in s.stages:
+        if not isinstance(stage.op, ComputeOp) or stage.state.is_inlined or not stage.op.axis:
+            continue
+        before = s.node.id
+        try:
+            _schedule_stage(s, stage.tensor, target, is_output=stage.tensor in outputs)
+        except ScheduleError:  # the loops stay as they are written
+            s.jump(before)
+    return s
+
+
+def _schedule_stage(s: Schedule, tensor: Tensor, target: Target, *, is_output: bool) -> None:
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    work = math.prod(tensor.static_shape) * math.prod(
+        axis.extent for axis in op.reduce_axis if isinstance(axis.extent, int)
+    )
+    is_parallel = is_worth_sharing(float(work), target)
+    if is_output and not op.reduce_axis:
+        schedule_injective(s, tensor, target, is_parallel=is_parallel)
+        return
+    *rows, last = s[tensor].op.axis
+    vectors, vector = s[tensor].split(last, target.lanes(tensor.dtype))
+    s[tensor].reorder(*rows, vectors, *op.reduce_axis, vector)
+    s[tensor].vectorize(vector)
+    if is_parallel:
+        s[tensor].parallel(s[tensor].fuse(*rows, vectors) if rows else vectors)
