@@ -42,18 +42,16 @@ def inline_elementwise(schedule: Schedule) -> None:
 def _inline(schedule: Schedule, is_simple: Callable[[ComputeOp], bool]) -> None:
     for stage in schedule.stages:
         state = stage.state
-        if isinstance(stage.op, ComputeOp) and _is_untouched(state) and is_simple(stage.op):
+        is_candidate = is_untouched(state) and not state.is_output
+        if isinstance(stage.op, ComputeOp) and is_candidate and is_simple(stage.op):
             with suppress(ScheduleError):  # of an expression that would become too large
                 stage.compute_inline()
 
 
-def _is_untouched(stage: StageState) -> bool:
+def is_untouched(stage: StageState) -> bool:
+    """Tell whether no step has changed the loops or the place of a stage."""
     axes = (*stage.op.axis, *stage.op.reduce_axis)
-    return (
-        isinstance(stage.attachment, AtRoot)
-        and same_axes(stage.leaves, axes)
-        and not stage.is_output
-    )
+    return isinstance(stage.attachment, AtRoot) and same_axes(stage.leaves, axes)
 
 
 def _is_elementwise(op: ComputeOp) -> bool:

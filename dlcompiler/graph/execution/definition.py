@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -68,7 +69,9 @@ def kernel_function(call: Call, types: Types) -> Function:
     return Function(params, Call(call.op, params, call.attrs, call.name), types[call])
 
 
-def define(function: Function, types: Types) -> Definition:
+def define(
+    function: Function, types: Types, known: Mapping[Node, Tensor] = MappingProxyType({})
+) -> Definition:
     """Define a kernel by tensor expressions.
 
     Parameters
@@ -77,6 +80,8 @@ def define(function: Function, types: Types) -> Definition:
         Its body consists of calls of operators.
     types : Types
         Types of its nodes.
+    known : mapping, optional
+        Tensors that stand for parameters and calls.
 
     Raises
     ------
@@ -87,7 +92,12 @@ def define(function: Function, types: Types) -> Definition:
     inputs: list[Tensor] = []
     weights: list[tuple[Tensor, Array]] = []
     for n, param in enumerate(function.params):
-        values[param] = _placeholders(types[param], f"p{n}", inputs)
+        if param in known:
+            inputs.append(known[param])
+            values[param] = known[param]
+        else:
+            values[param] = _placeholders(types[param], f"p{n}", inputs)
+    values.update(known)
     for node in post_order(function.body):
         if node not in values and not isinstance(node, Op):
             values[node] = _tensors(node, values, weights, types)

@@ -12,7 +12,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, GraphError
 from dlcompiler.graph.execution.entry import KernelFacts, entry_of, loaded_entry
-from dlcompiler.graph.execution.kernels import ModelKernel, built_kernel
+from dlcompiler.graph.execution.kernels import ModelKernel, built_kernel, pack_weights
 from dlcompiler.graph.execution.steps import Place, Step, Steps, steps_of
 from dlcompiler.graph.ir import MAIN, Module, TupleType, Type
 from dlcompiler.graph.memory import MemoryPlan
@@ -68,6 +68,7 @@ class CompiledModel:
         self.kernels = tuple(kernels)
         """Its different kernels."""
         self._steps = steps
+        pack_weights(steps, self.kernels)
         self._weights = [aligned_copy(array) for array in steps.weights]
         facts = []
         for kernel in self.kernels:

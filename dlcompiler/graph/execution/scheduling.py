@@ -9,7 +9,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule, create_schedule
-from dlcompiler.schedule.auto_inline import inline_injective
+from dlcompiler.schedule.auto_inline import inline_injective, is_untouched
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
@@ -28,16 +28,32 @@ def schedule_plainly(outputs: Sequence[Tensor], target: Target) -> Schedule:
         A CPU.
     """
     s = create_schedule([tensor.op for tensor in outputs])
+    schedule_rest(s, outputs, target)
+    return s
+
+
+def schedule_rest(s: Schedule, outputs: Sequence[Tensor], target: Target) -> None:
+    """Schedule the stages of some outputs that no step has touched.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    outputs : sequence of Tensor
+        Outputs that are not scheduled.
+    target : Target
+        A CPU.
+    """
     inline_injective(s)
     for stage in s.stages:
-        if not isinstance(stage.op, ComputeOp) or stage.state.is_inlined or not stage.op.axis:
+        op = stage.op
+        if not isinstance(op, ComputeOp) or not op.axis or not is_untouched(stage.state):
             continue
         before = s.node.id
         try:
             _schedule_stage(s, stage.tensor, target, is_output=stage.tensor in outputs)
         except ScheduleError:  # the loops stay as they are written
             s.jump(before)
-    return s
 
 
 def _schedule_stage(s: Schedule, tensor: Tensor, target: Target, *, is_output: bool) -> None:

@@ -69,6 +69,8 @@ class KernelCall:
     function: Function
     is_in_place: bool
     """Whether it stores an output in the place of an input."""
+    constants: frozenset[int] = frozenset()
+    """Parameters that are constants of the model, of those that are one tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +266,13 @@ class _Placer:
     ) -> None:
         is_in_place = any(a.overlaps(b) for a in inputs for b in outputs)
         kinds = tuple(param.type for param in function.params)
-        key = (structural_key(function), kinds, is_in_place)
+        constants: frozenset[int] = frozenset()
+        if len(inputs) == len(function.params):
+            constants = frozenset(n for n, at in enumerate(inputs) if at.kind == "weight")
+        key = (structural_key(function), kinds, is_in_place, constants)
         if key not in self.kernels:
             self.kernels[key] = len(self.made.kernels)
-            self.made.kernels.append(KernelCall(function, is_in_place))
+            self.made.kernels.append(KernelCall(function, is_in_place, constants))
         step = Step(name, self.kernels[key], (*inputs, *outputs), len(outputs))
         self.made.steps.append(step)
 

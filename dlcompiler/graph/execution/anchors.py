@@ -1,0 +1,222 @@
+"""Which operator of the library schedules a kernel, and how its operands are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlcompiler import ops
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.graph.inference import Types
+from dlcompiler.graph.ir import Call, Function, TensorType, calls
+from dlcompiler.graph.operators import REGISTRY
+from dlcompiler.graph.operators.base import Array, Attributes, operator_name
+from dlcompiler.ops.gemm import packed_width
+from dlcompiler.ops.widening import sums_dtype
+from dlcompiler.target import Target
+from dlcompiler.te import PlaceholderOp, Tensor
+
+Packing: TypeAlias = Callable[[Array], Array]
+"""Returns a weight as the kernel reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a call computes, in the words of the library."""
+
+    kind: str
+    """As of `ops.select`."""
+    params: Mapping[str, Any]
+    """Parameters of the workload."""
+    weight: int | None = None
+    """The argument that is packed before the calls; None if nothing is."""
+    turn: tuple[int, ...] = ()
+    """Order of the weight's axes in the library; () if it is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The call of a kernel that an operator of the library computes."""
+
+    call: Call
+    selection: ops.Selection
+    inputs: tuple[Tensor, ...]
+    """Placeholders for the arguments of the call."""
+    result: Tensor
+    packings: Mapping[int, Packing]
+    """Arguments that are packed at build."""
+
+
+_Translate: TypeAlias = Callable[[Attributes, "list[TensorType]", Target, bool], "Wanted | None"]
+
+
+def anchor_of(
+    function: Function, types: Types, target: Target, constants: frozenset[int]
+) -> Anchor | None:
+    """Return the call that an operator of the library computes; None if there is none.
+
+    Parameters
+    ----------
+    function : Function
+        A kernel.
+    types : Types
+        Types of its nodes.
+    target : Target
+        The machine.
+    constants : frozenset of int
+        Parameters of the kernel that are constants of the model: only they can be packed.
+    """
+    inside = [call for call in calls(function.body) if operator_name(call) in TRANSLATIONS]
+    if len(inside) != 1:
+        return None
+    (call,) = inside
+    if len(set(call.args)) < len(call.args) or not all(a in function.params for a in call.args):
+        return None
+    wanted = _wanted(call, types, target, _is_packed(call, function, constants))
+    if wanted is None:
+        return None
+    try:
+        selection = ops.select(wanted.kind, wanted.params, target)
+    except DLCompilerError:  # of a dtype or a layout that it does not take
+        return None
+    chosen = selection.operator.schedule_for(target)
+    args = (chosen.define or selection.operator.define)(selection.workload)
+    inputs = tuple(t for t in args if isinstance(t.op, PlaceholderOp))
+    (result,) = (t for t in args if not isinstance(t.op, PlaceholderOp))
+    packings = {} if wanted.weight is None else {wanted.weight: _packing(selection, wanted, inputs)}
+    anchor = Anchor(call, selection, inputs, result, packings)
+    return anchor if _fits(anchor, types) else None
+
+
+def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> bool:
+    """Tell whether the weight is a constant, and only this call reads it."""
+    weight = call.args[-1]
+    readers = [each for each in calls(function.body) if weight in each.args]
+    return function.params.index(weight) in constants and readers == [call]  # type: ignore[arg-type]  # a parameter
+
+
+def _wanted(call: Call, types: Types, target: Target, is_packed: bool) -> Wanted | None:
+    kinds = [types[arg] for arg in call.args]
+    tensors = [kind for kind in kinds if isinstance(kind, TensorType)]
+    name = operator_name(call)
+    if len(tensors) < len(kinds) or len({kind.dtype for kind in tensors}) > 1:
+        return None
+    return TRANSLATIONS[name](REGISTRY[name].complete(call), tensors, target, is_packed)
+
+
+def _packing(selection: ops.Selection, wanted: Wanted, inputs: tuple[Tensor, ...]) -> Packing:
+    assert wanted.weight is not None
+    name = inputs[wanted.weight].name
+
+    def pack(array: Array) -> Array:
+        plain = np.ascontiguousarray(array.transpose(wanted.turn)) if wanted.turn else array
+        return selection.operator.prepack(selection.workload, {name: plain})[name]
+
+    return pack
+
+
+def _fits(anchor: Anchor, types: Types) -> bool:
+    """Tell whether the operator takes and returns tensors of the call's types."""
+    pairs = [(anchor.result, types.tensor(anchor.call))]
+    for n, (tensor, arg) in enumerate(zip(anchor.inputs, anchor.call.args, strict=False)):
+        if n not in anchor.packings:
+            pairs.append((tensor, types.tensor(arg)))
+    fits = len(anchor.inputs) == len(anchor.call.args)
+    return fits and all(t.static_shape == k.shape and t.dtype == k.dtype for t, k in pairs)
+
+
+# -- translations ---------------------------------------------------------------------------------
+
+_TURNED = {"OIHW": (), "HWIO": (3, 2, 0, 1), "OHWI": (0, 3, 1, 2), "HWOI": (2, 3, 0, 1)}
+"""Layout of weights -> the order of its axes in OIHW."""
+
+
+def _conv2d(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data, weight = kinds
+    layout, turn = attrs["data_layout"], _TURNED.get(attrs["kernel_layout"])
+    if not is_packed or turn is None or layout not in ("NCHW", "NHWC"):
+        return None
+    if attrs["out_layout"] not in ("", layout) or attrs["out_dtype"] not in ("", data.dtype):
+        return None
+    n, c, h, w = (data.shape[layout.index(letter)] for letter in "NCHW")
+    o, _, kh, kw = (weight.shape[axis] for axis in turn or range(4))
+    params = {
+        "n": n, "c": c, "h": h, "w": w, "kernel": (kh, kw), "stride": attrs["strides"],
+        "padding": attrs["padding"], "dilation": attrs["dilation"], "dtype": data.dtype,
+        "layout": layout,
+    }  # fmt: skip
+    if attrs["groups"] == c and c > 1:
+        return Wanted("depthwise_conv2d", {**params, "multiplier": o // c}, 1, turn)  # type: ignore[operator]  # known extents
+    return Wanted("conv2d", {**params, "o": o, "groups": attrs["groups"]}, 1, turn)
+
+
+def _dense(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data, weight = kinds
+    if data.rank != 2 or attrs["out_dtype"] not in ("", data.dtype):
+        return None
+    (m, k), n = data.shape, weight.shape[0]
+    params: dict[str, Any] = {"m": m, "n": n, "k": k, "dtype": data.dtype}
+    if not is_packed:
+        return Wanted("dense", params)
+    params["packed"] = packed_width(int(m), target, sums_dtype(data.dtype))  # type: ignore[arg-type]  # known extents
+    return Wanted("dense", params, 1)
+
+
+def _matmul(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    a, b = kinds
+    if attrs["out_dtype"] not in ("", a.dtype) or not a.rank == b.rank:
+        return None
+    layout = "".join("T" if attrs[f"transpose_{name}"] else "N" for name in "ab")
+    *lead, m, k = _turned(a.shape, attrs["transpose_a"])
+    *other, _, n = _turned(b.shape, attrs["transpose_b"])
+    params = {"m": m, "n": n, "k": k, "dtype": a.dtype, "layout": layout}
+    if a.rank == 2:
+        return Wanted("matmul", params)
+    if a.rank == 3 and lead == other:
+        return Wanted("batch_matmul", {**params, "batch": lead[0]})
+    return None
+
+
+def _turned(shape: tuple[Any, ...], is_turned: bool) -> tuple[Any, ...]:
+    return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
+
+
+def _pool(kind: str) -> _Translate:
+    def translate(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        (data,) = kinds
+        layout = attrs["layout"]
+        if layout not in ("NCHW", "NHWC") or attrs["out_layout"] not in ("", layout):
+            return None
+        n, c, h, w = (data.shape[layout.index(letter)] for letter in "NCHW")
+        return Wanted("pool2d", {
+            "kind": kind, "n": n, "c": c, "h": h, "w": w, "kernel": attrs["pool_size"],
+            "stride": attrs["strides"], "padding": attrs["padding"],
+            "dilation": attrs["dilation"], "layout": layout, "dtype": data.dtype,
+            "ceil_mode": int(attrs["ceil_mode"]),
+            "count_include_pad": int(attrs.get("count_include_pad", True)),
+        })  # fmt: skip
+
+    return translate
+
+
+TRANSLATIONS: Mapping[str, _Translate] = {
+    "nn.conv2d": _conv2d,
+    "nn.dense": _dense,
+    "nn.matmul": _matmul,
+    "nn.batch_matmul": _matmul,
+    "nn.max_pool2d": _pool("max"),
+    "nn.avg_pool2d": _pool("avg"),
+}
+"""Operator of graphs -> what it is in the library."""
+
