@@ -12,6 +12,8 @@
     graph.evaluate(module, x=numpy.zeros((1, 64), "float32"))
     kernels = graph.optimize(module)
     kernels.decisions(about="relu")  # why it was fused
+    model = graph.build(module)  # one loaded module
+    model(numpy.zeros((1, 64), "float32"))
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 
 from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
+from dlcompiler.graph.execution import CompiledModel, KernelTime, build
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -66,6 +69,7 @@ __all__ = [
     "ANY",
     "REGISTRY",
     "Call",
+    "CompiledModel",
     "Constant",
     "Decision",
     "Effect",
@@ -75,6 +79,7 @@ __all__ = [
     "GlobalVar",
     "GraphOperator",
     "If",
+    "KernelTime",
     "Let",
     "MemoryPlan",
     "Module",
@@ -89,6 +94,7 @@ __all__ = [
     "Var",
     "Wish",
     "as_expr",
+    "build",
     "constant",
     "decisions_json",
     "evaluate",

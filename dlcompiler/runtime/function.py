@@ -306,7 +306,7 @@ class Function:
         if self._is_simple:
             self._kernel(*addresses)
         else:
-            self._run(addresses)
+            self.run_unchecked(addresses)
 
     def call_poisoned(self, byte: int, *arguments: object) -> None:
         """Run the kernel like a call, after filling its temporary buffers with a byte.
@@ -318,7 +318,14 @@ class Function:
         poisoned._kernel = native.poisoning(self.module.address(self.symbol), byte)
         poisoned(*arguments)
 
-    def _run(self, operands: list[Any]) -> None:
+    def run_unchecked(self, operands: list[Any]) -> None:
+        """Run the kernel on addresses of arrays that are known to fit.
+
+        Raises
+        ------
+        ProgramError, OutOfMemory, Exception
+            As of a call.
+        """
         if self.messages:
             self._run_checked(operands)
         elif self._uses_threads:
@@ -366,7 +373,7 @@ class Function:
                     raise refuse_overlap(
                         self.name, self.params, positions[output], positions[other]
                     )
-        self._run([*addresses, *values])
+        self.run_unchecked([*addresses, *values])
 
     def _check(self, arguments: Sequence[object]) -> list[Array]:
         check_count(self.name, self.params, arguments)

@@ -264,7 +264,7 @@ class KernelStatements(Statements):
 
     def array(self, buffer: Buffer) -> None:
         """Add the parameter that points to an array of the call."""
-        _, _, attributes = buffer_parameter(buffer).partition(" ")
+        _, _, attributes = buffer_parameter(buffer, self.w.module).partition(" ")
         if buffer in with_vectors(self.kernel.thread.body):
             attributes = attributes.replace(
                 f"align {dtypes.bytes_of(buffer.dtype)}", f"align {VECTOR_BYTES}"

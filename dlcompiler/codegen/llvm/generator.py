@@ -41,8 +41,8 @@ def emit(program: Program, target: Target) -> Source:
     -------
     Source
         A module with ``void @name(ptr, …, i64, …)``: the pointers of the arrays, in order, none of
-        which may overlap one that is written (but see `PrimFunc.is_in_place`), then those in ``func.variables``, then the status if
-        there are messages. Parallel loops call
+        which may overlap one that is written (but see `PrimFunc.is_in_place`), then those in
+        ``func.variables``, then the status if there are messages. Parallel loops call
         ``void dlc_parallel_for(ptr body, ptr env, i64 begin, i64 end)`` of the runtime, which calls
         ``void body(i64 begin, i64 end, ptr env)`` for parts of the range.
 

@@ -207,9 +207,7 @@ class Statements:
         types, operands = [], []
         captured = parallel.captures(stmt)
         for buffer in captured.buffers:
-            parameter = inner.w.parameter(
-                buffer.name, parallel.buffer_parameter(buffer, w.module)
-            )
+            parameter = inner.w.parameter(buffer.name, parallel.buffer_parameter(buffer, w.module))
             inner.expressions.addresses.pointers[buffer] = parameter
             types.append("ptr")
             operands.append(scope.addresses.pointers[buffer])

@@ -9,9 +9,10 @@ from dlcompiler.graph.builders.convolutional import (
     squeezenet,
     vgg,
 )
-from dlcompiler.graph.builders.layers import Model, bind, model_of
+from dlcompiler.graph.builders.layers import Model, model_of
 from dlcompiler.graph.builders.residual import mobilenet, resnet
 from dlcompiler.graph.builders.sequences import lstm, transformer
+from dlcompiler.graph.passes.bind import bind
 
 __all__ = [
     "Model",

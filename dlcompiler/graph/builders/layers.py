@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.errors import GraphError
 from dlcompiler.graph import op
 from dlcompiler.graph.inference import infer_types
 from dlcompiler.graph.ir import (
-    MAIN,
-    Constant,
     Expr,
     Function,
     Module,
@@ -27,6 +24,7 @@ from dlcompiler.graph.ir import (
     free_vars,
     rewrite,
 )
+from dlcompiler.graph.passes.bind import bind
 
 Array = npt.NDArray[Any]
 
@@ -50,41 +48,6 @@ class Model:
         return bind(self.module, self.params)
 
 
-def bind(module: Module, params: Mapping[str, Array]) -> Module:
-    """Replace parameters of ``main`` by constants.
-
-    Parameters
-    ----------
-    module : Module
-        The module.
-    params : mapping
-        Arrays by the names of the parameters.
-
-    Raises
-    ------
-    GraphError
-        If there is no parameter of a name, or an array does not fit its type.
-    """
-    main = module.main
-    by_name = {param.name: param for param in main.params}
-    for name, value in params.items():
-        if name not in by_name:
-            raise GraphError(
-                "bind parameters", f"main has no parameter {name}", expected=", ".join(by_name)
-            )
-        kind, given = by_name[name].type, Constant(np.asarray(value)).type
-        if kind is not None and kind != given:
-            raise GraphError("bind parameters", f"{name} does not fit", got=given, expected=kind)
-    constants = {by_name[name]: Constant(np.asarray(v), name) for name, v in params.items()}
-    rest = tuple(param for param in main.params if param.name not in params)
-
-    def rule(node: Node) -> Node:
-        return constants.get(node, node) if isinstance(node, Var) else node
-
-    bound = Function(rest, rewrite(main.body, rule), main.result, main.attrs, main.span)
-    return replace(module, functions={**module.functions, MAIN: bound})
-
-
 def model_of(result: Expr, inputs: tuple[Var, ...], seed: int) -> Model:
     """Return a model that computes an expression; its other variables are weights.
 
@@ -97,6 +60,12 @@ def model_of(result: Expr, inputs: tuple[Var, ...], seed: int) -> Model:
     seed : int
         Decides the values of the weights.
     """
+    named = {var.name: var for var in inputs}
+
+    def shared(node: Node) -> Node:
+        return named.setdefault(node.name, node) if isinstance(node, Var) else node
+
+    result = rewrite(result, shared)  # the steps of a recurrence have the same weights
     weights = [var for var in free_vars(result) if var not in inputs]
     module = infer_types(Module.from_expr(Function((*inputs, *weights), result)))
     params = {param.name: _initial(param, seed) for param in module.main.params[len(inputs) :]}

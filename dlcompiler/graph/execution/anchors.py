@@ -95,7 +95,7 @@ def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> boo
     """Tell whether the weight is a constant, and only this call reads it."""
     weight = call.args[-1]
     readers = [each for each in calls(function.body) if weight in each.args]
-    return function.params.index(weight) in constants and readers == [call]  # type: ignore[arg-type]  # a parameter
+    return function.params.index(weight) in constants and readers == [call]
 
 
 def _wanted(call: Call, types: Types, target: Target, is_packed: bool) -> Wanted | None:
@@ -151,7 +151,7 @@ def _conv2d(
         "layout": layout,
     }  # fmt: skip
     if attrs["groups"] == c and c > 1:
-        return Wanted("depthwise_conv2d", {**params, "multiplier": o // c}, 1, turn)  # type: ignore[operator]  # known extents
+        return Wanted("depthwise_conv2d", {**params, "multiplier": o // c}, 1, turn)
     return Wanted("conv2d", {**params, "o": o, "groups": attrs["groups"]}, 1, turn)
 
 
@@ -173,7 +173,7 @@ def _matmul(
     attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
 ) -> Wanted | None:
     a, b = kinds
-    if attrs["out_dtype"] not in ("", a.dtype) or not a.rank == b.rank:
+    if attrs["out_dtype"] not in ("", a.dtype) or a.rank != b.rank:
         return None
     layout = "".join("T" if attrs[f"transpose_{name}"] else "N" for name in "ab")
     *lead, m, k = _turned(a.shape, attrs["transpose_a"])
@@ -219,4 +219,3 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.avg_pool2d": _pool("avg"),
 }
 """Operator of graphs -> what it is in the library."""
-

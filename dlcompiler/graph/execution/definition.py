@@ -167,14 +167,16 @@ def _tensors(
 def _constant(value: Array, dtype: str, weights: list[tuple[Tensor, Array]]) -> Tensor:
     if value.ndim == 0:
         element = te.const(value.item(), dtype)
-        return te.compute((), lambda: element, name="constant")
+        scalar: Tensor = te.compute((), lambda: element, name="constant")
+        return scalar
     weights.append((te.placeholder(value.shape, dtype, f"w{len(weights)}"), value))
     return weights[-1][0]
 
 
 def _copy(tensor: Tensor, name: str) -> Tensor:
     """Return a tensor with the same elements: a kernel stores each of its results."""
-    return te.compute(tensor.shape, lambda *i: tensor[i], name=name)
+    copy: Tensor = te.compute(tensor.shape, lambda *i: tensor[i], name=name)
+    return copy
 
 
 def _flat(value: Tensors) -> list[Tensor]:

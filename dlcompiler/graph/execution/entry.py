@@ -51,7 +51,7 @@ class KernelFacts:
     """Numbers of the weights that it takes between inputs and outputs; [1]."""
 
 
-def entry_of(steps: Steps, kernels: Sequence[KernelFacts]) -> Entry:
+def entry_of(steps: Steps, kernels: Sequence[KernelFacts], weights: int) -> Entry:
     """Write the entry of a model.
 
     Parameters
@@ -60,13 +60,16 @@ def entry_of(steps: Steps, kernels: Sequence[KernelFacts]) -> Entry:
         The model.
     kernels : sequence of KernelFacts
         Of the kernels of `steps`.
+    weights : int
+        Number of arrays that the model keeps; [1].
     """
-    return _Writer(steps, kernels).written()
+    return _Writer(steps, kernels, weights).written()
 
 
 class _Writer:
-    def __init__(self, steps: Steps, kernels: Sequence[KernelFacts]) -> None:
+    def __init__(self, steps: Steps, kernels: Sequence[KernelFacts], weights: int) -> None:
         self.steps = steps
+        self.weights = weights
         self.kernels = kernels
         self.lines: list[str] = []
         self.count = 0
@@ -96,7 +99,7 @@ class _Writer:
     def _declarations(self) -> str:
         lines = [
             f"@kernels = internal global [{max(len(self.kernels), 1)} x ptr] zeroinitializer",
-            f"@weights = internal global [{max(self._weights(), 1)} x ptr] zeroinitializer",
+            f"@weights = internal global [{max(self.weights, 1)} x ptr] zeroinitializer",
             "declare noalias ptr @dlc_workspace_alloc(i64) nounwind",
             "declare void @dlc_workspace_free(ptr) nounwind",
         ]
@@ -111,9 +114,6 @@ class _Writer:
                 "}",
             ]
         return "\n".join(lines)
-
-    def _weights(self) -> int:
-        return len(self.steps.weights)
 
     def _begin(self) -> None:
         size = self.steps.plan.bytes

@@ -16,6 +16,7 @@ from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import Function, Module, Node, Op, calls
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.ir.program import Program
+from dlcompiler.measurement.aligned import aligned_copy
 from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.build import build_program
 from dlcompiler.pipeline.executables import Built
@@ -78,10 +79,14 @@ def built_kernel(call: KernelCall, target: Target) -> ModelKernel:
         program = Program.of(replace(program.func, is_in_place=True))
     built = build_program(program, target)
     built.args = definition.args
-    packings = {} if anchor is None else {
-        function.params.index(anchor.call.args[n]): pack for n, pack in anchor.packings.items()
-    }
-    inside = tuple(array for _, array in definition.weights)
+    packings = (
+        {}
+        if anchor is None
+        else {
+            function.params.index(anchor.call.args[n]): pack for n, pack in anchor.packings.items()
+        }
+    )
+    inside = tuple(aligned_copy(array) for _, array in definition.weights)
     return ModelKernel(function, schedule, built, inside, packings)
 
 
@@ -136,7 +141,8 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
         key = (old, kernel)
         if key not in packed:
             packed[key] = len(weights)
-            weights.append(steps.weights[old] if pack is None else pack(steps.weights[old]))
+            whole = steps.weights[old]
+            weights.append(aligned_copy(whole if pack is None else pack(whole)))
         return packed[key]
 
     for at, step in enumerate(steps.steps):

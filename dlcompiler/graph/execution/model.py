@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +14,17 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, GraphError
 from dlcompiler.graph.execution.entry import KernelFacts, entry_of, loaded_entry
-from dlcompiler.graph.execution.kernels import ModelKernel, built_kernel, pack_weights
-from dlcompiler.graph.execution.steps import Place, Step, Steps, steps_of
-from dlcompiler.graph.ir import MAIN, Module, TupleType, Type
+from dlcompiler.graph.execution.kernels import ModelKernel
+from dlcompiler.graph.execution.stepping import StepCode, SteppedRun
+from dlcompiler.graph.execution.steps import Step, Steps
+from dlcompiler.graph.ir import Module, TupleType, Type
 from dlcompiler.graph.memory import MemoryPlan
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.graph.passes.pipeline import optimize
-from dlcompiler.measurement.aligned import aligned_copy
 from dlcompiler.pipeline.executables import Kernel
 from dlcompiler.runtime.arguments import Param, as_checked_array
+from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.options import Options
-from dlcompiler.target import Target, resolve
+from dlcompiler.target import Target
 
 Outputs: TypeAlias = "Array | tuple[Outputs, ...]"
 
@@ -67,23 +69,9 @@ class CompiledModel:
         """What it was built for."""
         self.kernels = tuple(kernels)
         """Its different kernels."""
+        self.function = _loaded(steps, self.kernels, target)
+        """The entry: it takes inputs, then outputs."""
         self._steps = steps
-        pack_weights(steps, self.kernels)
-        self._weights = [aligned_copy(array) for array in steps.weights]
-        facts = []
-        for kernel in self.kernels:
-            first = len(self._weights)
-            self._weights += [aligned_copy(array) for array in kernel.weights]
-            inside = tuple(range(first, len(self._weights)))
-            called = _code(kernel)
-            facts.append(KernelFacts(called.messages, called.uses_threads, inside))
-        self._facts = tuple(facts)
-        steps.weights[:] = self._weights
-        self._function = loaded_entry(
-            entry_of(steps, facts), steps.params,
-            [_code(kernel).module.address(_code(kernel).symbol) for kernel in self.kernels],
-            [array.ctypes.data for array in self._weights], Options.for_target(target), "the model",
-        )  # fmt: skip
 
     @property
     def plan(self) -> MemoryPlan:
@@ -125,7 +113,7 @@ class CompiledModel:
         """
         inputs = self._inputs(args, named)
         outputs = self._new_outputs()
-        self._function(*inputs, *outputs)
+        self.function(*inputs, *outputs)
         return self._nested(outputs)
 
     def run(self, *arrays: Any) -> None:
@@ -136,7 +124,7 @@ class CompiledModel:
         CallError, ProgramError, OutOfMemory
             As of a call.
         """
-        self._function(*arrays)
+        self.function(*arrays)
 
     def values(self, *args: Any, **named: Any) -> dict[str, Array]:
         """Return what each kernel stores, by its name, in the order of the steps; it is slow.
@@ -147,14 +135,10 @@ class CompiledModel:
             As of a call.
         """
         found: dict[str, Array] = {}
-        for step, arrays in self._stepped(self._inputs(args, named)):
-            stored = arrays[len(arrays) - step.outputs :]
+        for step, stored in self.stepped(*args, **named).steps():
             for n, array in enumerate(stored):
-                own = step.name if len(stored) == 1 else f"{step.name}.{n}"
-                name, again = own, 2
-                while name in found:
-                    name, again = f"{own} {again}", again + 1
-                found[name] = array.copy()
+                name = step.name if len(stored) == 1 else f"{step.name}.{n}"
+                found[_unused(name, found)] = array.copy()
         return found
 
     def profile(self, *args: Any, repeats: int = 10, **named: Any) -> list[KernelTime]:
@@ -170,14 +154,14 @@ class CompiledModel:
         Returns
         -------
         list of KernelTime
-            In the order of the steps; measured on this machine, one call at a time: a call from
-            Python, of 1 µs or so, is included.
+            In the order of the steps; measured on this machine. Each includes a call from Python,
+            1 µs or so, which a call of the model does not have.
         """
-        inputs = self._inputs(args, named)
-        best = [float("inf")] * len(self.steps)
+        run = self.stepped(*args, **named)
+        best = [math.inf] * len(self.steps)
         for _ in range(repeats):
             start = time.perf_counter()
-            for n, _ in enumerate(self._stepped(inputs)):
+            for n, _ in enumerate(run.steps()):
                 best[n] = min(best[n], time.perf_counter() - start)
                 start = time.perf_counter()
         names = [self.kernels[step.kernel].name for step in self.steps]
@@ -186,23 +170,20 @@ class CompiledModel:
             for step, name, seconds in zip(self.steps, names, best, strict=True)
         ]
 
-    # -- one step after another, from Python ------------------------------------------------------
+    def stepped(self, *args: Any, **named: Any) -> SteppedRun:
+        """Return a run that stops after each kernel.
 
-    def _stepped(self, inputs: Sequence[Array]) -> Any:
-        """Run the steps one by one, and yield each with its arrays."""
-        outputs = self._new_outputs()
-        arena = np.empty(self.plan.bytes, np.uint8)
-        given = {"input": inputs, "output": outputs, "weight": self._weights, "arena": [arena]}
-        calls = []
-        for step in self.steps:
-            kernel, facts = _code(self.kernels[step.kernel]), self._facts[step.kernel]
-            inside = [self._weights[number] for number in facts.weights]
-            arrays = [_view(place, given) for place in step.places]
-            arrays[len(arrays) - step.outputs : len(arrays) - step.outputs] = inside
-            calls.append((step, kernel, [_shaped(a, p) for a, p in zip(arrays, kernel.params, strict=True)]))
-        for step, kernel, arrays in calls:
-            kernel._run([array.ctypes.data for array in arrays])
-            yield step, arrays
+        Parameters
+        ----------
+        *args, **named
+            As of a call.
+        """
+        codes = [
+            StepCode(step, code_of(self.kernels[step.kernel]), self.kernels[step.kernel].weights)
+            for step in self.steps
+        ]
+        inputs, outputs = self._inputs(args, named), self._new_outputs()
+        return SteppedRun(codes, inputs, outputs, self._steps.weights, self.plan.bytes)
 
     # -- arguments --------------------------------------------------------------------------------
 
@@ -248,72 +229,45 @@ class CompiledModel:
         )
 
 
-def build(
-    module: Module, target: str | Target = "cpu", *, opt_level: int = 3, function: str = MAIN
-) -> CompiledModel:
-    """Build a model: optimise it, compile its kernels, and load it.
-
-    Parameters
-    ----------
-    module : Module
-        A model whose types are known.
-    target : str or Target
-        A CPU.
-    opt_level : int
-        Of `optimize`; kernels that were fused before stay as they are.
-    function : str
-        Which function of the module.
-
-    Returns
-    -------
-    CompiledModel
-
-    Raises
-    ------
-    GraphError
-        If the model has branches or calls, or an extent is known only in a run.
-    TargetError
-        If the target cannot run it.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> from dlcompiler import graph
-    >>> from dlcompiler.graph import op
-    >>> x = graph.var("x", (2, 3))
-    >>> model = build(graph.Module.from_expr(op.nn.relu(x)))
-    >>> model(numpy.array([[-1, 0, 1], [2, -2, 3]], "float32"))
-    array([[0., 0., 1.],
-           [2., 0., 3.]], dtype=float32)
-    """
-    machine = resolve(target)
-    made = optimize(module, opt_level)
-    steps = steps_of(made, function)
-    kernels = [built_kernel(call, machine) for call in steps.kernels]
-    return CompiledModel(made, steps, kernels, machine)
-
-
-def _code(kernel: ModelKernel) -> Kernel:
+def code_of(kernel: ModelKernel) -> Kernel:
+    """Return the machine code of a kernel."""
     if not isinstance(kernel.built, Kernel):
         raise GraphError("build a model", "no machine code", got=type(kernel.built).__name__)
     return kernel.built
 
 
+def _loaded(steps: Steps, kernels: Sequence[ModelKernel], target: Target) -> Function:
+    """Load the entry of a model; its steps and weights stay as they are from now on."""
+    inside, weights = [], list(steps.weights)
+    for kernel in kernels:
+        inside.append(tuple(range(len(weights), len(weights) + len(kernel.weights))))
+        weights += kernel.weights
+    codes = [code_of(kernel) for kernel in kernels]
+    facts = [
+        KernelFacts(code.messages, code.uses_threads, numbers)
+        for code, numbers in zip(codes, inside, strict=True)
+    ]
+    return loaded_entry(
+        entry_of(steps, facts, len(weights)), steps.params,
+        [code.module.address(code.symbol) for code in codes],
+        [array.ctypes.data for array in weights], Options.for_target(target), "the model",
+    )  # fmt: skip
+
+
 def _as_array(value: Any, param: Param) -> Any:
-    if isinstance(value, list | tuple | int | float):
+    """Return lists and numbers as an array of the dtype that is wanted."""
+    if not isinstance(value, list | tuple | int | float):
+        return value
+    try:
         return np.asarray(value, dtypes.to_numpy(param.dtype))
-    return value
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CallError(
+            f"call the model: {param.name}", "not an array", got=repr(value)[:200],
+            expected=str(param), because=str(error),
+        ) from None  # fmt: skip
 
 
-def _view(place: Place, given: Mapping[str, Sequence[Array]]) -> Array:
-    """Return the bytes of a place."""
-    if place.kind == "arena":
-        return given["arena"][0][place.number : place.number + place.bytes]
-    array = given[place.kind][place.number]
-    return array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
-
-
-def _shaped(raw: Array, param: Param) -> Array:
-    if raw.dtype != np.uint8 or param.dtype == "uint8":
-        return raw.reshape(param.static_shape)
-    return raw.view(dtypes.to_numpy(param.dtype)).reshape(param.static_shape)
+def _unused(name: str, known: Mapping[str, Any]) -> str:
+    """Return a name that is not there yet: calls of different kernels may have the same name."""
+    numbers = (f"{name} {n}" for n in itertools.count(2))
+    return next(each for each in itertools.chain((name,), numbers) if each not in known)

@@ -1,0 +1,106 @@
+"""Models of the builders, compiled: their results, their memory, their kernels."""
+
+import numpy as np
+import pytest
+
+from dlcompiler.graph import build, builders, evaluate, op, var
+from dlcompiler.graph.ir import Constant, Function, Module, Tuple, TupleType, Var
+from tests.graph.passes.fusion.test_kernel_counts import MODELS
+from tests.graph.random_graphs import flat
+
+FIRST = ("dqn", "inception", "lenet", "lstm", "mlp", "mobilenet2", "transformer")
+
+
+def arrays_for(model):
+    """Return random inputs of a model."""
+    numbers = np.random.default_rng(0)
+    return [
+        numbers.integers(0, 9, p.shape).astype(p.dtype)
+        if p.dtype.startswith("int")
+        else numbers.uniform(-1, 1, p.shape).astype(p.dtype)
+        for p in model.params
+        if not p.is_output
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in FIRST else pytest.param(n, marks=pytest.mark.campaign) for n in MODELS]
+)
+def test_a_model_computes_what_its_graph_means(name):
+    given = MODELS[name]()
+    model = build(given.module, params=given.params)
+    inputs = arrays_for(model)
+    for a, b in zip(flat(model(*inputs)), flat(evaluate(given.bound, *inputs)), strict=True):
+        # Sums in another order, and convolutions by minimal filtering.
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4 * max(np.abs(b).max(), 1e-3))
+    assert model.plan.bytes <= model.plan.classic
+
+
+def test_steps_of_a_recurrence_share_their_weights():
+    given = builders.lstm(steps=3)
+    names = [param.name for param in given.module.main.params]
+    assert len(names) == len(set(names))
+
+
+def test_a_convolution_and_what_follows_is_one_kernel_with_packed_weights():
+    given = builders.resnet(18, image=32)
+    model = build(given.module, params=given.params)
+    assert len(model.steps) == 24
+    packed = [kernel.name for kernel in model.kernels if kernel.packings]
+    assert "fused_conv2d_add_add_relu" in packed
+    assert "fused_dense_add" in packed
+
+
+def test_equal_kernels_are_built_once():
+    x = var("x", (4, 8))
+    y = op.nn.softmax(op.nn.softmax(op.nn.softmax(x)))
+    model = build(Module.from_expr(y))
+    assert (len(model.steps), len(model.kernels)) == (3, 1)
+
+
+def test_results_are_new_arrays_in_the_form_of_the_graph():
+    x = var("x", (2, 3))
+    y = op.add(x, x)
+    body = Tuple((y, Tuple((x, y)), Constant(np.float32(7))))
+    model = build(Module.from_expr(Function((x,), body)))
+    given = np.arange(6, dtype="float32").reshape(2, 3)
+    a, (b, c), d = model(given)
+    for found, expected in ((a, 2 * given), (b, given), (c, 2 * given), (d, np.float32(7))):
+        np.testing.assert_array_equal(found, expected)
+    assert d.shape == ()
+    assert not np.shares_memory(b, given)
+    assert not np.shares_memory(a, c)
+
+
+def test_a_parameter_that_is_a_tuple_is_one_array_for_each_field():
+    kind = var("a", (3,)).type
+    pair = Var("p", TupleType((kind, kind)))
+    model = build(Module.from_expr(Function((pair,), op.concatenate(pair, axis=0))))
+    assert [p.name for p in model.params] == ["p.0", "p.1", "out0"]
+    one = np.ones(3, "float32")
+    assert model(one, 2 * one).tolist() == [1, 1, 1, 2, 2, 2]
+    assert model(**{"p.1": one, "p.0": one}).tolist() == [1] * 6
+
+
+def test_parts_of_a_concatenation_lie_in_its_result_and_are_not_copied():
+    x = var("x", (1, 16))
+    parts = [op.nn.softmax(x), op.nn.log_softmax(x)]
+    y = op.nn.softmax(op.concatenate(parts, axis=1))
+    model = build(Module.from_expr(y))
+    assert [step.name for step in model.steps] == ["softmax_1", "log_softmax_1", "softmax_2"]
+    given = np.linspace(-1, 1, 16, dtype="float32").reshape(1, 16)
+    expected = evaluate(Module.from_expr(y), given)
+    np.testing.assert_allclose(model(given), expected, rtol=1e-5)
+
+
+def test_values_between_kernels_and_their_times():
+    x = var("x", (1, 16))
+    y = op.nn.softmax(op.nn.softmax(x, name="first"), name="second")
+    model = build(Module.from_expr(y))
+    given = np.zeros((1, 16), "float32")
+    values = model.values(given)
+    assert [*values] == ["first", "second"]
+    assert values["first"].tolist() == [[1 / 16] * 16]
+    times = model.profile(given, repeats=3)
+    assert [time.name for time in times] == ["first", "second"]
+    assert all(0 < time.seconds < 1 for time in times)
