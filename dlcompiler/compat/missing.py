@@ -17,7 +17,7 @@ PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"
 
 VENDOR = "GPUs are simulated, and the libraries of their vendors need a real one"
 MODELS = "the import of models comes in a later version; relay.testing has some that are built here"
-GRAPHS = "graphs run by NumPy now; tasks of graphs, and compiled ones, come in a later version"
+GRAPHS = "tasks of graphs come in a later version"
 TUNING = "the second generation of tuners comes in a later version; tvm.autotvm tunes now"
 REMOTE = "other machines come in a later version"
 NOT_PLANNED = "it is newer than classic TE and not planned"

@@ -139,7 +139,7 @@ def test_a_record_is_preferred_to_the_default(tmp_path):
     item = operator("matmul")
     workload = item.workload(m=64, n=64, k=64)
     store = RecordStore(tmp_path / "records.db")
-    run = tune(workload, trials=1, db=store, block=True)
+    run = tune(workload, trials=1, db=store, block=True, timeout_s=120)
     assert run.best is not None
     widget = Explorer(schedule, args, "cpu", db=store)
     widget.intent = {"id": "1", "op": "best", "args": {}}

@@ -1,12 +1,13 @@
 """`relay.build` and graph executors: models that run.
 
-The optimised graph runs by NumPy, the definition of the operators, kernel by kernel. Its results
-are those that a compiled model must have; its times say nothing about compiled code.
+A model for a CPU is compiled when it first runs. What cannot be compiled (a model for a GPU, with
+branches, or with extents that only a run decides) runs by NumPy, kernel by kernel; a note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,12 @@ from dlcompiler.compat.relay.modules import IRModule, module_of
 from dlcompiler.compat.relay.optimizing import Params, bound, build_sequence, plain
 from dlcompiler.compat.relay.params import load_param_dict
 from dlcompiler.compat.targets import resolve
-from dlcompiler.errors import CallError, GraphError
+from dlcompiler.errors import CallError, GraphError, UserError
+from dlcompiler.graph.passes import PassContext
+from dlcompiler.target import Target
+
+_FUSED = PassContext(0)
+"""Of a module whose calls are kernels already."""
 
 
 def build(
@@ -36,7 +42,7 @@ def build(
     mod : IRModule or Function
         The model.
     target : str or Target, optional
-        Only checked: the model runs by NumPy.
+        The model is compiled for a CPU; for another target it runs by NumPy.
     target_host, executor, runtime, workspace_memory_pools, constant_memory_pools
         Accepted, without effect.
     params : mapping, optional
@@ -50,15 +56,13 @@ def build(
         ``lib["default"](device)`` for `GraphModule`. It can be unpacked: graph, lib, params.
     """
     del target_host, executor, runtime, workspace_memory_pools, constant_memory_pools
-    resolve(next(iter(target.values())) if isinstance(target, Mapping) and target else target)
-    module = module_of(mod, "relay.build")
-    note(
-        "relay.build: the optimised graph runs by NumPy, kernel by kernel; compiled kernels come "
-        "in a later version, so times are not those of compiled code"
+    chosen = resolve(
+        next(iter(target.values())) if isinstance(target, Mapping) and target else target
     )
+    module = module_of(mod, "relay.build")
     made = build_sequence(is_fused=True)(bound(module, params)).graph
     given = {name: array(plain(value)) for name, value in (params or {}).items()}
-    return GraphFactory(made, given, mod_name)
+    return GraphFactory(made, given, mod_name, chosen)
 
 
 class GraphFactory(Named):
@@ -66,7 +70,11 @@ class GraphFactory(Named):
 
     classic = "tvm.relay.backend.executor_factory.GraphExecutorFactoryModule"
 
-    def __init__(self, module: graph.Module, params: dict[str, NDArray], name: str) -> None:
+    def __init__(
+        self, module: graph.Module, params: dict[str, NDArray], name: str, target: Target
+    ) -> None:
+        self.target = target
+        """What it is compiled for."""
         self.ir_mod = IRModule.of(module)
         """The optimised module."""
         self.params = params
@@ -78,6 +86,15 @@ class GraphFactory(Named):
     def module(self) -> graph.Module:
         """The optimised module: it shows itself and its decisions."""
         return self.ir_mod.graph
+
+    @cached_property
+    def compiled(self) -> graph.CompiledModel | None:
+        """The compiled model; None if NumPy runs it, which a note explains."""
+        try:
+            return graph.build(self.module, self.target, context=_FUSED)
+        except UserError as error:
+            note(f"relay.build: the model runs by NumPy, not as compiled code: {error.problem}")
+            return None
 
     def get_params(self) -> dict[str, NDArray]:
         """Return the arrays that were given to `build`."""
@@ -209,7 +226,8 @@ class GraphModule(Named):
                 hint=f"set_input({missing[0]!r}, array)",
             )  # fmt: skip
         values = [self._inputs[name].data for name in self._kinds]
-        result = graph.evaluate(self.factory.module, *values)
+        model = self.factory.compiled
+        result = graph.evaluate(self.factory.module, *values) if model is None else model(*values)
         self._outputs = [array(each) for each in _flat(result)]
 
     def get_num_outputs(self) -> int:
@@ -290,7 +308,8 @@ class GraphModule(Named):
         del dev, options
         if func_name != "run":
             raise GraphError("time_evaluator", "only run is measured", got=func_name)
-        note("time_evaluator: these are times of NumPy, not of compiled code")
+        if self.factory.compiled is None:
+            note("time_evaluator: these are times of NumPy, not of compiled code")
         return lambda: timed(self.run, number, repeat, min_repeat_ms / 1000)
 
     def benchmark(
@@ -298,7 +317,7 @@ class GraphModule(Named):
         number: int = 5, min_repeat_ms: int | None = None, end_to_end: bool = False,
         **kwargs: Any,
     ) -> BenchmarkResult:  # fmt: skip
-        """Measure `run`: the times are those of NumPy.
+        """Measure `run`.
 
         Parameters
         ----------
