@@ -19,6 +19,7 @@ from dlcompiler.bench import (
     gpu,
     gpu_device,
     gpu_model,
+    graphs,
     intrinsics,
     run_benchmarks,
     tables,
@@ -58,19 +59,15 @@ def run(args: argparse.Namespace) -> int:
         _check_save(args)
     if args.measure_table:
         return _measure_tables(args)
-    if args.suite == "tuning":
-        return _tuning(args)
-    if args.suite == "intrinsics":
-        return _rows_of(args, intrinsics.run_suite)
-    if args.suite == "gpu":
-        return _rows_of(args, gpu.run_suite)
-    if args.suite == "gpu-model":
-        return _gpu_model(args)
-    if args.suite == "gpu-device":
-        return _rows_of(args, partial(gpu_device.run_suite, target=args.device))
+    if args.suite in _OWN_SUITES:
+        return _OWN_SUITES[args.suite](args)
     if args.works or args.suite:
         return _contest(args)
     return _benchmarks(args)
+
+
+def _gpu_device(args: argparse.Namespace) -> int:
+    return _rows_of(args, partial(gpu_device.run_suite, target=args.device))
 
 
 def _contest(args: argparse.Namespace) -> int:
@@ -276,14 +273,26 @@ def _threads(text: str) -> int:
     return int(text)
 
 
+_OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "tuning": _tuning,
+    "intrinsics": lambda args: _rows_of(args, intrinsics.run_suite),
+    "gpu": lambda args: _rows_of(args, gpu.run_suite),
+    "gpu-model": _gpu_model,
+    "gpu-device": _gpu_device,
+    "graph": lambda args: _rows_of(args, graphs.run_suite),
+}
+"""Suites that are no tables of works beside peers, by name."""
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     forms = "; ".join(form(family) for family in GRAMMAR)
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {forms}")
     parser.add_argument(
         "--suite",
-        choices=(*SUITES, "tuning", "intrinsics", "gpu", "gpu-model", "gpu-device"),
+        choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
-        "on a simulated GPU or on one of this machine, or judge predicted times by measured ones",
+        "on a simulated GPU or on one of this machine, models with and without fusion, or judge "
+        "predicted times by measured ones",
     )
     parser.add_argument(
         "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"

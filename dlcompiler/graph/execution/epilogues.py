@@ -11,7 +11,7 @@ does not look at the expression.
 
 from __future__ import annotations
 
-from dlcompiler.ir import Expr, TensorLoad, substitute, walk
+from dlcompiler.ir import Axis, Const, Expr, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.te.bodies import rewrite_bodies
@@ -46,9 +46,8 @@ def folded(result: Tensor, last: Tensor) -> Tensor | None:
     assert isinstance(last.op, ComputeOp)
     own = {axis.var: other.var for axis, other in zip(last.op.axis, op.axis, strict=True)}
     body = substitute(body, own)
-    indices = [axis.var for axis in op.axis]
     loads = [node for node in walk(body) if isinstance(node, TensorLoad) and node.tensor is result]
-    if any(list(map(id, load.indices)) != list(map(id, indices)) for load in loads):
+    if not all(_is_own(load, op.axis) for load in loads):
         return None
     (stored,) = op.bodies
 
@@ -58,6 +57,14 @@ def folded(result: Tensor, last: Tensor) -> Tensor | None:
 
     (whole,) = rewrite_bodies((body,), rule)
     return ComputeOp(op.name, op.axis, (whole,), op.tag).output(0)
+
+
+def _is_own(load: TensorLoad, axes: tuple[Axis, ...]) -> bool:
+    """Tell whether an access reads the element that is stored."""
+    return all(
+        index is axis.var or (axis.extent == 1 and isinstance(index, Const) and index.value == 0)
+        for index, axis in zip(load.indices, axes, strict=True)
+    )
 
 
 def _inlined(tensor: Tensor, result: Tensor) -> Expr | None:
