@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dlcompiler.errors import TargetError
-from dlcompiler.graph.execution.anchors import Anchor, Packing, anchor_of
+from dlcompiler.errors import ScheduleError, TargetError
+from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.scheduling import schedule_plainly, schedule_rest
@@ -42,6 +42,8 @@ class ModelKernel:
     """Arrays that stand inside the group."""
     packings: Mapping[int, Packing]
     """Parameters that are packed at build."""
+    operator: str
+    """The operator of the library that schedules it; "" for a plain schedule."""
 
     @property
     def name(self) -> str:
@@ -66,34 +68,39 @@ def built_kernel(call: KernelCall, target: Target) -> ModelKernel:
         )  # fmt: skip
     alone = Module.from_expr(call.function)
     function, types = alone.main, types_of(alone)
-    anchor = anchor_of(function, types, target, call.constants)
-    if anchor is None:
-        definition = define(function, types)
-        schedule = schedule_plainly(definition.outputs, target)
-    else:
-        definition, schedule = _anchored(function, types, anchor, target)
+    made = _anchored(function, types, call, target) or _plain(function, types, target)
+    definition = made.definition
     program = lower_program(
-        schedule, definition.args, target, symbol_of(function), unread=definition.unread
+        made.schedule, definition.args, target, symbol_of(function), unread=definition.unread
     )
     if call.is_in_place:
         program = Program.of(replace(program.func, is_in_place=True))
     built = build_program(program, target)
     built.args = definition.args
-    packings = (
-        {}
-        if anchor is None
-        else {
-            function.params.index(anchor.call.args[n]): pack for n, pack in anchor.packings.items()
-        }
-    )
     inside = tuple(aligned_copy(array) for _, array in definition.weights)
-    return ModelKernel(function, schedule, built, inside, packings)
+    return ModelKernel(function, made.schedule, built, inside, made.packings, made.operator)
 
 
-def _anchored(
-    function: Function, types: Types, anchor: Anchor, target: Target
-) -> tuple[Definition, Schedule]:
-    """Define and schedule a kernel with the schedule of its anchor."""
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The definition of a kernel with its schedule."""
+
+    definition: Definition
+    schedule: Schedule
+    packings: Mapping[int, Packing]
+    operator: str
+
+
+def _plain(function: Function, types: Types, target: Target) -> _Made:
+    definition = define(function, types)
+    return _Made(definition, schedule_plainly(definition.outputs, target), {}, "")
+
+
+def _anchored(function: Function, types: Types, call: KernelCall, target: Target) -> _Made | None:
+    """Define and schedule a kernel by the operator of its anchor; None if there is no such."""
+    anchor = anchor_of(function, types, target, call.constants)
+    if anchor is None:
+        return None
     known: dict[Node, Tensor] = dict(zip(anchor.call.args, anchor.inputs, strict=True))
     known[anchor.call] = anchor.result
     definition = define(function, types, known)
@@ -106,11 +113,13 @@ def _anchored(
     s = create_schedule([tensor.op for tensor in definition.outputs])
     chosen = anchor.selection
     apply = chosen.operator.schedule_for(target).apply
-    apply(s, (result,), chosen.config, target)
-    rest = [tensor for tensor in definition.outputs if tensor is not result]
-    if rest:
-        schedule_rest(s, rest, target)
-    return definition, s
+    try:
+        apply(s, (result,), chosen.config, target)
+    except ScheduleError:  # of an expression that is too large for its loops
+        return None
+    schedule_rest(s, [tensor for tensor in definition.outputs if tensor is not result], target)
+    packings = {function.params.index(anchor.call.args[n]): p for n, p in anchor.packings.items()}
+    return _Made(definition, s, packings, chosen.operator.name)
 
 
 def symbol_of(function: Function) -> str:

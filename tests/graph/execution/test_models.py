@@ -49,6 +49,7 @@ def test_a_convolution_and_what_follows_is_one_kernel_with_packed_weights():
     packed = [kernel.name for kernel in model.kernels if kernel.packings]
     assert "fused_conv2d_add_add_relu" in packed
     assert "fused_dense_add" in packed
+    assert {kernel.operator for kernel in model.kernels} == {"dense", "pool2d", "conv2d_direct", ""}
 
 
 def test_equal_kernels_are_built_once():
