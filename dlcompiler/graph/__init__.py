@@ -25,7 +25,7 @@ import numpy as np
 
 from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
-from dlcompiler.graph.execution import CompiledModel, KernelTime, build
+from dlcompiler.graph.execution import CompiledModel, KernelTime, ModelTask, build, tasks
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -82,6 +82,7 @@ __all__ = [
     "KernelTime",
     "Let",
     "MemoryPlan",
+    "ModelTask",
     "Module",
     "Pattern",
     "Span",
@@ -111,6 +112,7 @@ __all__ = [
     "plan_memory",
     "structural_equal",
     "structural_hash",
+    "tasks",
     "to_json",
     "type_of",
     "types_of",

@@ -2,5 +2,6 @@
 
 from dlcompiler.graph.execution.build import build
 from dlcompiler.graph.execution.model import CompiledModel, KernelTime
+from dlcompiler.graph.execution.tasks import ModelTask, tasks
 
-__all__ = ["CompiledModel", "KernelTime", "build"]
+__all__ = ["CompiledModel", "KernelTime", "ModelTask", "build", "tasks"]

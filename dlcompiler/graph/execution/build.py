@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlcompiler.graph.execution.kernels import built_kernel, pack_weights
+from dlcompiler.graph.execution.kernels import Records, built_kernel, pack_weights
 from dlcompiler.graph.execution.model import CompiledModel
 from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.ir import MAIN, Module
@@ -18,6 +18,7 @@ from dlcompiler.target import Target, resolve
 def build(
     module: Module, target: str | Target = "cpu", *, params: Mapping[str, Array] | None = None,
     opt_level: int = 3, context: PassContext | None = None, function: str = MAIN,
+    db: Records | None = None,
 ) -> CompiledModel:  # fmt: skip
     """Build a model: optimise it, compile its kernels, and load it.
 
@@ -36,6 +37,8 @@ def build(
         Of `optimize`.
     function : str
         Which function of the module.
+    db : path or RecordStore, optional
+        Records of tuning runs: a kernel has the fastest config of its workload (`tasks`).
 
     Returns
     -------
@@ -62,6 +65,6 @@ def build(
     machine = resolve(target)
     made = optimize(bind(module, params or {}), opt_level, context=context)
     steps = steps_of(made, function)
-    kernels = [built_kernel(call, machine) for call in steps.kernels]
+    kernels = [built_kernel(call, machine, db) for call in steps.kernels]
     pack_weights(steps, kernels)
     return CompiledModel(made, steps, kernels, machine)

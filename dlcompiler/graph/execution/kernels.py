@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
 
+from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
@@ -24,6 +27,7 @@ from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
+Records: TypeAlias = str | Path | RecordStore
 MOST_NAMES = 6
 """Most operators whose names are in the name of a kernel; [1]."""
 
@@ -51,8 +55,17 @@ class ModelKernel:
         return self.built.func.name
 
 
-def built_kernel(call: KernelCall, target: Target) -> ModelKernel:
+def built_kernel(call: KernelCall, target: Target, db: Records | None = None) -> ModelKernel:
     """Build a kernel of a model.
+
+    Parameters
+    ----------
+    call : KernelCall
+        The kernel.
+    target : Target
+        A CPU.
+    db : path or RecordStore, optional
+        Records of tuning runs.
 
     Raises
     ------
@@ -68,7 +81,7 @@ def built_kernel(call: KernelCall, target: Target) -> ModelKernel:
         )  # fmt: skip
     alone = Module.from_expr(call.function)
     function, types = alone.main, types_of(alone)
-    made = _anchored(function, types, call, target) or _plain(function, types, target)
+    made = _anchored(function, types, call, target, db) or _plain(function, types, target)
     definition = made.definition
     program = lower_program(
         made.schedule, definition.args, target, symbol_of(function), unread=definition.unread
@@ -96,7 +109,9 @@ def _plain(function: Function, types: Types, target: Target) -> _Made:
     return _Made(definition, schedule_plainly(definition.outputs, target), {}, "")
 
 
-def _anchored(function: Function, types: Types, call: KernelCall, target: Target) -> _Made | None:
+def _anchored(
+    function: Function, types: Types, call: KernelCall, target: Target, db: Records | None
+) -> _Made | None:
     """Define and schedule a kernel by the operator of its anchor; None if there is no such."""
     anchor = anchor_of(function, types, target, call.constants)
     if anchor is None:
@@ -112,9 +127,10 @@ def _anchored(function: Function, types: Types, call: KernelCall, target: Target
             definition = replace(definition, outputs=(whole,))
     s = create_schedule([tensor.op for tensor in definition.outputs])
     chosen = anchor.selection
-    apply = chosen.operator.schedule_for(target).apply
+    record = None if db is None else best(chosen.workload, target, db)
+    config = chosen.config if record is None else record.config
     try:
-        apply(s, (result,), chosen.config, target)
+        chosen.operator.schedule_for(target).apply(s, (result,), config, target)
     except ScheduleError:  # of an expression that is too large for its loops
         return None
     schedule_rest(s, [tensor for tensor in definition.outputs if tensor is not result], target)

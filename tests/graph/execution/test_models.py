@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from dlcompiler.graph import build, builders, evaluate, op, var
+from dlcompiler.autotune import RecordStore
+from dlcompiler.autotune.records.record import Record, target_key
+from dlcompiler.autotune.trial import Result
+from dlcompiler.graph import build, builders, evaluate, op, tasks, var
 from dlcompiler.graph.ir import Constant, Function, Module, Tuple, TupleType, Var
+from dlcompiler.ops import operator
+from dlcompiler.target import resolve
 from tests.graph.passes.fusion.test_kernel_counts import MODELS
 from tests.graph.random_graphs import flat
 
@@ -105,3 +110,31 @@ def test_values_between_kernels_and_their_times():
     times = model.profile(given, repeats=3)
     assert [time.name for time in times] == ["first", "second"]
     assert all(0 < time.seconds < 1 for time in times)
+
+
+def test_records_of_a_task_decide_the_schedule_of_its_kernel(tmp_path):
+    given = builders.mlp()
+    first = tasks(given.module, params=given.params)[0]
+    assert (first.workload.op, first.calls) == ("dense", ("fc1+fc1_add+relu1",))
+    db = tmp_path / "records.db"
+    target = resolve("cpu")
+    space = operator("dense").space(first.workload, target)
+    default = operator("dense").default_config(first.workload, target)
+    other = next(
+        c for c in map(space.at, range(space.size)) if dict(c.values) != dict(default.values)
+    )
+    with RecordStore(db) as store:
+        store.add([record_of(first.workload, other, target)])
+    plain, tuned = (build(given.module, params=given.params, db=d) for d in (None, db))
+    assert str(plain.kernels[1].built.func) != str(tuned.kernels[1].built.func)
+    x = arrays_for(plain)
+    np.testing.assert_allclose(plain(*x), tuned(*x), rtol=1e-5)
+
+
+def record_of(workload, config, target):
+    """Return a record of a measured time."""
+    return Record(
+        workload=workload, target=target_key(target, target.cores), config=config,
+        result=Result("ok", (1e-6,), ""), run="run", trial=0,
+        measured_at="2026-01-02T03:04:05.678+00:00",
+    )  # fmt: skip
