@@ -332,7 +332,7 @@ def function_pass(
     def each(transform: Callable[..., Any], module: graph.Module) -> graph.Module:
         whole = IRModule.of(module)
         for key, function in module.functions.items():
-            if not function.attrs.get("Primitive"):
+            if not function.is_kernel:
                 whole[key] = transform(function, whole, PassContext.current())
         return graph.ir.named(whole.graph)
 

@@ -4,6 +4,7 @@ from dlcompiler.graph.ir.attributes import Attrs, AttrValue
 from dlcompiler.graph.ir.module import MAIN, Module, modules_equal, named, short_name
 from dlcompiler.graph.ir.nodes import (
     MAX_SCOPES,
+    PRIMITIVE,
     Call,
     Constant,
     Expr,
@@ -52,6 +53,7 @@ __all__ = [
     "ANY",
     "MAIN",
     "MAX_SCOPES",
+    "PRIMITIVE",
     "AnyDimension",
     "AttrValue",
     "Attrs",

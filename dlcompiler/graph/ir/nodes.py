@@ -37,6 +37,8 @@ from dlcompiler.graph.ir.attributes import Attrs, frozen_attrs, no_attrs
 from dlcompiler.graph.ir.types import TensorType, Type
 from dlcompiler.registry import Registry
 
+PRIMITIVE = "Primitive"
+"""Attribute of a function that is one kernel, as in Relay."""
 MAX_SCOPES = 100
 """Most scopes inside each other: functions, branches and lets as operands; [1]."""
 
@@ -288,6 +290,11 @@ class Function(GraphOperators):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attrs", frozen_attrs(self.attrs))
+
+    @property
+    def is_kernel(self) -> bool:
+        """Tell whether it is one kernel, inside which passes change nothing: ``Primitive=1``."""
+        return bool(self.attrs.get(PRIMITIVE))
 
     def __call__(self, *args: object) -> Call:
         """Make a call of it; arguments may be numbers, arrays, or lists."""

@@ -132,7 +132,7 @@ def _tree(node: Node, trees: dict[Node, Tree], program: Program, types: Types) -
             return whole[index] if isinstance(whole, tuple) else None
         case Call(Op()):
             return _kernel(node, trees, program, types)
-        case Call(Function(attrs=attrs)) if attrs.get("Primitive"):
+        case Call(Function(is_kernel=True)):
             return _kernel(node, trees, program, types)
     name = "a call of a function that is no kernel" if isinstance(node, Call) else None
     raise GraphError(

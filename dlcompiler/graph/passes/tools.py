@@ -12,7 +12,6 @@ from dlcompiler.graph.ir import (
     Call,
     Constant,
     Expr,
-    Function,
     Module,
     Node,
     Op,
@@ -124,8 +123,7 @@ def rewrite_calls(module: Module, rule: Callable[[Call, Call, KnownTypes], Expr 
         return new
 
     functions = {
-        name: f if is_primitive(f) else rewrite_from(f, by_node)
-        for name, f in typed.functions.items()
+        name: f if f.is_kernel else rewrite_from(f, by_node) for name, f in typed.functions.items()
     }
     if all(functions[name] is typed.functions[name] for name in functions):
         return module
@@ -153,8 +151,3 @@ def scalar_of(node: Node) -> float | None:
         return None
     first = node.value.reshape(-1)[0]
     return first.item() if (node.value == first).all() else None
-
-
-def is_primitive(function: Function) -> bool:
-    """Tell whether a function is a kernel, which passes leave as it is."""
-    return bool(function.attrs.get("Primitive"))

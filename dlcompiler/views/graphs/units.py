@@ -145,7 +145,7 @@ class _Reader:
             case Call(Function() as kernel):
                 calls = [c for c in post_order(kernel) if _is_operation(c)]
                 unit = Unit(node.name or "function", [_named(call) for call in calls])
-                inside = () if kernel.attrs.get("Primitive") else _inside(kernel)
+                inside = () if kernel.is_kernel else _inside(kernel)
                 return self._add(node, unit), (*node.args, *inside)
             case Call(Op() | GlobalVar(), args):
                 name, operator = _named(node)

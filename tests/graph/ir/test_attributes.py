@@ -36,6 +36,12 @@ def test_an_unknown_attribute_is_refused_with_those_that_are_known():
     assert not hasattr(Call(operator("no.such.operator"), (X,), {"a": 1}).attrs, "b")
 
 
+def test_a_function_says_whether_it_is_a_kernel():
+    assert Function((X,), X, attrs={"Primitive": 1}).is_kernel
+    assert not Function((X,), X, attrs={"Primitive": 0}).is_kernel
+    assert not Function((X,), X).is_kernel
+
+
 def test_a_call_with_another_operator_has_its_defaults():
     pooled = op.nn.max_pool2d(X, pool_size=2)
     other = with_children(pooled, [operator("nn.avg_pool2d"), X])

@@ -21,7 +21,7 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.ir.scopes import Scopes
 from dlcompiler.graph.passes.devices.patterns import Match, Pattern, matched
-from dlcompiler.graph.passes.tools import is_primitive, operator_of
+from dlcompiler.graph.passes.tools import operator_of
 
 NAME = "merge_composite"
 COMPOSITE = "Composite"
@@ -59,7 +59,7 @@ def merge_composite(module: Module, patterns: Sequence[tuple[str, Pattern]]) -> 
     types = types_of(typed)
     log: list[Decision] = []
     functions = {
-        name: f if is_primitive(f) else _merged(f, types, patterns, log)
+        name: f if f.is_kernel else _merged(f, types, patterns, log)
         for name, f in typed.functions.items()
     }
     return replace(typed, functions=functions, log=(*typed.log, *log)) if log else module
@@ -105,7 +105,7 @@ def _inside_kernels(function: Function) -> set[Node]:
     inner = [
         node
         for node in post_order(function)
-        if isinstance(node, Function) and (is_primitive(node) or COMPOSITE in node.attrs)
+        if isinstance(node, Function) and (node.is_kernel or COMPOSITE in node.attrs)
     ]
     return {below for node in inner for below in post_order(node) if below is not node}
 

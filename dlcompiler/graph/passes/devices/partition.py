@@ -9,6 +9,7 @@ from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision, Effect
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
+    PRIMITIVE,
     AttrValue,
     Call,
     Constant,
@@ -30,7 +31,7 @@ from dlcompiler.graph.ir.scopes import Scopes
 from dlcompiler.graph.passes.devices.composite import COMPOSITE, merge_composite
 from dlcompiler.graph.passes.devices.patterns import Pattern
 from dlcompiler.graph.passes.devices.regions import regions_of
-from dlcompiler.graph.passes.tools import is_primitive, operator_of
+from dlcompiler.graph.passes.tools import operator_of
 
 NAME = "partition_for_device"
 COMPILER = "Compiler"
@@ -96,7 +97,7 @@ def partition_for_device(module: Module, device: DeviceRules) -> Module:
     log: list[Decision] = []
     functions: dict[str, Function] = {}
     for name, function in typed.functions.items():
-        if is_primitive(function) or COMPILER in function.attrs:
+        if function.is_kernel or COMPILER in function.attrs:
             functions[name] = function
             continue
         partition = _Partition(function, types, device, {*typed.functions, *made})
@@ -219,7 +220,7 @@ class _Partition:
         body = results[0] if len(results) == 1 else Tuple(tuple(results))
         name = self._name()
         attrs: dict[str, AttrValue] = {
-            "Primitive": 1,
+            PRIMITIVE: 1,
             COMPILER: self.device.name,
             "global_symbol": name,
         }
@@ -245,7 +246,7 @@ class _Partition:
 
 def _below(node: Node) -> Sequence[Node]:
     """Return the children of a node; functions that are one step stay whole."""
-    is_whole = isinstance(node, Function) and (is_primitive(node) or COMPOSITE in node.attrs)
+    is_whole = isinstance(node, Function) and (node.is_kernel or COMPOSITE in node.attrs)
     return () if is_whole else children(node)
 
 

@@ -26,7 +26,7 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.functions import call as make_call
-from dlcompiler.graph.passes.tools import attrs_of, is_primitive, operator_of
+from dlcompiler.graph.passes.tools import attrs_of, operator_of
 
 NAME = "place_on_devices"
 
@@ -72,7 +72,7 @@ def place_on_devices(module: Module, default: str = "cpu") -> Module:
     types = types_of(typed)
     log: list[Decision] = []
     functions = {
-        name: f if is_primitive(f) else _Placer(types, default, log).rewritten(f)
+        name: f if f.is_kernel else _Placer(types, default, log).rewritten(f)
         for name, f in typed.functions.items()
     }
     return named(replace(typed, functions=functions, log=(*typed.log, *log)))
@@ -193,4 +193,4 @@ def _copy(value: Expr, source: str, target: str, name: str) -> Call:
 
 
 def _below(node: Node) -> tuple[Node, ...]:
-    return () if isinstance(node, Function) and is_primitive(node) else children(node)
+    return () if isinstance(node, Function) and node.is_kernel else children(node)

@@ -27,8 +27,6 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.operators import REGISTRY, Pattern
 
-PRIMITIVE = "Primitive"
-"""Attribute of a function that becomes one kernel."""
 STOP = "annotation.stop_fusion"
 """Operator that returns its argument, and past which nothing is fused."""
 
@@ -76,13 +74,8 @@ def flows_of(function: Function, types: Types) -> dict[Node, Flow]:
     return flows
 
 
-def is_kernel(node: Node) -> bool:
-    """Tell whether a node is a function that is one kernel; what is in it stays as it is."""
-    return isinstance(node, Function) and bool(node.attrs.get(PRIMITIVE))
-
-
 def _below(node: Node) -> tuple[Node, ...]:
-    return () if is_kernel(node) else children(node)
+    return () if isinstance(node, Function) and node.is_kernel else children(node)
 
 
 def _pattern(node: Node, types: Types) -> Pattern:
@@ -153,7 +146,7 @@ def _note_uses(  # noqa: C901 - by node
         case If(condition, then, otherwise):
             for child in (condition, then, otherwise):
                 leave(child, "it decides a branch, or is the result of one")
-        case Function(_, body) if not is_kernel(node):
+        case Function(body=body, is_kernel=False):
             leave(body, "it is a result of a function")
 
 

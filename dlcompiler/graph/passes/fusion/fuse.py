@@ -10,6 +10,7 @@ from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
+    PRIMITIVE,
     Call,
     Expr,
     Function,
@@ -22,7 +23,7 @@ from dlcompiler.graph.ir import (
     with_children,
 )
 from dlcompiler.graph.operators import REGISTRY
-from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, STOP, Flow, flows_of, is_kernel
+from dlcompiler.graph.passes.fusion.dataflow import STOP, Flow, flows_of
 from dlcompiler.graph.passes.fusion.forced import force
 from dlcompiler.graph.passes.fusion.groups import MAX_DEPTH, Group, Partition
 from dlcompiler.graph.passes.fusion.kernels import kernel_name
@@ -95,7 +96,7 @@ def fuse_ops(
     log: list[Decision] = []
     functions = {}
     for name, function in typed.functions.items():
-        if is_kernel(function):
+        if function.is_kernel:
             functions[name] = function
             continue
         partition = _partition(function, types, wishes, max_depth)
@@ -178,7 +179,7 @@ class _Rebuilder:
 
     def _add(self, flow: Flow) -> None:
         node, group = flow.node, self.partition.of(flow)
-        if is_kernel(node):
+        if isinstance(node, Function) and node.is_kernel:
             self.outside[node] = node
             return
         if isinstance(node, Call) and isinstance(node.op, Op):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from dlcompiler.graph.ir import (
+    PRIMITIVE,
     Call,
     Expr,
     Function,
@@ -30,7 +31,6 @@ from dlcompiler.graph.ir import (
     tensor_types,
 )
 from dlcompiler.graph.operators import REGISTRY, Pattern
-from dlcompiler.graph.passes.fusion.dataflow import PRIMITIVE, is_kernel
 
 MOST_NAMES = 3
 """Most calls that are named in the name of a kernel; [1]."""
@@ -102,7 +102,7 @@ def _outside(node: Node) -> tuple[Node, ...]:
 
 def is_kernel_call(node: Node) -> TypeGuard[Call]:
     """Tell whether a node calls a kernel."""
-    return isinstance(node, Call) and is_kernel(node.op)
+    return isinstance(node, Call) and isinstance(node.op, Function) and node.op.is_kernel
 
 
 def body_of(call: Call) -> Function:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Wish
 from dlcompiler.graph.ir import Call, Function, Module, Node, Op, Tuple, TupleGetItem, post_order
-from dlcompiler.graph.passes.fusion.dataflow import is_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _places(module: Module) -> dict[str, tuple[str, Node]]:
     found: dict[str, tuple[str, Node]] = {}
     for name, function in module.functions.items():
         for node in post_order(function):
-            if isinstance(node, Function) and is_kernel(node):
+            if isinstance(node, Function) and node.is_kernel:
                 for call in post_order(node.body):
                     if isinstance(call, Call) and isinstance(call.op, Op):
                         found[call.name] = name, node

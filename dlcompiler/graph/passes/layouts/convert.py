@@ -28,7 +28,7 @@ from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.functions import call as make_call
 from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.layouts.forms import CallForms, Known, forms_of, moved_type
-from dlcompiler.graph.passes.tools import is_primitive, operator_of, with_log
+from dlcompiler.graph.passes.tools import operator_of, with_log
 
 NAME = "convert_layout"
 NO_EFFECT = Effect()
@@ -137,7 +137,7 @@ def converted(
     log: list[Decision] = []
     functions = {}
     for name, function in typed.functions.items():
-        if is_primitive(function):
+        if function.is_kernel:
             functions[name] = function
             continue
         converter = _Converter(types, forms_of(function, types), choice, kernels or {})
@@ -197,7 +197,7 @@ class _Converter:
 
     @staticmethod
     def _below(node: Node) -> Sequence[Node]:
-        return () if isinstance(node, Function) and is_primitive(node) else children(node)
+        return () if isinstance(node, Function) and node.is_kernel else children(node)
 
     def plain(self, node: Node) -> Node:
         """Return a value in the layout that it had."""

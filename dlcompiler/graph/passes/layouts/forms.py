@@ -166,7 +166,7 @@ def forms_of(function: Function, types: Types) -> dict[Call, CallForms]:
 
 def _below(node: Node) -> Sequence[Node]:
     """Return the children of a node; kernels stay as they are."""
-    is_kernel = isinstance(node, Function) and node.attrs.get("Primitive")
+    is_kernel = isinstance(node, Function) and node.is_kernel
     return () if is_kernel else children(node)
 
 

@@ -38,7 +38,6 @@ from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.layouts.convert import converted, decided
 from dlcompiler.graph.passes.layouts.costs import LayoutCosts, predicted_costs
 from dlcompiler.graph.passes.layouts.forms import CallForms, forms_of
-from dlcompiler.graph.passes.tools import is_primitive
 
 OPERATORS = ("nn.conv2d",)
 LAYOUTS = ("NCHW", "NHWC", "NCHW8c", "NCHW16c")
@@ -90,7 +89,7 @@ def search_layouts(
     chosen: dict[Call, str] = {}
     networks: dict[Call, _Network] = {}
     for function in typed.functions.values():
-        if not is_primitive(function):
+        if not function.is_kernel:
             network = _network(function, types, layouts, costs)
             chosen |= network.solved()
             networks |= dict.fromkeys(network.forms, network)
