@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -20,6 +21,7 @@ from dlcompiler.graph.ir import (
     TupleGetItem,
 )
 from dlcompiler.graph.ir.structural import attrs_key
+from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.tools import (
     KnownTypes,
@@ -63,7 +65,13 @@ def combine_parallel(
         The operator of the calls: a key of `AXES`.
     least : int
         Fewest calls that are combined; [1].
+
+    Raises
+    ------
+    GraphError
+        If calls of the operator cannot be combined, or `least` is no positive integer.
     """
+    _check(operator, least)
     groups = _groups(module, operator, least)
     made: dict[int, Expr] = {}
     log: list[Decision] = []
@@ -99,6 +107,17 @@ AXES: Mapping[str, tuple[Callable[[Call], int], Callable[[Call], int]]] = {
     ),
 }  # fmt: skip
 """Operator -> the dimension of the weights that becomes longer, and that of the result."""
+
+
+def _check(operator: object, least: object) -> None:
+    if not isinstance(operator, str) or operator not in AXES:
+        is_known = isinstance(operator, str) and operator in REGISTRY
+        raise GraphError(
+            NAME, "calls of this operator cannot be combined" if is_known else "no operator",
+            got=repr(operator), expected=", ".join(AXES),
+        )  # fmt: skip
+    if not isinstance(least, int) or isinstance(least, bool) or least < 1:
+        raise GraphError(NAME, "least is no positive integer", got=repr(least))
 
 
 def _groups(module: Module, operator: str, least: int) -> dict[Call, list[Call]]:

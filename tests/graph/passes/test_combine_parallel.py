@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph import evaluate, op, var
 from dlcompiler.graph.ir import Call, Function, Let, Module, Tuple
 from dlcompiler.graph.passes import combine_parallel
@@ -53,3 +54,35 @@ def test_weights_whose_types_are_inferred():
     made = Tuple(tuple(op.nn.dense(X, weight, units=3) for weight in weights))
     after = combine_parallel(Module.from_expr(Function((X, *weights), made)), "nn.dense")
     assert len(evaluate(after, *INPUTS)) == 3
+
+
+@pytest.mark.parametrize(
+    ("operator", "wrong"),
+    [
+        ("nn.foo", "no operator"),
+        ("nn.relu", "calls of this operator cannot be combined"),
+        ("nn.conv1d", "calls of this operator cannot be combined"),
+        (None, "no operator"),
+        (["nn.dense"], "no operator"),
+    ],
+)
+def test_an_operator_whose_calls_cannot_be_combined(operator, wrong):
+    module = Module.from_expr(Function((X, A), Tuple(products(A))))
+    with pytest.raises(GraphError, match=wrong) as error:
+        combine_parallel(module, operator)
+    assert "nn.conv2d, nn.dense, nn.batch_matmul" in str(error.value)
+
+
+@pytest.mark.parametrize("least", [0, -3, 2.5, "3", None, True])
+def test_a_least_number_that_is_none(least):
+    module = Module.from_expr(Function((X, A), Tuple(products(A))))
+    with pytest.raises(GraphError, match="least is no positive integer"):
+        combine_parallel(module, "nn.dense", least)
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_fewer_calls_are_combined_if_asked(least):
+    module = Module.from_expr(Function((X, A, B), Tuple(products(A, B)[:least])))
+    after = combine_parallel(module, "nn.dense", least)
+    assert [operator_of(n) for n in after.nodes()].count("nn.dense") == 1
+    assert [value[0, 0] for value in evaluate(after, *INPUTS[:3])] == [3, 6][:least]
