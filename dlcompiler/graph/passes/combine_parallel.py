@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import Any
 
 from dlcompiler.errors import GraphError
@@ -36,6 +37,8 @@ from dlcompiler.graph.passes.tools import (
 NAME = "combine_parallel"
 LEAST_BRANCHES = 3
 """Fewest calls that are combined, as in Relay; [1]."""
+MOST_NAMES = 8
+"""Most calls that are named in the reason of a decision; [1]."""
 
 
 def combine_parallel(
@@ -72,20 +75,23 @@ def combine_parallel(
         If calls of the operator cannot be combined, or `least` is no positive integer.
     """
     _check(operator, least)
-    groups = _groups(module, operator, least)
-    made: dict[int, Expr] = {}
+    places = {
+        call: (group, n)
+        for group in _groups(module, operator, least)
+        for n, call in enumerate(group)
+    }
+    made: dict[Call, Expr] = {}
     log: list[Decision] = []
 
     def rule(old: Call, new: Call, types: KnownTypes) -> Expr | None:
-        if old not in groups:
+        if old not in places:
             return None
-        group = groups[old]
-        if id(group) not in made:
-            made[id(group)] = _combined(group, new, types)
-        names = ", ".join(call.name for call in group)
-        log.append(decided(NAME, old, "rewritten", "same data", f"{names} read the same data",
-                           kernels=int(old is not group[0])))  # fmt: skip
-        return TupleGetItem(made[id(group)], group.index(old))
+        group, place = places[old]
+        if group[0] not in made:
+            made[group[0]] = _combined(group, new, types)
+        reason = f"{_some(group)} read the same data"
+        log.append(decided(NAME, old, "rewritten", "same data", reason, kernels=int(place > 0)))
+        return TupleGetItem(made[group[0]], place)
 
     return with_log(rewrite_calls(module, rule), log)
 
@@ -109,6 +115,13 @@ AXES: Mapping[str, tuple[Callable[[Call], int], Callable[[Call], int]]] = {
 """Operator -> the dimension of the weights that becomes longer, and that of the result."""
 
 
+def _some(group: list[Call]) -> str:
+    """Return the names of calls; of many, the first ones: each call has the text in the log."""
+    shown = [call.name for call in group[:MOST_NAMES]]
+    rest = len(group) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+
 def _check(operator: object, least: object) -> None:
     if not isinstance(operator, str) or operator not in AXES:
         is_known = isinstance(operator, str) and operator in REGISTRY
@@ -120,20 +133,21 @@ def _check(operator: object, least: object) -> None:
         raise GraphError(NAME, "least is no positive integer", got=repr(least))
 
 
-def _groups(module: Module, operator: str, least: int) -> dict[Call, list[Call]]:
-    """Return the group of each call that is combined with others."""
+def _groups(module: Module, operator: str, least: int) -> list[list[Call]]:
+    """Return the groups of calls that are combined."""
     typed = infer_types(module)
     types = types_of(typed)
-    beside: dict[tuple[object, ...], list[Call]] = defaultdict(list)
+    # A node of two functions comes twice.
+    beside: dict[tuple[object, ...], dict[Call, None]] = defaultdict(dict)
     binder: dict[Node, Function] = {
         param: f for f in typed.nodes() if isinstance(f, Function) for param in f.params
     }
     for node in typed.nodes():
         if operator_of(node) == operator and isinstance(node, Call):
             key = _key(node, types, binder)
-            if key is not None and node not in beside[key]:
-                beside[key].append(node)
-    return {call: group for group in beside.values() if len(group) >= least for call in group}
+            if key is not None:
+                beside[key][node] = None
+    return [[*group] for group in beside.values() if len(group) >= least]
 
 
 def _key(
@@ -172,7 +186,7 @@ def _combined(group: list[Call], new: Call, types: KnownTypes) -> Call:
     )  # fmt: skip
     attrs: dict[str, Any] = {k: v for k, v in new.attrs.items() if k not in ("channels", "units")}
     whole = call_like(first, operator_of(new), new.args[0], joined, suffix="combined", **attrs)
-    places = tuple(sum(sizes[: n + 1]) for n in range(len(sizes) - 1))
+    places = tuple(accumulate(sizes[:-1]))
     return call_like(
         first, "split", whole, suffix="parts", indices_or_sections=places, axis=channels(new)
     )

@@ -86,3 +86,12 @@ def test_fewer_calls_are_combined_if_asked(least):
     after = combine_parallel(module, "nn.dense", least)
     assert [operator_of(n) for n in after.nodes()].count("nn.dense") == 1
     assert [value[0, 0] for value in evaluate(after, *INPUTS[:3])] == [3, 6][:least]
+
+
+def test_of_many_calls_a_reason_names_the_first_ones():
+    weights = [var(f"w{n}", (3, 3)) for n in range(300)]
+    module = Module.from_expr(Function((X, *weights), Tuple(products(*weights))))
+    after = combine_parallel(module, "nn.dense")
+    (reason,) = {decision.reason for decision in after.decisions()}
+    assert reason.endswith("dense_7, dense_8 and 292 more read the same data")
+    assert [operator_of(n) for n in after.nodes()].count("nn.dense") == 1

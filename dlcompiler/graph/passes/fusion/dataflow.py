@@ -62,7 +62,8 @@ def flows_of(function: Function, types: Types) -> dict[Node, Flow]:
         Types of its nodes.
     """
     nodes = [n for n in post_order(function.body, _below) if not isinstance(n, Op)]
-    params = [p for p in function.params if p not in nodes]
+    used = set(nodes)
+    params = [p for p in function.params if p not in used]
     flows: dict[Node, Flow] = {
         node: Flow(node, i, _pattern(node, types)) for i, node in enumerate([*params, *nodes])
     }

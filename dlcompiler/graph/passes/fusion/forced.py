@@ -9,7 +9,7 @@ from dlcompiler.graph.ir import Call, Node, op
 from dlcompiler.graph.operators import Pattern
 from dlcompiler.graph.passes.fusion.dataflow import STOP, Flow
 from dlcompiler.graph.passes.fusion.groups import Partition, paths
-from dlcompiler.graph.passes.fusion.reasons import RULES, is_returned, name_of, words_of
+from dlcompiler.graph.passes.fusion.reasons import RULES, name_of, words_of
 from dlcompiler.graph.passes.fusion.wished import operands
 
 STOP_OP = op(STOP)
@@ -80,7 +80,7 @@ def _why_not(flows: Sequence[Flow], partition: Partition) -> str | None:
     if any(flow.pattern is Pattern.OPAQUE for flow in flows):
         return "opaque"
     if flows[-1].pattern is Pattern.TUPLE and flows[-1].leaves_because:
-        return "result" if is_returned(flows[0]) else "no common consumer"
+        return "result" if flows[0] in partition.returned else "no common consumer"
     if sum(group.anchor is not None for group in groups) > 1:
         return "two anchors"
     if not partition.can_merge(flows):

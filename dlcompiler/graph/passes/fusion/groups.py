@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from dlcompiler.graph.ir import Node
 from dlcompiler.graph.operators import Pattern
@@ -49,6 +50,8 @@ class Partition:
     """Pairs of nodes that were asked to be in one group."""
     at: dict[Node, Flow] = field(init=False)
     groups: dict[Flow, Group] = field(init=False)
+    returned: set[Flow] = field(init=False)
+    """Nodes whose value is a field of a tuple that is a result."""
     behind_anchor: set[Flow] = field(init=False, default_factory=set)
     """Nodes that an anchor was merged into, or a node behind it."""
     before_rows: dict[Flow, Group] = field(init=False, default_factory=dict)
@@ -60,6 +63,11 @@ class Partition:
 
     def __post_init__(self) -> None:
         self.at = {flow.node: flow for flow in self.flows}
+        self.returned = {
+            flow
+            for flow in self.flows
+            if any(u.pattern is Pattern.TUPLE and u.leaves_because for u, _ in flow.uses)
+        }
         self.groups = {
             flow: Group(
                 flow.pattern, flow.node, flow.node if flow.pattern is Pattern.ANCHOR else None
@@ -82,7 +90,7 @@ class Partition:
         sink, own = flow.dominator, self.groups[flow]
         if own.pattern is Pattern.OPAQUE or sink is None:
             return
-        if self.size_with(flow, sink) > self.max_depth:
+        if self.is_too_large(flow, sink):
             return
         target = self.groups[sink]
         if phase == 2:
@@ -149,24 +157,33 @@ class Partition:
             if x in self.at and y in self.at
         )
 
-    def size_with(self, flow: Flow, sink: Flow) -> int:
-        """Return how many nodes a group would have with those up to a post-dominator; [1]."""
-        found = {self.of(flow), self.of(sink), *(self.of(each) for each in paths(flow, sink))}
-        return sum(group.size for group in found)
+    def is_too_large(self, flow: Flow, sink: Flow) -> bool:
+        """Tell whether a group with the nodes up to a post-dominator has more than `max_depth`."""
+        found: set[Group] = set()
+        size = 0
+        for each in chain((flow, sink), paths(flow, sink)):
+            group = self.of(each)
+            if group not in found:
+                found.add(group)
+                size += group.size
+                if size > self.max_depth:
+                    return True
+        return False
 
 
 def paths(flow: Flow, sink: Flow) -> Iterator[Flow]:
     """Yield the nodes on all paths from a node to its post-dominator, with that, once."""
     seen: set[Flow] = set()
-    stack = [user for user, _ in reversed(flow.uses)]
+    stack = [iter(flow.uses)]
     while stack:
-        current = stack.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        yield current
-        if current is not sink:
-            stack += [user for user, _ in reversed(current.uses)]
+        user, _ = next(stack[-1], (None, None))
+        if user is None:
+            stack.pop()
+        elif user not in seen:
+            seen.add(user)
+            yield user
+            if user is not sink:
+                stack.append(iter(user.uses))
 
 
 def _broadcast(pattern: Pattern, _is_sink: bool) -> bool:

@@ -64,9 +64,10 @@ class KernelGraph:
     number: Mapping[Node, int]
     """The place of each kernel in `kernels`; [1]."""
 
-    def depends(self, call: Call, other: Call) -> bool:
-        """Tell whether a kernel depends on another one."""
-        return bool(self.above[call] >> self.number[other] & 1)
+    def depend_on_each_other(self, kernels: Sequence[Call]) -> bool:
+        """Tell whether a kernel depends on another one of them."""
+        bits = sum(1 << self.number[call] for call in set(kernels))
+        return any(self.above[call] & bits for call in kernels)
 
 
 def kernel_graph(function: Function) -> KernelGraph | None:
@@ -75,8 +76,8 @@ def kernel_graph(function: Function) -> KernelGraph | None:
     above: dict[Node, int] = {}
     number: dict[Node, int] = {}
     kernels: list[Call] = []
-    for node in post_order(function.body, _outside):
-        below = _outside(node)
+    for node in post_order(function.body, outside):
+        below = outside(node)
         is_plain = is_kernel_call(node) or isinstance(node, Tuple | TupleGetItem) or not below
         if not is_plain or isinstance(node, Function):
             return None
@@ -94,7 +95,8 @@ def kernel_graph(function: Function) -> KernelGraph | None:
     return KernelGraph(function, tuple(kernels), users, above, number)
 
 
-def _outside(node: Node) -> tuple[Node, ...]:
+def outside(node: Node) -> tuple[Node, ...]:
+    """Return the children of a node; of the call of a kernel, its arguments."""
     if is_kernel_call(node):
         return node.args
     return children(node)
@@ -176,19 +178,6 @@ def work_of(call: Call) -> int:
 def patterns_of(call: Call) -> set[Pattern]:
     """Return the patterns of the operators of a kernel."""
     return {REGISTRY[each.op.name].pattern for each in calls(body_of(call).body)}  # type: ignore[union-attr]  # calls of operators
-
-
-def live_values(body: Expr) -> int:
-    """Return how many values of one element are needed at once, if each is computed once; [1]."""
-    order = [n for n in post_order(body) if isinstance(n, Call | Var)]
-    last = {child: n for n, node in enumerate(order) for child in children(node)}
-    results = set(children(body)) if isinstance(body, Tuple) else {body}
-    alive, most = set(), 0
-    for n, node in enumerate(order):
-        alive.add(node)
-        most = max(most, len(alive))
-        alive -= {each for each in alive if last.get(each, -1) <= n and each not in results}
-    return most
 
 
 # -- joining kernels ------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ class Limits:
 
     def is_apart(self, first: Call, second: Call) -> bool:
         """Tell whether two kernels have calls that must be in different ones."""
+        if not self.apart:
+            return False
         a, b = ({each.name for each in calls(body_of(c).body)} for c in (first, second))
         return any((x in a and y in b) or (y in a and x in b) for x, y in self.apart)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from dlcompiler.graph.decisions import Decision, Effect
 from dlcompiler.graph.inference import Types
@@ -44,6 +45,10 @@ RULES: Mapping[str, Rule] = {
     "siblings": Rule(
         "{a} and {b} read {value} in the same loops, and do not need each other",
         "graph.keep_apart({a}, {b})",
+    ),
+    "other loops": Rule(
+        "{a} and {b} read {value}, but a reduction needs other loops than the other one",
+        "reduce the same dimensions of one shape",
     ),
     "forced": Rule("it was asked for", "leave out the wish"),
     "kept apart": Rule("it was asked to stay apart", "leave out graph.keep_apart"),
@@ -189,7 +194,7 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "stop_fusion"
     if Pattern.OPAQUE in (a.pattern, b.pattern):
         return "opaque"
-    if a.leaves_because or is_returned(a):
+    if a.leaves_because or a in partition.returned:
         return "result"
     if own.anchor is not None and other.anchor is not None:
         return "two anchors"
@@ -203,7 +208,7 @@ def _why_not(a: Flow, b: Flow, partition: Partition) -> str:  # noqa: C901 - a l
         return "no common consumer"
     if own.anchor is not None:
         return "repeated after anchor" if b.pattern is Pattern.BROADCAST else "moved after anchor"
-    if partition.size_with(a, a.dominator) > partition.max_depth:
+    if partition.is_too_large(a, a.dominator):
         return "too many"
     return "tuple" if _is_tuple(a.dominator) else "path"
 
@@ -212,16 +217,14 @@ def _is_tuple(flow: Flow) -> bool:
     return flow.pattern is Pattern.TUPLE
 
 
-def is_returned(flow: Flow) -> bool:
-    """Tell whether a value is a field of a tuple that is returned."""
-    return any(_is_tuple(user) and user.leaves_because for user, _ in flow.uses)
-
-
 def words_of(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
     """Return what the placeholders of the rules stand for."""
     sink = a.dominator
     between = () if sink is None else paths(a, sink)
-    blocking = [f for f in between if partition.of(f) is not partition.of(a) and _is_call(f)]
+    # The first ones only: a value may have thousands of uses, each with a decision.
+    blocking = islice(
+        (f for f in between if partition.of(f) is not partition.of(a) and _is_call(f)), 3
+    )
     groups = partition.of(a), partition.of(b)
     anchors = ["" if g.anchor is None else name_of(partition.at[g.anchor]) for g in groups]
     because = a.leaves_because or (sink.leaves_because if sink else "")
@@ -231,7 +234,7 @@ def words_of(a: Flow, b: Flow, partition: Partition) -> dict[str, str]:
         "anchor_a": anchors[0], "anchor_b": anchors[1],
         "users": " and ".join(name_of(user) for user, _ in a.uses[:3]),
         "sink": "" if sink is None else name_of(sink),
-        "blocks": " and ".join(map(name_of, blocking[:3])) or "its consumers",
+        "blocks": " and ".join(map(name_of, blocking)) or "its consumers",
         "limit": str(partition.max_depth),
     }  # fmt: skip
 

@@ -14,7 +14,6 @@ from dlcompiler.graph.passes.fusion.kernels import (
     is_kernel_call,
     is_one_loop,
     kernel_graph,
-    live_values,
     patterns_of,
     readers_of,
     size_of,
@@ -22,6 +21,7 @@ from dlcompiler.graph.passes.fusion.kernels import (
     work_of,
 )
 from dlcompiler.graph.passes.fusion.limits import Limits
+from dlcompiler.graph.passes.fusion.loops import live_values
 from dlcompiler.graph.passes.fusion.reasons import decision_by_name
 
 SUFFIX = "again"
@@ -101,7 +101,7 @@ def _verdict(
         _takes(reader, place, call) for reader in readers for place in _places(reader, call)
     ):
         return "not in all", saved
-    if any(graph.depends(a, b) for a in readers for b in readers):
+    if graph.depend_on_each_other(readers):
         return "compared", saved
     if any(len(calls(body_of(r).body)) + len(calls(body_of(call).body)) > limits.max_depth
            for r in readers):  # fmt: skip
