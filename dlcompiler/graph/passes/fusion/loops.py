@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dlcompiler.graph.inference import type_of
 from dlcompiler.graph.ir import (
     Call,
     Dimension,
@@ -15,11 +16,19 @@ from dlcompiler.graph.ir import (
     TensorType,
     Tuple,
     Var,
+    calls,
     children,
     post_order,
 )
 from dlcompiler.graph.operators import REGISTRY, Pattern
-from dlcompiler.graph.passes.fusion.kernels import body_of, is_one_loop
+from dlcompiler.graph.operators.relations import chosen_axes
+from dlcompiler.graph.passes.fusion.kernels import body_of, is_one_loop, is_static
+from dlcompiler.graph.passes.tools import attrs_of, operator_of
+
+ONE_PASS = frozenset(
+    {"all", "any", "argmax", "argmin", "max", "mean", "min", "norm", "prod", "sum", "variance"}
+)
+"""Reductions that read each element once: ``logsumexp`` reads it again after the maximum."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,14 @@ def loops_of(call: Call) -> Loops | None:
     if is_one_loop(call):
         assert isinstance(kernel.result, TensorType)
         return Loops(kernel.result.shape)
-    return None
+    root = kernel.body
+    if operator_of(root) not in ONE_PASS or not isinstance(root, Call) or not is_static(call):
+        return None
+    if any(_pattern(each) > Pattern.INJECTIVE for each in calls(kernel.body) if each is not root):
+        return None
+    kind = type_of(root.args[0])
+    assert isinstance(kind, TensorType)
+    return Loops(kind.shape, chosen_axes(attrs_of(root), kind.rank))
 
 
 def _pattern(call: Call) -> Pattern:

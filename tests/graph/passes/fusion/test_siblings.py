@@ -46,6 +46,50 @@ def test_a_value_is_named_in_the_reason_also_if_a_group_computes_it():
     }  # fmt: skip
 
 
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def test_reductions_of_the_same_dimensions_are_siblings():
+    mean = op.mean(X, axis=1, name="mean")
+    square = op.mean(op.multiply(X, X), axis=[-1], keepdims=True, name="square")
+    after = fused(Tuple((mean, square)), SIBLINGS)
+    assert kernels(after) == [["mean", "multiply", "mean"]]
+    (found,) = [d for d in after.decisions() if d.rule == "siblings"]
+    assert found.subject == ("mean", "square")
+    assert (found.effect.bytes, found.effect.kernels) == (48, 1)  # x is read once
+    values = evaluate(after, np.arange(12, dtype="float32").reshape(4, 3))
+    assert [value.shape for value in flat(values)] == [(4,), (4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("out", "rule"),
+    [
+        ((op.sum(X, axis=0, name="a"), op.sum(X, axis=1, name="b")), "other loops"),
+        ((op.abs(X, name="a"), op.sum(X, axis=1, name="b")), "other loops"),
+        # The second one reads x again once it knows the maximum.
+        ((op.max(X, axis=1, name="a"), op.logsumexp(X, axis=1, name="b")), None),
+        # One needs the other.
+        (((top := op.max(X, axis=1, keepdims=True, name="a")),
+          op.sum(op.exp(op.subtract(X, op.sort(top))), axis=1, name="b")), None),
+    ],
+    ids=["axes", "elements", "two passes", "dependent"],
+)  # fmt: skip
+def test_reductions_that_are_no_siblings(out, rule):
+    after = fused(Tuple(out), SIBLINGS)
+    assert kernels(after) == kernels(fused(Tuple(out), FusionOptions()))
+    assert [d.rule for d in after.decisions() if d.subject == ("a", "b")] == (
+        [rule] if rule else []
+    )
+
+
+def test_each_reduction_has_an_accumulator_from_the_start():
+    # The accumulators, x and its square.
+    out = Tuple((op.sum(op.multiply(X, X), axis=1, name="a"), op.sum(X, axis=1, name="b")))
+    for most, rule in ((3, "registers"), (4, "siblings")):
+        after = fused(out, FusionOptions(siblings=True, max_live=most))
+        assert [d.rule for d in after.decisions() if d.subject == ("a", "b")] == [rule]
+
+
 def tangled(seed):
     """Return a module in which many values have many readers, which also read each other."""
     draw = random.Random(seed)
@@ -57,6 +101,8 @@ def tangled(seed):
             lambda v, o: op.tanh(v), lambda v, o: op.abs(v), lambda v, o: op.add(v, o),
             lambda v, o: op.sort(v), lambda v, o: op.multiply(op.negative(v), v),
             lambda v, o: op.cumsum(v, axis=0), lambda v, o: op.negative(v),
+            lambda v, o: op.add(v, op.sum(o, axis=1, keepdims=True)),
+            lambda v, o: op.add(v, op.max(o, axis=[1], keepdims=True)),
         ])(value, other))  # fmt: skip
     results = [v for v in values if isinstance(v, Call) and draw.random() < 0.4] or values[-1:]
     return Module.from_expr(Function(tuple(inputs), Tuple(tuple(results))))
