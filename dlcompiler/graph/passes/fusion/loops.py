@@ -15,6 +15,7 @@ from dlcompiler.graph.ir import (
     Op,
     TensorType,
     Tuple,
+    TupleGetItem,
     Var,
     calls,
     children,
@@ -95,8 +96,11 @@ def steps_of(call: Call) -> Steps:
             # A new object: two calls of one function compute values of their own.
             key = own.setdefault(node, object())
             order.append((key, [own.get(child, child) for child in children(node)]))
+    result: Node = kernel.body
+    while isinstance(result, TupleGetItem):
+        result = result.value
     is_reduction = isinstance(kernel.body, Call) and _pattern(kernel.body) is Pattern.REDUCTION
-    return Steps(order, own[kernel.body], is_reduction)
+    return Steps(order, own.get(result, result), is_reduction)
 
 
 def most_live(kernels: Sequence[Steps]) -> int:

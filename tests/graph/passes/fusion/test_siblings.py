@@ -46,6 +46,12 @@ def test_a_value_is_named_in_the_reason_also_if_a_group_computes_it():
     }  # fmt: skip
 
 
+def test_parts_of_splits_are_siblings():
+    parts = [op.split(X, indices_or_sections=3, axis=1)[n] for n in (0, 2)]
+    after = fused(Tuple(tuple(parts)), SIBLINGS)
+    assert kernels(after) == [["split", "split"]]
+
+
 # -- reductions ------------------------------------------------------------------------------------
 
 
