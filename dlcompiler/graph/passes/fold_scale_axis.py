@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.ir import Call, Constant, Expr, Module, Node, TensorType, children
 from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.tools import (
+    SMALLEST_NORMAL,
     KnownTypes,
     attrs_of,
     call_like,
@@ -23,6 +25,7 @@ from dlcompiler.graph.passes.tools import (
 )
 
 NAME = "fold_scale_axis"
+Array: TypeAlias = npt.NDArray[Any]
 _CONVOLUTIONS = frozenset({f"nn.conv{n}d" for n in (1, 2, 3)})
 
 
@@ -52,7 +55,8 @@ def fold_scale_axis(module: Module) -> Module:
 
     Notes
     -----
-    Rounding differs: ``(x · w) · s`` becomes ``x · (w · s)``.
+    Rounding differs: ``(x · w) · s`` becomes ``x · (w · s)``. A product stays where it is if the
+    dtype does not hold ``w · s``, or is float16 and the weights are not known.
     """
     uses = Counter(child for node in module.nodes() for child in children(node))
     log: list[Decision] = []
@@ -60,6 +64,7 @@ def fold_scale_axis(module: Module) -> Module:
 
     def rule(old: Call, new: Call, types: KnownTypes) -> Expr | None:
         folder.note(old, new)
+        folder.refused = ""
         found = None
         if operator_of(new) == "multiply":
             found = folder.behind(new, types)
@@ -71,6 +76,10 @@ def fold_scale_axis(module: Module) -> Module:
                 decided(NAME, old, "rewritten", "factor for each channel", reason, kernels=1)
             )
             folder.note(old, found)
+        elif folder.refused:
+            reason = f"{folder.refused}, so the product stays where it is"
+            log.append(decided(NAME, old, "not folded", "range", reason,
+                               remedy="compute in float32"))  # fmt: skip
         return found
 
     return with_log(rewrite_calls(module, rule), log)
@@ -81,6 +90,8 @@ class _Folder:
     """How often nodes are used; a node with several uses keeps its own value."""
 
     uses: Counter[Node]
+    refused: str = ""
+    """Why the range of a dtype forbids to fold; "" if it does not."""
 
     def note(self, old: Node, new: Node) -> None:
         """Take a node as often used as the one that it replaces."""
@@ -100,7 +111,7 @@ class _Folder:
             return None
         name = operator_of(data)
         if name in _CONVOLUTIONS or name == "nn.dense":
-            return _scaled_outputs(data, factor, axis, types)
+            return self.scaled_outputs(data, factor, axis, types)
         is_positive = dtypes.is_float(factor.type.dtype) and (factor.value > 0).all()
         if name == "nn.relu" and is_positive:  # a product of integers may wrap below 0
             inner = self.pushed(data.args[0], factor, axis, types)
@@ -108,8 +119,9 @@ class _Folder:
         if name == "add":
             for first, second in (data.args, reversed(data.args)):
                 # A factor of a whole tensor would be one more product for each element.
-                is_constant = isinstance(second, Constant)
-                inner = self.pushed(first, factor, axis, types) if is_constant else None
+                if not isinstance(second, Constant) or not self.keeps_sum(second, factor):
+                    continue
+                inner = self.pushed(first, factor, axis, types)
                 if inner is not None:
                     other = call_like(data, "multiply", second, factor, suffix="scaled")
                     return call_like(data, "add", inner, other)
@@ -130,10 +142,62 @@ class _Folder:
         for inner, factor in (data.args, reversed(data.args)):
             axis = _channel_axis(factor, inner, types)
             if axis == layout.index("C") and isinstance(factor, Constant):
-                scaled = _scaled_weight(call, weight, factor, kernel.index("I"), types)
+                scaled = self.scaled_weight(call, weight, factor, kernel.index("I"), types)
+                if scaled is None:
+                    return None
                 same: dict[str, Any] = dict(call.attrs)
                 return call_like(call, operator_of(call), inner, scaled, **same)
         return None
+
+    def scaled_outputs(
+        self, data: Call, factor: Constant, axis: int, types: KnownTypes
+    ) -> Expr | None:
+        """Return a call with a factor for each output channel in its weights."""
+        attrs = attrs_of(data)
+        inner, weight = data.args
+        if operator_of(data) == "nn.dense":
+            place = 0 if axis == types.tensor(data).rank - 1 else None
+        else:
+            layout = layout_of(attrs["out_layout"] or attrs["data_layout"])
+            kernel = layout_of(attrs["kernel_layout"])
+            is_plain = not layout.is_blocked and not kernel.is_blocked
+            place = kernel.index("O") if is_plain and axis == layout.index("C") else None
+        is_wider = types.tensor(weight).dtype != types.tensor(data).dtype
+        if place is None or is_wider:
+            return None
+        scaled = self.scaled_weight(data, weight, factor, place, types)
+        if scaled is None:
+            return None
+        same: dict[str, Any] = dict(data.attrs)
+        return call_like(data, operator_of(data), inner, scaled, **same)
+
+    def scaled_weight(
+        self, call: Call, weight: Node, factor: Constant, place: int, types: KnownTypes
+    ) -> Call | None:
+        """Return weights with a factor along one dimension; None if they do not fit."""
+        kind = types.tensor(weight)
+        shape = [1] * kind.rank
+        shape[place] = factor.value.size
+        along = Constant(factor.value.reshape(shape))
+        value = _value_of(weight)
+        if value is None and kind.dtype == "float16":
+            self.refused = "the weights are not known, and float16 has a small range"
+            return None
+        if value is not None and not _holds(value, along.value, kind.dtype, place):
+            self.refused = f"a weight times its factor does not fit {kind.dtype}"
+            return None
+        return call_like(call, "multiply", weight, along, suffix="weight")
+
+    def keeps_sum(self, summand: Constant, factor: Constant) -> bool:
+        """Tell whether a product can be split: of a sum into a sum of products."""
+        dtype = factor.type.dtype
+        if not dtypes.is_float(dtype):
+            return True
+        # Half of the range: the other product must not overflow before this one is added.
+        if (2 * abs(_product(summand.value, factor.value)) <= dtypes.LARGEST[dtype]).all():
+            return True
+        self.refused = f"a summand times its factor does not fit {dtype}"
+        return False
 
 
 def _channel_axis(factor: Node, data: Node, types: KnownTypes) -> int | None:
@@ -152,30 +216,45 @@ def _channel_axis(factor: Node, data: Node, types: KnownTypes) -> int | None:
     return long[0]
 
 
-def _scaled_outputs(data: Call, factor: Constant, axis: int, types: KnownTypes) -> Expr | None:
-    """Return a convolution or a product with a factor for each output channel in its weights."""
-    attrs = attrs_of(data)
-    inner, weight = data.args
-    if operator_of(data) == "nn.dense":
-        place = 0 if axis == types.tensor(data).rank - 1 else None
-    else:
-        layout = layout_of(attrs["out_layout"] or attrs["data_layout"])
-        kernel = layout_of(attrs["kernel_layout"])
-        is_plain = not layout.is_blocked and not kernel.is_blocked
-        place = kernel.index("O") if is_plain and axis == layout.index("C") else None
-    is_wider = types.tensor(weight).dtype != types.tensor(data).dtype
-    if place is None or is_wider:
+def _value_of(weight: Node) -> Array | None:
+    """Return weights that are constants, also those that were multiplied by constants."""
+    factors = []
+    while isinstance(weight, Call) and operator_of(weight) == "multiply":
+        weight, factor = weight.args
+        if not isinstance(factor, Constant):
+            return None
+        factors.append(factor.value)
+    if not isinstance(weight, Constant):
         return None
-    scaled = _scaled_weight(data, weight, factor, place, types)
-    same: dict[str, Any] = dict(data.attrs)
-    return call_like(data, operator_of(data), inner, scaled, **same)
+    value = weight.value
+    for factor in reversed(factors):
+        value = _product(value, factor).astype(value.dtype)
+    return value
 
 
-def _scaled_weight(
-    call: Call, weight: Node, factor: Constant, place: int, types: KnownTypes
-) -> Call:
-    """Return weights with a factor along one dimension."""
-    shape = [1] * types.tensor(weight).rank
-    shape[place] = factor.value.size
-    along = Constant(factor.value.reshape(shape))
-    return call_like(call, "multiply", weight, along, suffix="weight")
+def _holds(weight: Array, factor: Array, dtype: str, place: int) -> bool:
+    """Tell whether a dtype holds weights times factors.
+
+    In float16, one of the numbers for a channel must have full precision: beside that, others may
+    be lost. The smallest ones of wider dtypes are too small to matter.
+    """
+    if not dtypes.is_float(dtype) or not weight.size:
+        return True
+    largest = dtypes.LARGEST[dtype]
+    most = max(float(weight.max()), -float(weight.min())) * float(abs(factor).max())
+    if dtype != "float16" and most <= largest:
+        return True
+    product = abs(_product(weight, factor))
+    if not ((product <= largest) | ~np.isfinite(weight)).all():
+        return False
+    others = tuple(n for n in range(product.ndim) if n != place)
+    most = product.max(axis=others)
+    return dtype != "float16" or bool(((most == 0) | ~(most < SMALLEST_NORMAL[dtype])).all())
+
+
+def _product(a: Array, b: Array) -> Array:
+    """Return a product in float64 if it is one of floats."""
+    with np.errstate(all="ignore"):
+        if dtypes.is_float(dtypes.from_numpy(a.dtype)):
+            return a.astype(np.float64) * b.astype(np.float64)
+        return a * b

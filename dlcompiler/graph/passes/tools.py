@@ -138,11 +138,15 @@ def with_log(module: Module, decisions: Sequence[Decision]) -> Module:
 
 def decided(
     made_by: str, call: Call, verdict: Verdict, rule: str, reason: str, *,
-    kernels: int = 0, saved: int = 0,
+    kernels: int = 0, saved: int = 0, remedy: str = "",
 ) -> Decision:  # fmt: skip
     """Return a decision about one call."""
     subject = (call.name or operator_of(call),)
-    return Decision(made_by, subject, verdict, rule, reason, effect=Effect(saved, kernels))
+    return Decision(made_by, subject, verdict, rule, reason, remedy, effect=Effect(saved, kernels))
+
+
+SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126}
+"""The smallest positive number with full precision."""
 
 
 def scalar_of(node: Node) -> float | None:
