@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -48,6 +48,13 @@ SIMPLE = frozenset({
 **Source:** the list of expensive operations in XLA's ``InstructionFusion`` names the others: exp,
 log, tanh, power, square roots, divisions of floats.
 """
+EXACT = frozenset({
+    "abs", "broadcast_to", "clip", "concatenate", "copy", "equal", "expand_dims", "full", "greater",
+    "greater_equal", "less", "less_equal", "logical_and", "logical_not", "logical_or", "maximum",
+    "minimum", "negative", "nn.batch_flatten", "nn.relu", "nn.relu6", "not_equal", "ones",
+    "reshape", "squeeze", "strided_slice", "transpose", "where", "zeros",
+})  # fmt: skip
+"""Operators that never round: however they are compiled, copies give the same bits."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +68,20 @@ class KernelGraph:
     """The nodes that use a value directly; the function itself uses its result."""
     above: Mapping[Node, int]
     """The kernels that a value depends on: bit n is set for kernel n."""
+    below: Mapping[Node, int]
+    """The kernels that depend on a value."""
     number: Mapping[Node, int]
     """The place of each kernel in `kernels`; [1]."""
 
-    def depend_on_each_other(self, kernels: Sequence[Call]) -> bool:
-        """Tell whether a kernel depends on another one of them."""
-        bits = sum(1 << self.number[call] for call in set(kernels))
-        return any(self.above[call] & bits for call in kernels)
+    def meet(self, kernels: Iterable[Call]) -> bool:
+        """Tell whether a kernel depends on two of them, or is one and depends on another one."""
+        seen = 0
+        for call in dict.fromkeys(kernels):
+            reach = self.below[call] | 1 << self.number[call]
+            if seen & reach:
+                return True
+            seen |= reach
+        return False
 
 
 def kernel_graph(function: Function) -> KernelGraph | None:
@@ -76,23 +90,30 @@ def kernel_graph(function: Function) -> KernelGraph | None:
     above: dict[Node, int] = {}
     number: dict[Node, int] = {}
     kernels: list[Call] = []
+    nodes: list[Node] = []
     for node in post_order(function.body, outside):
-        below = outside(node)
-        is_plain = is_kernel_call(node) or isinstance(node, Tuple | TupleGetItem) or not below
+        operands = outside(node)
+        is_plain = is_kernel_call(node) or isinstance(node, Tuple | TupleGetItem) or not operands
         if not is_plain or isinstance(node, Function):
             return None
-        for child in below:
+        for child in operands:
             users[child].append(node)
+        nodes.append(node)
         above[node] = 0
-        for child in below:
+        for child in operands:
             above[node] |= above[child]
             if child in number:
                 above[node] |= 1 << number[child]
         if is_kernel_call(node):
             number[node] = len(kernels)
             kernels.append(node)
+    below = dict.fromkeys(nodes, 0)
+    for node in reversed(nodes):
+        own = 1 << number[node] if node in number else 0
+        for child in outside(node):
+            below[child] |= below[node] | own
     users[function.body].append(function)
-    return KernelGraph(function, tuple(kernels), users, above, number)
+    return KernelGraph(function, tuple(kernels), users, above, below, number)
 
 
 def outside(node: Node) -> tuple[Node, ...]:
@@ -164,6 +185,11 @@ def is_one_loop(call: Call) -> bool:
         and max(patterns_of(call)) <= Pattern.INJECTIVE
         and is_static(call)
     )
+
+
+def is_exact(call: Call) -> bool:
+    """Tell whether no operator of a kernel rounds."""
+    return all(isinstance(c.op, Op) and c.op.name in EXACT for c in calls(body_of(call).body))
 
 
 def work_of(call: Call) -> int:
@@ -247,7 +273,7 @@ def _renamed(body: Expr, suffix: str) -> Expr:
     return rewrite(body, rule)
 
 
-def readers_of(param: Var, body: Expr) -> Iterator[Node]:
+def readers_of(param: Node, body: Node) -> Iterator[Node]:
     """Yield the calls of a kernel that read a parameter, also through tuples.
 
     A tuple that is the result of the kernel is yielded, too.

@@ -102,9 +102,13 @@ RULES: Mapping[str, Rule] = {
         "fuse it with each of the others by hand: call it once for each of them",
     ),
     "compared": Rule(
-        "one reader of {a} needs the result of another one: two copies may differ by rounding "
-        "where they are compared",
+        "the results of two readers of {a} come together, or one needs that of the other: two "
+        "copies may differ by rounding where they are compared",
         "compute it once",
+    ),
+    "several results": Rule(
+        "the kernel of {a} has several results, and only one with one result is computed again",
+        "make each result a call of its own, or leave out FusionOptions.siblings",
     ),
     "dear": Rule(
         "computing {a} again is predicted to take longer than to write and read it",

@@ -6,11 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlcompiler.graph.decisions import Decision, Effect
-from dlcompiler.graph.ir import Call, Function, Node, Op, calls, post_order, rewrite_from
+from dlcompiler.graph.ir import (
+    Call,
+    Function,
+    Node,
+    Op,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    calls,
+    post_order,
+    rewrite_from,
+)
 from dlcompiler.graph.operators import REGISTRY, Pattern
 from dlcompiler.graph.passes.fusion.kernels import (
     KernelGraph,
     body_of,
+    is_exact,
     is_kernel_call,
     is_one_loop,
     kernel_graph,
@@ -47,9 +59,9 @@ def recompute(function: Function, limits: Limits) -> tuple[Function, list[Decisi
 
     Notes
     -----
-    A kernel is computed again only if it disappears: all its readers can take it. None of them may
-    depend on another one, since the copies may then differ by rounding where both are compared:
-    ``exp(x - max(x))`` of two copies of ``x`` may overflow.
+    A kernel is computed again only if it disappears: all its readers can take it, and it has one
+    result. Unless it is exact, nothing may depend on two of its readers, since the copies may then
+    differ by rounding where both are compared: ``exp(x - max(x))`` of two copies may overflow.
 
     **Source:** that case is described in XLA's fusion for CPUs (``cpu_instruction_fusion.cc``).
     """
@@ -75,6 +87,8 @@ def _plans(graph: KernelGraph, limits: Limits, log: dict[tuple[str, ...], Decisi
     plans: list[_Plan] = []
     touched: set[Node] = set()
     for call in graph.kernels:
+        for decision in _parts(call, graph):
+            log[decision.subject] = decision
         readers = tuple(u for u in dict.fromkeys(graph.users[call]) if is_kernel_call(u))
         if not readers or len(readers) < len(set(graph.users[call])) or not is_one_loop(call):
             continue
@@ -101,7 +115,7 @@ def _verdict(
         _takes(reader, place, call) for reader in readers for place in _places(reader, call)
     ):
         return "not in all", saved
-    if graph.depend_on_each_other(readers):
+    if not is_exact(call) and graph.meet(readers):
         return "compared", saved
     if any(len(calls(body_of(r).body)) + len(calls(body_of(call).body)) > limits.max_depth
            for r in readers):  # fmt: skip
@@ -112,7 +126,7 @@ def _verdict(
     return ("recomputed" if seconds > 0 else "dear"), saved
 
 
-def _places(reader: Call, call: Call) -> list[int]:
+def _places(reader: Call, call: Node) -> list[int]:
     return [n for n, arg in enumerate(reader.args) if arg is call]
 
 
@@ -164,6 +178,35 @@ def _decisions(
             for node in readers_of(body_of(reader).params[place], body_of(reader).body):
                 effect = Effect() if found else Effect(saved, 1)
                 found.append(decision_by_name(producer, _name(node), key, effect, limits.words))
+    return found
+
+
+def _parts(call: Call, graph: KernelGraph) -> list[Decision]:
+    """Return a decision for each edge from a kernel with several results, which is not copied."""
+    kernel = body_of(call)
+    if isinstance(kernel.result, TensorType) or max(patterns_of(call)) > Pattern.INJECTIVE:
+        return []
+    found: list[Decision] = []
+    values: list[Node] = [call, *(u for u in graph.users[call] if isinstance(u, TupleGetItem))]
+    for value in values:
+        part: Node = kernel.body
+        if isinstance(part, Tuple) and isinstance(value, TupleGetItem):
+            part = part.fields[value.index]
+        for reader in dict.fromkeys(graph.users[value]):
+            if is_kernel_call(reader):
+                found += [
+                    decision_by_name(_name(part), _name(n), "several results", Effect(), {})
+                    for place in _places(reader, value)
+                    for n in _calls_that_read(body_of(reader).params[place], body_of(reader).body)
+                ]
+    return found
+
+
+def _calls_that_read(value: Node, body: Node) -> list[Node]:
+    """Return the calls of a kernel that read a value or parts of it."""
+    found: list[Node] = []
+    for node in readers_of(value, body):
+        found += _calls_that_read(node, body) if isinstance(node, TupleGetItem) else [node]
     return found
 
 

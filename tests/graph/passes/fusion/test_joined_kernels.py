@@ -68,11 +68,42 @@ def test_a_dear_producer_is_stored():
 
 
 def test_copies_that_are_compared_are_not_made():
-    shared = op.nn.relu(X, name="a")
+    shared = op.multiply(X, 3.0, name="a")
     greatest = op.max(shared, axis=0, keepdims=True, name="b")
     after = fused(op.exp(op.subtract(shared, greatest, name="c"), name="d"), RECOMPUTE)
-    assert kernels(after) == [["relu"], ["max"], ["subtract", "exp"]]
+    assert kernels(after) == [["multiply"], ["max"], ["subtract", "exp"]]
     assert rule_of(after, "a", "b") == rule_of(after, "a", "c") == "compared"
+
+
+def test_copies_whose_readers_come_together_later_are_not_made():
+    shared = op.multiply(X, 3.0, name="a")
+    greatest, centred = op.max(shared, axis=0, name="b"), op.subtract(shared, 1.0, name="c")
+    out = op.exp(op.subtract(op.sort(centred), op.sort(greatest)))
+    after = fused(out, RECOMPUTE)
+    assert rule_of(after, "a", "b") == rule_of(after, "a", "c") == "compared"
+    apart = fused(Tuple((op.sort(centred), op.sort(greatest))), RECOMPUTE)
+    assert rule_of(apart, "a", "b") == rule_of(apart, "a", "c") == "recomputed"
+
+
+def test_copies_that_do_not_round_may_be_compared():
+    shared = op.nn.relu(op.negative(X), name="a")
+    greatest = op.max(shared, axis=0, keepdims=True, name="b")
+    after = fused(op.exp(op.subtract(shared, greatest, name="c"), name="d"), RECOMPUTE)
+    assert kernels(after) == [["negative", "relu", "max"], ["negative", "relu", "subtract", "exp"]]
+    assert rule_of(after, "a", "b") == rule_of(after, "a", "c") == "recomputed"
+
+
+def test_a_kernel_with_several_results_is_not_copied():
+    a, b = op.nn.relu(X, name="a"), op.negative(X, name="b")
+    out = Tuple((op.sum(a, axis=0, name="u"), op.sort(a), op.sum(b, axis=1), op.sort(b)))
+    after = fused(out, FusionOptions(recompute=True, siblings=True))
+    assert kernels(after) == kernels(fused(out, SIBLINGS))
+    assert rule_of(after, "a", "u") == "several results"
+    parts = op.split(X, indices_or_sections=2, axis=1, name="s")
+    out = Tuple((op.tanh(parts[0], name="t"), op.sqrt(parts[1], name="r"), op.exp(parts[0])))
+    after = fused(out, RECOMPUTE)
+    assert kernels(after) == kernels(fused(out, FusionOptions()))
+    assert rule_of(after, "s", "t") == rule_of(after, "s", "r") == "several results"
 
 
 def test_a_producer_that_one_reader_cannot_take_is_stored():
