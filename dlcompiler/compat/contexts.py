@@ -22,7 +22,7 @@ UNUSED = frozenset(
 )
 """Known options, none of which changes what a program computes; they have no effect here."""
 
-GRAPH_OPTIONS = frozenset(("relay.FuseOps.max_depth",))
+GRAPH_OPTIONS = frozenset(("relay.FuseOps.max_depth", "dlcompiler.FuseOps.options"))
 """Options of passes on graphs that have an effect: `relay.transform` reads them."""
 
 UNUSED_BY_GRAPHS = frozenset(

@@ -11,6 +11,7 @@ from dlcompiler.compat.tvm import relay
 from dlcompiler.compat.tvm.contrib import graph_executor, graph_runtime
 from dlcompiler.errors import CallError, GraphError, UserError
 from dlcompiler.graph.operators import REGISTRY
+from dlcompiler.graph.passes import FusionOptions
 
 RNG = np.random.default_rng(0)
 DATA = RNG.uniform(-1, 1, (2, 4)).astype("float32")
@@ -262,6 +263,43 @@ def test_the_depth_of_fusion_is_an_option(x):
         assert str(relay.transform.FuseOps(2)(module)).count("Primitive=1") == 3
     with pytest.raises(UserError, match="unknown option"):
         tvm.transform.PassContext(config={"relay.FuseOps.depth": 2})
+
+
+BEYOND = "dlcompiler.FuseOps.options"
+
+
+@pytest.mark.parametrize("given", [{"rows": True}, FusionOptions(rows=True)])
+def test_fusion_beyond_the_rule_of_relay_is_an_option(x, given):
+    module = tvm.IRModule.from_expr(x / relay.sum(x, axis=[-1], keepdims=True))
+    assert str(relay.transform.FuseOps()(module)).count("Primitive=1") == 2
+    with tvm.transform.PassContext(config={BEYOND: given}):
+        assert str(relay.transform.FuseOps()(module)).count("Primitive=1") == 1
+        assert str(relay.transform.FuseOps(0)(module)).count("Primitive=1") == 2
+        with pytest.warns(CompatNote):
+            assert str(relay.build(module, "llvm").ir_mod).count("Primitive=1") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [({"row": True}, "unknown option"), ({1: True}, "unknown option"),
+     ({"rows": 1}, "rows is no bool"), ("rows", "not options of fusion"),
+     (None, "not options of fusion")],
+)  # fmt: skip
+def test_wrong_options_of_fusion(x, given, wrong):
+    module = tvm.IRModule.from_expr(relay.exp(x))
+    with tvm.transform.PassContext(config={BEYOND: given}), pytest.raises(UserError, match=wrong):
+        relay.transform.FuseOps()(module)
+
+
+def test_wrong_levels_and_depths_of_fusion(x):
+    with pytest.raises(UserError, match="fuse_opt_level is no integer"):
+        relay.transform.FuseOps(fuse_opt_level="2")
+    module = tvm.IRModule.from_expr(relay.exp(x))
+    with (
+        tvm.transform.PassContext(config={"relay.FuseOps.max_depth": "2"}),
+        pytest.raises(UserError, match="max_depth is no positive integer"),
+    ):
+        relay.transform.FuseOps(fuse_opt_level=2)(module)
 
 
 def test_patterns(x):

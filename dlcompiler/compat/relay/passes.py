@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from functools import partial
 from typing import Any
 
@@ -212,15 +213,41 @@ def FuseOps(fuse_opt_level: int = -1) -> Pass:  # noqa: N802
     ----------
     fuse_opt_level : int
         0 leaves each operator alone; any other level fuses. -1: the level of the context.
+
+    Notes
+    -----
+    Two options of `PassContext` are read: ``relay.FuseOps.max_depth``, and
+    ``dlcompiler.FuseOps.options``, what is fused beyond Relay's rule: ``{"rows": True}``, or a
+    `dlcompiler.graph.passes.FusionOptions`. `relay.build` and `relay.optimize` read them, too.
     """
+    given: object = fuse_opt_level
+    if not isinstance(given, int):
+        raise GraphError("FuseOps", "fuse_opt_level is no integer", got=repr(given))
 
     def run(module: graph.Module) -> graph.Module:
         context = PassContext.current()
         level = context.opt_level if fuse_opt_level < 0 else fuse_opt_level
         depth = context.config.get("relay.FuseOps.max_depth", passes.fusion.MAX_DEPTH)
-        return passes.fuse_ops(module, max_depth=1 if level == 0 else int(depth))
+        if level == 0:
+            return passes.fuse_ops(module, max_depth=1)
+        options = _fusion_options(context.config.get("dlcompiler.FuseOps.options", {}))
+        return passes.fuse_ops(module, max_depth=depth, options=options)
 
     return _made("FuseOps", 0, run)
+
+
+def _fusion_options(given: object) -> passes.FusionOptions:
+    """Return the options of fusion in a context: themselves, or by their names."""
+    if not isinstance(given, Mapping):
+        return given  # type: ignore[return-value]  # `fuse_ops` refuses what is none
+    try:
+        return passes.FusionOptions(**given)
+    except TypeError:
+        known = [each.name for each in fields_of(passes.FusionOptions)]
+        raise GraphError(
+            "FuseOps", "unknown option in dlcompiler.FuseOps.options", got=repr(dict(given)),
+            expected=", ".join(known),
+        ) from None  # fmt: skip
 
 
 def _combine(name: str, operator: str, least: int) -> Pass:
