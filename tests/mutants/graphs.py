@@ -54,10 +54,15 @@ def kept_apart_is_forgotten(patch: Patch) -> None:
 @GRAPHS(f"{FUSION}/groups.py", tests=FUSION)
 def limit_one_more(patch: Patch) -> None:
     """A group may have one node more than the limit."""
-    patch.method(
-        "graph.passes.fusion.groups:Partition", "size_with",
-        lambda original, *args: original(*args) - 1,
-    )  # fmt: skip
+
+    def wrong(original, self, *args):
+        self.max_depth += 1
+        try:
+            return original(self, *args)
+        finally:
+            self.max_depth -= 1
+
+    patch.method("graph.passes.fusion.groups:Partition", "is_too_large", wrong)
 
 
 @GRAPHS(f"{FUSION}/wished.py", tests=FUSION)
@@ -94,10 +99,37 @@ def recompute_whatever_it_costs(patch: Patch) -> None:
     patch.function("graph.passes.fusion.kernels:work_of", lambda original, call: 0)
 
 
+@GRAPHS(f"{FUSION}/recompute.py", tests=FUSION)
+def copies_never_round(patch: Patch) -> None:
+    """Copies are made also where they are compared."""
+    patch.function("graph.passes.fusion.kernels:is_exact", lambda original, call: True)
+
+
 @GRAPHS(f"{FUSION}/kernels.py", tests=FUSION)
+def kernels_never_meet(patch: Patch) -> None:
+    """The results of kernels are taken to come together nowhere."""
+    patch.method("graph.passes.fusion.kernels:KernelGraph", "meet", lambda *_: False)
+
+
+@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
 def kernels_never_depend(patch: Patch) -> None:
     """Kernels are taken to be independent."""
-    patch.method("graph.passes.fusion.kernels:KernelGraph", "depends", lambda *_: False)
+    patch.method("graph.passes.fusion.siblings:_Search", "depends", lambda *_: False)
+
+
+@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
+def groups_have_no_dependences(patch: Patch) -> None:
+    """What depends on one kernel of a group is not taken to depend on the others."""
+    patch.method("graph.passes.fusion.siblings:_Search", "_spread", lambda *_: None)
+
+
+@GRAPHS(f"{FUSION}/loops.py", tests=FUSION)
+def accumulators_take_no_register(patch: Patch) -> None:
+    """Accumulators of reductions are not counted before they are complete."""
+    patch.function(
+        "graph.passes.fusion.loops:_peak",
+        lambda original, order, results, alive: original(order, results, set()),
+    )
 
 
 @GRAPHS(f"{FUSION}/kernels.py", tests=FUSION)
