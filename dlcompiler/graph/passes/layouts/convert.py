@@ -15,8 +15,10 @@ from dlcompiler.graph.ir import (
     Function,
     Module,
     Node,
+    TensorType,
     Tuple,
     TupleGetItem,
+    TupleType,
     children,
     named,
     nbytes,
@@ -86,12 +88,13 @@ def convert_layout(module: Module, desired_layouts: Mapping[str, Sequence[str]])
         return next((new for new in laid if new), forms.layout)
 
     def decision(forms: CallForms, layout: str) -> Decision | None:
-        if desired_layouts.get(forms.name, (DEFAULT,))[0] == DEFAULT:
+        asked = [text for text in desired_layouts.get(forms.name, ()) if text != DEFAULT]
+        if not asked:
             return None
-        wanted = choice(forms, ())
-        is_done = layout == wanted
+        is_done = layout == choice(forms, ())
         rule = "asked for" if is_done else "not possible"
-        words = f"{wanted} was asked for" + ("" if is_done else f", it cannot have this: {layout}")
+        words = f"{' with '.join(asked)} was asked for"
+        words += "" if is_done else f", it cannot have this: {layout}"
         return decided(forms, layout, rule, words, is_done=is_done)
 
     kernels = {name: wish[1] for name, wish in desired_layouts.items() if len(wish) > 1}
@@ -109,6 +112,9 @@ def _check(desired_layouts: Mapping[str, Sequence[str]]) -> None:
         for text in layouts:
             if text != DEFAULT:
                 layout_of(text)
+        has_weights = any(a.name == "kernel_layout" for a in REGISTRY[name].attributes)
+        if layouts[1:] not in ((), [], [DEFAULT], (DEFAULT,)) and not has_weights:
+            raise GraphError(NAME, f"{name} has no weights", got=repr(list(layouts)))
 
 
 Choice = Callable[[CallForms, Sequence[str]], str]
@@ -122,7 +128,8 @@ def decided(
     """Return the decision about the layout of a call."""
     subject = (forms.call.name or forms.name,)
     verdict: Verdict = "laid out" if is_done else "not laid out"
-    remedy = f'convert_layout(module, {{"{forms.name}": ["{forms.layout}"]}})' if is_done else ""
+    remedy = f'convert_layout(module, {{"{forms.name}": ["{forms.layout}"]}})'
+    remedy = "" if layout == forms.layout else remedy
     reason = f"{layout}: {reason}" if is_done else reason
     return Decision(NAME, subject, verdict, rule, reason, remedy, tuple(alternatives), effect)
 
@@ -147,8 +154,18 @@ def converted(
             log += [] if found is None else [found]
         log += converter.log
     if all(functions[name] is typed.functions[name] for name in functions):
-        return with_log(module, [d for d in log if d not in module.log])
+        known = {_key(d) for d in module.log}
+        return with_log(module, [d for d in log if _key(d) not in known])
     return named(replace(typed, functions=functions, log=(*typed.log, *log)))
+
+
+def _key(decision: Decision) -> tuple[object, ...]:
+    """Return what makes a decision the same as one of an earlier run."""
+    return decision.subject, decision.verdict, decision.rule, decision.reason
+
+
+def _field(value: Expr, i: int) -> Expr:
+    return value.fields[i] if isinstance(value, Tuple) else TupleGetItem(value, i)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,20 +222,23 @@ class _Converter:
             laid = self.laid[node]
             if isinstance(node, Tuple):
                 self.made[node] = with_children(node, [self.plain(f) for f in node.fields])
-            elif len(laid.old) > 1:
-                # The call gives a tuple: its fields are brought back one by one.
-                fields = tuple(
-                    self._transformed(TupleGetItem(laid.value, i), node, *pair)
-                    for i, pair in enumerate(zip(laid.new, laid.old, strict=True))
-                )
-                self.made[node] = Tuple(fields)
+            elif isinstance(self.types[node], TupleType):
+                self.made[node] = self._fields_transformed(laid.value, node, laid.new, laid.old)
             else:
                 self.made[node] = self._transformed(laid.value, node, laid.new[0], laid.old[0])
         return self.made[node]
 
+    def _fields_transformed(
+        self, value: Expr, origin: Node, olds: Sequence[str], news: Sequence[str]
+    ) -> Tuple:
+        """Return a tuple that a call gives, with its fields in other layouts."""
+        pairs = enumerate(zip(olds, news, strict=True))
+        fields = (self._transformed(_field(value, i), origin, *pair, place=i) for i, pair in pairs)
+        return Tuple(tuple(fields))
+
     def _lay_out_tuple(self, node: Tuple) -> None:
         parts = [self.laid.get(field) for field in node.fields]
-        if any(part is not None and len(part.old) > 1 for part in parts):
+        if any(isinstance(self.types[field], TupleType) for field in node.fields):
             self.made[node] = with_children(node, [self.plain(field) for field in node.fields])
             return
         values = [
@@ -251,11 +271,12 @@ class _Converter:
         given = [self._given(arg) for arg in call.args]
         wanted = self.choice(forms, given)
         form = forms.form(wanted)
-        if form is None or wanted == forms.layout:
+        own = forms.result.attrs.get("kernel_layout", DEFAULT)
+        asked = self.kernels.get(forms.name, DEFAULT)
+        if form is None or (wanted == forms.layout and asked in (DEFAULT, own)):
             return False
         inputs, attrs = list(form.layouts.inputs), dict(form.attrs)
-        asked = self.kernels.get(forms.name, DEFAULT)
-        if "kernel_layout" in attrs and asked != DEFAULT:
+        if asked != DEFAULT:
             moved_type(self.types[call.args[1]], forms.current[1], asked)  # refuses other letters
             attrs["kernel_layout"] = inputs[1] = asked
         args = [
@@ -273,22 +294,36 @@ class _Converter:
         return "" if laid is None else next((text for text in laid.new if text), "")
 
     def _in_layout(self, arg: Expr, old: str, new: str) -> Expr:
-        """Return an operand in a layout; a tuple with all its fields in it."""
+        """Return an operand in a layout; a tuple with all its fields in it.
+
+        A reader may take the dimensions of a value for others than the call that made it: then the
+        value must be in its old layout in between.
+        """
         if isinstance(arg, Tuple):
             fields = tuple(self._in_layout(field, old, new) for field in arg.fields)
             return Tuple(fields, arg.span)
-        laid = self.laid.get(arg)
-        if laid is not None and len(laid.new) == 1:
-            if laid.new[0] == new:
+        laid, kind = self.laid.get(arg), self.types[arg]
+        if laid is not None and set(laid.old) == {old}:
+            if set(laid.new) == {new}:
                 return laid.value
-            if laid.old[0] == old and new:
+            if new and not isinstance(kind, TupleType):
                 # From one new layout to the other, without the old one between them.
                 return self._transformed(laid.value, arg, laid.new[0], new)
         plain = self._new_plain(arg)
-        return plain if not new or old == new else self._transformed(plain, arg, old, new)
+        if not new or old == new:
+            return plain
+        if isinstance(kind, TupleType):
+            count = len(kind.fields)
+            return self._fields_transformed(plain, arg, (old,) * count, (new,) * count)
+        return self._transformed(plain, arg, old, new)
 
-    def _transformed(self, value: Expr, origin: Node, old: str, new: str) -> Expr:
-        """Return a value in another layout; the same call for the same value."""
+    def _transformed(
+        self, value: Expr, origin: Node, old: str, new: str, *, place: int = 0
+    ) -> Expr:
+        """Return a value in another layout; the same call for the same value.
+
+        It is a tensor of the old graph: `origin`, or the field of it at a place.
+        """
         if old == new:
             return value
         key = (value, old, new)
@@ -299,15 +334,15 @@ class _Converter:
                 {"src_layout": old, "dst_layout": new}, f"{name}.{new}" if name else "",
                 getattr(origin, "span", None),
             )  # fmt: skip
-            self._note(origin, old, new)
+            self._note(origin, tensor_types(self.types[origin])[place], old, new)
         return self.moved[key]
 
-    def _note(self, origin: Node, old: str, new: str) -> None:
+    def _note(self, origin: Node, kind: TensorType, old: str, new: str) -> None:
         """Log a change of layout, with the bytes that it reads and writes."""
         if isinstance(origin, Constant):
             return  # it is folded
         named = getattr(origin, "name", "") or operator_of(origin) or type(origin).__name__.lower()
-        size = sum(nbytes(kind) for kind in tensor_types(self.types[origin]) if kind.is_static)
+        size = nbytes(kind) if kind.is_static else 0
         self.log.append(Decision(
             NAME, (named,), "laid out", "transform",
             f"{named} is in {old}, a reader of it in {new}", "give both the same layout",

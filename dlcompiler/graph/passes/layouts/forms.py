@@ -151,8 +151,10 @@ def forms_of(function: Function, types: Types) -> dict[Call, CallForms]:
     for node in post_order(function, _below):
         match node:
             case Tuple(fields):
-                kinds = [known.get(field, NO_LAYOUT) for field in fields]
-                known[node] = tuple(kind[0] if len(kind) == 1 else "" for kind in kinds)
+                known[node] = tuple(
+                    known.get(field, NO_LAYOUT)[0] if isinstance(types[field], TensorType) else ""
+                    for field in fields
+                )
             case TupleGetItem(value, index):
                 layouts = known.get(value, NO_LAYOUT)
                 known[node] = (layouts[index],) if index < len(layouts) else NO_LAYOUT

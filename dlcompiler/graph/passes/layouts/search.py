@@ -13,7 +13,7 @@ for it; B. Scholz and E. Eckstein, "Register allocation for irregular architectu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -37,7 +37,7 @@ from dlcompiler.graph.ir import (
 from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.layouts.convert import converted, decided
 from dlcompiler.graph.passes.layouts.costs import LayoutCosts, predicted_costs
-from dlcompiler.graph.passes.layouts.forms import CallForms, forms_of
+from dlcompiler.graph.passes.layouts.forms import CallForms, fields_of, forms_of
 
 OPERATORS = ("nn.conv2d",)
 LAYOUTS = ("NCHW", "NHWC", "NCHW8c", "NCHW16c")
@@ -118,9 +118,31 @@ def _network(
     readers = network.readers(function, types)
     for call in network.forms:
         network.add_operands(call, types, costs)
-    for call, value, kind in readers:
-        network.add_plain_reader(call, value, kind, costs)
+    for read in readers:
+        if read.maker is not None:
+            network.add_plain_reader(read.maker, read, costs)
     return network
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A tensor that something reads."""
+
+    value: Node
+    """The tensor, or the tuple that it is in."""
+    kind: TensorType
+    maker: Call | None
+    """The call of the network that makes it; None for another value."""
+    index: int
+    """Which result of its maker it is."""
+
+    def cost(self, costs: LayoutCosts, way: Sequence[str]) -> float:
+        """Return the cost of bringing it from one layout to the next, in pairs.
+
+        A reader may take its dimensions for others than its maker: then it is brought back first.
+        """
+        pairs = zip(way[::2], way[1::2], strict=True)
+        return sum(costs.transform(self.value, self.kind, old, new) for old, new in pairs)
 
 
 @dataclass
@@ -134,25 +156,27 @@ class _Network:
     is_exact: bool = True
     """Whether all calls were eliminated exactly: then the layouts found have the least cost."""
 
-    def producer(self, value: Node) -> tuple[Call, int] | None:
-        """Return the call of the network that makes a value, and which result it is."""
-        made, index = value, 0
-        if isinstance(value, TupleGetItem):
-            made, index = value.value, value.index
-        return (made, index) if isinstance(made, Call) and made in self.forms else None
+    def read_from(self, value: Node, types: Types) -> Iterator[_Read]:
+        """Yield the tensors in a value, with the calls of the network that make them."""
+        for leaf in _leaves(value):
+            made, first = leaf, 0
+            if isinstance(leaf, TupleGetItem):
+                made, first = leaf.value, leaf.index
+            maker = made if isinstance(made, Call) and made in self.forms else None
+            kinds = fields_of(types[leaf]) if leaf in types else ()
+            for index, kind in enumerate(kinds, first):
+                if isinstance(kind, TensorType):
+                    yield _Read(leaf, kind, maker, index)
 
-    def readers(self, function: Function, types: Types) -> list[tuple[Call, Node, TensorType]]:
-        """Return the values of the network that others read, who need them as they were."""
-        found: dict[Node, tuple[Call, Node, TensorType]] = {}
+    def readers(self, function: Function, types: Types) -> list[_Read]:
+        """Return the tensors of the network that others read, who need them as they were."""
+        found: dict[tuple[Node, int], _Read] = {}
         for node in post_order(function):
             is_transparent = isinstance(node, TupleGetItem | Tuple) or node in self.forms
             read = [] if is_transparent else list(children(node))
             for child in [*read, node] if node is function.body else read:
-                for value in _leaves(child):
-                    made = self.producer(value)
-                    kind = types.get(value)
-                    if made is not None and isinstance(kind, TensorType):
-                        found[value] = (made[0], value, kind)
+                for each in self.read_from(child, types):
+                    found[each.value, each.index] = each
         return list(found.values())
 
     def add_operands(self, call: Call, types: Types, costs: LayoutCosts) -> None:
@@ -161,33 +185,30 @@ class _Network:
         found = [forms.form(text) for text in self.states[call]]
         for i, arg in enumerate(call.args):
             news = [form.layouts.inputs[i] if form else "" for form in found]
-            for value in _leaves(arg):
-                kind, old = types[value], forms.current[i]
-                if not isinstance(kind, TensorType) or not old:
+            old = forms.current[i]
+            for read in self.read_from(arg, types) if old else ():
+                if read.maker is None:
+                    self.own[call] += [costs.transform(read.value, read.kind, old, new)
+                                       for new in news]  # fmt: skip
                     continue
-                made = self.producer(value)
-                if made is None:
-                    self.own[call] += [costs.transform(value, kind, old, new) for new in news]
-                else:
-                    rows = [
-                        [costs.transform(value, kind, before, new) for new in news]
-                        for before in self.outputs(*made)
-                    ]
-                    self.add_edge(made[0], call, np.asarray(rows, np.float64))
+                was = self.forms[read.maker].form_now_outputs[read.index]
+                rows = [
+                    [read.cost(costs, (before, new) if was == old else (before, was, old, new))
+                     for new in news]
+                    for before in self.outputs(read.maker, read.index)
+                ]  # fmt: skip
+                self.add_edge(read.maker, call, np.asarray(rows, np.float64))
 
     def outputs(self, call: Call, index: int) -> list[str]:
         """Return the layout of a result for each state of its call."""
         found = [self.forms[call].form(text) for text in self.states[call]]
         return [form.layouts.outputs[index] if form else "" for form in found]
 
-    def add_plain_reader(
-        self, call: Call, value: Node, kind: TensorType, costs: LayoutCosts
-    ) -> None:
+    def add_plain_reader(self, call: Call, read: _Read, costs: LayoutCosts) -> None:
         """Add the costs of bringing a result back into the layout that it had."""
-        index = value.index if isinstance(value, TupleGetItem) else 0
-        old = self.forms[call].form_now_outputs[index]
-        news = self.outputs(call, index)
-        self.own[call] += [costs.transform(value, kind, new, old) for new in news]
+        old = self.forms[call].form_now_outputs[read.index]
+        news = self.outputs(call, read.index)
+        self.own[call] += [costs.transform(read.value, read.kind, new, old) for new in news]
 
     def add_edge(self, a: Call, b: Call, table: Costs) -> None:
         """Add costs of pairs of layouts."""
