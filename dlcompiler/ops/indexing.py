@@ -122,6 +122,12 @@ def _identity(mode: str, dtype: str) -> Any:
     return te.const(1 if mode == "mul" else 0, dtype)
 
 
+def _inside(shape: Sequence[Any], read: Callable[[tuple[Any, ...]], Any], extent: int) -> Tensor:
+    """Define the positions that data points to; a read at each of them checks that it is inside."""
+    own = tensor((extent,), lambda i: i.astype("int64"), "scatter_positions")
+    return tensor(shape, lambda *i: own[from_end(read(i), extent)], "scatter_places")
+
+
 def scatter_elements(
     data: Tensor, indices: Tensor, updates: Tensor, axis: int, mode: str
 ) -> Tensor:
@@ -140,10 +146,10 @@ def scatter_elements(
     mode : {"update", "add", "mul", "min", "max"}
         Replace the element, by the last update of it, or combine it with the updates.
     """
-    extent = data.static_shape[axis]
+    places = _inside(indices.shape, lambda i: indices[i], data.static_shape[axis])
 
     def matches(i: Sequence[Any], k: Any) -> Any:
-        return from_end(indices[(*i[:axis], k, *i[axis + 1 :])], extent) == i[axis]
+        return places[(*i[:axis], k, *i[axis + 1 :])].astype("index") == i[axis]
 
     def update(i: Sequence[Any], k: Any) -> Any:
         return updates[(*i[:axis], k, *i[axis + 1 :])]
@@ -213,11 +219,16 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
     extents = data.static_shape
     count = math.prod(positions)
 
+    def place(n: int) -> Tensor:
+        return _inside(positions, lambda i: indices[(n, *i)], extents[n])
+
+    places = [place(n) for n in range(depth)]
+
     def at(k: Any) -> tuple[Any, ...]:
         return unravelled(k, positions)
 
     def matches(i: Sequence[Any], k: Any) -> Any:
-        tests = [from_end(indices[(n, *at(k))], extents[n]) == i[n] for n in range(depth)]
+        tests = [own[at(k)].astype("index") == i[n] for n, own in enumerate(places)]
         return te.all(*tests) if tests else te.const(True, "bool")
 
     def update(i: Sequence[Any], k: Any) -> Any:

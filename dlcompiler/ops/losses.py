@@ -8,7 +8,6 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.ops import reductions
 from dlcompiler.ops.helpers import ELEMWISE, tensor
-from dlcompiler.ops.indexing import limited
 from dlcompiler.te import Tensor
 
 
@@ -31,14 +30,13 @@ def nll_loss(
         A class whose loss and weight are 0.
     """
     is_one = predictions.ndim == 1
-    classes = predictions.static_shape[0 if is_one else 1]
     zero = te.const(0, predictions.dtype)
 
     def chosen(i: Sequence[Any], value: Any) -> Any:
-        return te.select(targets[i].astype("index") == ignored, zero, value)
+        return te.if_then_else(targets[i].astype("index") == ignored, zero, value)
 
     def loss(*i: Any) -> Any:
-        place = limited(targets[i], classes, "clip")
+        place = targets[i].astype("index")
         read = predictions[(place,) if is_one else (i[0], place, *i[1:])]
         return chosen(i, -read * weights[place])
 
@@ -49,8 +47,8 @@ def nll_loss(
     if reduction == "sum":
         return total
     own = tensor(
-        targets.shape, lambda *i: chosen(i, weights[limited(targets[i], classes, "clip")]),
-        "nll_weights", "broadcast",
+        targets.shape, lambda *i: chosen(i, weights[targets[i].astype("index")]), "nll_weights",
+        "broadcast",
     )  # fmt: skip
     weight: Tensor = reductions.sum(own)
     return tensor((), lambda: total[()] / weight[()], "nll_mean", ELEMWISE)

@@ -55,7 +55,9 @@ def running(data: Tensor, axis: int, kind: str, dtype: str, *, is_exclusive: boo
     )
 
     def step(t: Any, *i: Any) -> Any:
-        return _COMBINE[kind](state[(t - 1, *i)], value(t - 1 if is_exclusive else t, *i))
+        # Steps begin with row 1; `te.compute` looks at row 0, too.
+        read = te.maximum(t - 1, 0) if is_exclusive else t
+        return _COMBINE[kind](state[(t - 1, *i)], value(read, *i))
 
     update = tensor((extent, *rest), step, "running.step")
     return _at_axis(te.scan(start, update, state, name=f"running_{kind}"), axis)

@@ -26,7 +26,7 @@ from dlcompiler.graph.operators.attributes import (
 from dlcompiler.graph.operators.base import Array, CallTypes, GraphOperator, Pattern, Result
 from dlcompiler.graph.operators.layouts import same_layouts
 from dlcompiler.graph.operators.relations import axis_of, expect, index_type, same_dtype, static
-from dlcompiler.graph.operators.values import converted, rounded
+from dlcompiler.graph.operators.values import converted, literal, rounded
 from dlcompiler.ops import elementwise, indexing
 from dlcompiler.ops.helpers import INJECTIVE, tensor
 
@@ -140,8 +140,11 @@ def _define_arange(call: Result) -> te.Tensor:
     if dtypes.is_float(kind):
         own = kind
 
+    def const(value: Any) -> Any:
+        return te.const(value, own) if own == "int64" else literal(value, own)
+
     def element(i: Any) -> Any:
-        value = i.astype(own) * te.const(step, own) + te.const(first, own)
+        value = i.astype(own) * const(step) + const(first)
         return value if own == kind else value.astype(kind)
 
     return tensor(static(call.tensor), element, "T_arange", INJECTIVE)

@@ -23,6 +23,7 @@ from dlcompiler.graph.operators.base import (
 )
 from dlcompiler.graph.operators.layouts import broadcast_layouts, same_layouts
 from dlcompiler.graph.operators.relations import broadcast, same_dtype
+from dlcompiler.graph.operators.values import literal
 from dlcompiler.ir.expr import Not, compare
 from dlcompiler.ir.function_values import call_function
 from dlcompiler.ir.functions import FUNCTIONS
@@ -135,7 +136,7 @@ def _activation(name: str, activation: Activation) -> GraphOperator:
 
 
 def _const(value: float, x: Any) -> Any:
-    return te.const(value, x.dtype)
+    return literal(value, x.dtype)
 
 
 def _clip(x: Any, low: float, high: float) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dlcompiler import te
+from dlcompiler.errors import ProgramError
 from dlcompiler.graph.ir.types import TensorType
 from dlcompiler.graph.operators.attributes import Attribute, integer, one_of
 from dlcompiler.graph.operators.base import Array, CallTypes, GraphOperator, Pattern, Result
@@ -24,15 +25,26 @@ def _nll_type(call: CallTypes) -> TensorType:
     targets = index_type(call, 1)
     shape = () if kind.rank == 1 else (kind.shape[0], *kind.shape[2:])
     targets = expect(call, 1, shape, targets.dtype)
-    expect(call, 2, (kind.shape[0 if kind.rank == 1 else 1],), kind.dtype)
+    classes = kind.shape[0 if kind.rank == 1 else 1]
+    if classes == 0 and 0 not in targets.shape:
+        call.fail("argument predictions has no classes")
+    expect(call, 2, (classes,), kind.dtype)
     return TensorType(targets.shape if call.attrs["reduction"] == "none" else (), kind.dtype)
 
 
 def _nll_loss(call: Result, predictions: Array, targets: Array, weights: Array) -> Array:
     values, ignored = wide(predictions), call.attrs["ignore_index"]
     values = values if values.ndim == 1 else np.moveaxis(values, 1, -1)
-    places = np.clip(targets.astype(np.int64), 0, max(len(weights) - 1, 0))
-    kept = targets.astype(np.int64) != ignored
+    places = targets.astype(np.int64)
+    kept = places != ignored
+    outside = kept & ((places < 0) | (places >= len(weights)))
+    if outside.any():
+        classes = f"0 to {len(weights) - 1}, or {ignored}"
+        raise ProgramError(
+            "nn.nll_loss", "a target is no class", kind="out_of_bounds",
+            got=str(places[outside].reshape(-1)[0]), expected=classes,
+        )  # fmt: skip
+    places = np.where(kept, places, 0)
     own = np.where(kept, wide(weights)[places], 0)
     found = -np.take_along_axis(values, places[..., None], -1)[..., 0] * own
     if call.attrs["reduction"] == "none":

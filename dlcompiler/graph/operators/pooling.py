@@ -78,9 +78,11 @@ def _result(call: CallTypes, found: Extents) -> TensorType:
 def _pooled(rank: int, kind: str) -> Relation:
     def relation(call: CallTypes) -> TensorType:
         found = _images(call, rank)
+        attrs = call.attrs
         if kind == "lp":
             of_floats(call)
-        attrs = call.attrs
+            if not attrs["p"] > 0:
+                call.fail("p is not positive", got=f"p={attrs['p']}")
         for window, letter in zip(_given_windows(attrs, (0,) * rank), SPATIAL[rank], strict=True):
             if max(window.before, window.after) >= window.reach:
                 call.fail(
@@ -184,6 +186,8 @@ def _evaluate_bins(kind: str) -> Callable[..., Array]:
             out = call.tensor.shape[n]
             assert isinstance(out, int)
             parts = bins(x.shape[n], out)
+            if not parts:
+                continue
             reduce = np.max if kind == "max" else np.sum
             pieces = [
                 np.asarray(reduce(np.take(found, range(*part), n), axis=n, keepdims=True))
@@ -254,7 +258,7 @@ def _attributes(rank: int, kind: str) -> tuple[Attribute, ...]:
     if kind == "avg":
         more = (Attribute("count_include_pad", boolean, False, "a mean counts zeros around"),)
     if kind == "lp":
-        more = (Attribute("p", finite, 2.0, "power of the sums"),)
+        more = (Attribute("p", finite, 2.0, "power of the sums, more than 0"),)
     return (
         Attribute("pool_size", extents(rank), one, "extents of a window"),
         Attribute("strides", extents(rank), one, "distance between windows"),

@@ -29,6 +29,7 @@ from dlcompiler.graph.operators.layouts import (
     shape_in,
 )
 from dlcompiler.graph.operators.relations import axis_of, static
+from dlcompiler.graph.operators.values import number
 from dlcompiler.ops import rearranging
 
 # -- layout_transform -----------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def _to_batch(call: Result, x: Array) -> Array:
     attrs, blocks = call.attrs, call.attrs["block_shape"]
     count = len(blocks)
     edges = [(0, 0), *attrs["paddings"], *[(0, 0)] * (x.ndim - 1 - count)]
-    value = np.asarray(attrs["pad_value"]).astype(x.dtype)
+    value = number(attrs["pad_value"], call.tensor.dtype)
     framed = np.pad(x, edges, constant_values=value[()])
     split = [len(x)]
     for size, block in zip(framed.shape[1:], blocks, strict=False):
@@ -204,8 +205,7 @@ def _dilated(call: CallTypes) -> TensorType:
 
 
 def _dilate(call: Result, x: Array) -> Array:
-    value = np.asarray(call.attrs["dilation_value"]).astype(x.dtype)
-    made = np.full(static(call.tensor), value)
+    made = np.full(static(call.tensor), number(call.attrs["dilation_value"], call.tensor.dtype))
     made[tuple(slice(None, None, step) for step in call.attrs["strides"])] = x
     return made
 

@@ -39,7 +39,7 @@ from dlcompiler.graph.operators.layouts import (
     shape_in,
 )
 from dlcompiler.graph.operators.relations import static
-from dlcompiler.graph.operators.values import converted, rounded, wide
+from dlcompiler.graph.operators.values import converted, number, rounded, wide
 from dlcompiler.ops.resizing import METHODS, MODES, ROUNDINGS, Positions, Resize, resize
 
 # -- what is computed -----------------------------------------------------------------------------
@@ -114,6 +114,8 @@ def _upsampled(rank: int) -> Relation:
             extent, scale = found[axis], call.attrs[f"scale_{axis.lower()}"]
             if scale <= 0:
                 call.fail(f"scale_{axis.lower()} is not positive", got=scale)
+            if scale * (extent if isinstance(extent, int) else 1) >= 2**63:
+                call.fail(f"scale_{axis.lower()} is too large", got=scale)
             out[axis] = round(extent * scale) if isinstance(extent, int) else ANY
         return _result(call, rank, out)
 
@@ -141,7 +143,7 @@ def _evaluate(call: Result, x: Array) -> Array:
     of, dtype = _description(call), call.tensor.dtype
     lines, dims = _positions(call), _dims(call)
     found = converted(x, dtype) if of.method == "nearest_neighbor" else wide(x)
-    is_outside = np.zeros([1] * x.ndim, bool)
+    is_outside: Any = np.zeros([1] * x.ndim, bool)
     for n, line in zip(dims, lines, strict=True):
         out = static(call.tensor)[n]
         places = [line.position(k) for k in range(out)]
@@ -151,9 +153,10 @@ def _evaluate(call: Result, x: Array) -> Array:
             found = found.take([_nearest(at, line.size, of.rounding) for at in places], n)
         else:
             found = _combined(found, n, [_weights(at, line.size, of) for at in places])
-        is_outside = is_outside | np.reshape([not 0 <= at <= line.size - 1 for at in places], shape)
+        outside = np.array([not 0 <= at <= line.size - 1 for at in places], bool)
+        is_outside = is_outside | outside.reshape(shape)
     if of.outside is not None:
-        found = np.where(is_outside, np.asarray(of.outside).astype(found.dtype), found)
+        found = np.where(is_outside, number(of.outside, dtypes.from_numpy(found.dtype)), found)
     return rounded(found, call.tensor)
 
 

@@ -237,6 +237,8 @@ def _split_types(call: CallTypes) -> TupleType:
         call.fail(f"the extent of dimension {axis} is not known")
     if isinstance(given, int) and given > MAX_SECTIONS:
         call.fail("too many sections", got=given, expected=f"at most {MAX_SECTIONS}")
+    if not isinstance(given, int) and min(given, default=0) < 0:
+        call.fail("an index is before the first element", got=f"indices_or_sections={given}")
     if isinstance(given, int) and (given < 1 or extent % given):
         call.fail(f"dimension {axis} of extent {extent} has no {given} equal sections")
     places = _split_places(call, extent)

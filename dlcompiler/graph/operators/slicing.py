@@ -31,6 +31,7 @@ from dlcompiler.graph.operators.relations import (
     same_extent,
     static,
 )
+from dlcompiler.graph.operators.values import literal, number
 from dlcompiler.ops import elementwise, transforms
 from dlcompiler.ops.helpers import BROADCAST, INJECTIVE, tensor
 
@@ -48,10 +49,11 @@ def _parts(call: CallTypes | Result, shape: Sequence[int]) -> list[tuple[int, in
         begin, end = attrs["begin"][n], attrs["end"][n]
         step = steps[n if len(steps) > 1 else 0]
         if attrs["slice_mode"] == "size":
-            begin = begin + extent if begin < 0 else begin
+            begin = max(begin + extent, 0) if begin < 0 else begin
             end, step = (extent if end < 0 else begin + end), 1
         places = range(*slice(begin, end, step).indices(extent))
-        found[axis] = (places.start if len(places) else 0, step, len(places))
+        # A step that is not taken may be too large for arithmetic on indices.
+        found[axis] = (places.start if places else 0, step if len(places) > 1 else 1, len(places))
     return found
 
 
@@ -278,7 +280,7 @@ def _mask(call: Result, x: Array, counts: Array) -> Array:
     rows = x if call.attrs["axis"] == 1 else np.swapaxes(x, 0, 1)
     places = np.arange(rows.shape[1]) < counts.astype(np.int64)[:, None]
     kept = places.reshape(*places.shape, *[1] * (x.ndim - 2))
-    made = np.where(kept, rows, np.asarray(call.attrs["mask_value"]).astype(x.dtype))
+    made = np.where(kept, rows, number(call.attrs["mask_value"], call.tensor.dtype))
     return np.ascontiguousarray(made if call.attrs["axis"] == 1 else np.swapaxes(made, 0, 1))
 
 
@@ -286,8 +288,8 @@ def _define_mask(call: Result, x: te.Tensor, counts: te.Tensor) -> te.Tensor:
     axis, value = call.attrs["axis"], call.attrs["mask_value"]
 
     def element(*i: Any) -> Any:
-        other = te.const(value, "float64").astype(x.dtype)
-        return te.select(i[axis] < counts[i[1 - axis]].astype("index"), x[i], other)
+        is_kept = i[axis] < counts[i[1 - axis]].astype("index")
+        return te.select(is_kept, x[i], literal(value, x.dtype))
 
     return tensor(x.shape, element, "T_sequence_mask", BROADCAST)
 

@@ -10,7 +10,9 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.graph.ir.types import TensorType
 from dlcompiler.graph.operators.base import Array
+from dlcompiler.ir.expr import Const
 from dlcompiler.ir.numeric import cast_function
+from dlcompiler.te import const as as_const
 
 
 def wide(x: Array) -> Array:
@@ -25,6 +27,16 @@ def converted(x: Array, dtype: str) -> Array:
         return x
     made: Array = np.asarray(cast_function(source, dtype, vector=True)(x))
     return made.reshape(x.shape)
+
+
+def number(value: float, dtype: str) -> Array:
+    """Return a number of an attribute as an array of a dtype, converted as by a cast."""
+    return converted(np.asarray(value, np.float64), dtype)
+
+
+def literal(value: float, dtype: str) -> Const:
+    """Return a number of an attribute as an expression; it is that of `number`."""
+    return as_const(number(value, dtype)[()], dtype)
 
 
 def rounded(value: Any, kind: TensorType) -> Array:

@@ -41,6 +41,9 @@ ELEMENTWISE = {
 ELEMENTWISE["where"] = [
     case(Given((2, 1), "bool"), (3,), ()), case(Given((), "bool"), (0,), (1,)),
 ]  # fmt: skip
+ELEMENTWISE["clip"] += [
+    case((5,), a_min=1.0, a_max=1e39), case((5,), a_min=-float("inf"), a_max=float("inf"))
+]  # fmt: skip
 ELEMENTWISE["cast"] = [
     case(Given((2, 3), low=0, high=9), dtype=dtype)
     for dtype in ("float32", "float16", "bfloat16", "int8", "uint16", "int64", "bool")

@@ -73,6 +73,7 @@ def _pools_to(rank):
         case((1, 2, *spatial), output_size=(3, 5, 2)[:rank]),
         case((2, *spatial, 1), output_size=1, layout=f"N{letters}C"),
         case((0, 2, *spatial)),
+        case((1, 2, *spatial[:-1], 0)),
     ]
 
 

@@ -34,6 +34,8 @@ SLICING = {
         case((4, 3), begin=(0,), end=(2,), axes=(-1,)),
         case((5, 6), begin=(1, 2), end=(-1, 3), slice_mode="size"),
         case((3,), begin=2, end=1), case((0, 4), begin=(0, 1), end=(5, 2)),
+        case((5, 4), begin=(-7, 1), end=(3, -1), slice_mode="size"),
+        case((5,), begin=0, end=5, strides=2**62),
     ],
     "slice_like": [case((4, 5), (2, 3)), case((4, 5), (2, 9), axes=(0,)), case((3,), (0,))],
     "broadcast_to": [case((3, 1), shape=(2, 3, 4)), case((), shape=(2,)), case((1,), shape=(0,))],
@@ -48,7 +50,9 @@ SLICING = {
         case((4, 2, 3), Given((3,), "int64", -1, 9), seq_axis=0, batch_axis=-1),
     ],
     "sequence_mask": [case((5, 3), Given((3,), "int32", 0, 6), mask_value=7.0),
-                      case((2, 4, 3), Given((2,), "int64", -1, 5), axis=1)],
+                      case((2, 4, 3), Given((2,), "int64", -1, 5), axis=1),
+                      *(case((3, 2), Given((2,), "int8", 0, 2), mask_value=value)
+                        for value in (-1.0, 300.0, 1e30))],
 }  # fmt: skip
 
 _AT = "int32"
@@ -92,6 +96,7 @@ INDEXING = {
 SORTING = {
     "cumsum": [case((2, 5), axis=1), case((3, 2), axis=0, exclusive=True), case((2, 3)),
                case((1, 4), axis=0), case((0, 2), axis=0), case((3, 0), axis=0),
+               case((2, 3), axis=1, exclusive=True), case((3, 2), exclusive=True),
                case((2, 1, 3), axis=-1, dtype="int64", is_smooth=False)],
     "cumprod": [case((2, 5), axis=1), case((3, 2), axis=0, exclusive=True), case(()),
                 case((1, 4), axis=0, exclusive=True), case((0,), axis=0)],

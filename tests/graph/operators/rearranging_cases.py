@@ -28,7 +28,7 @@ REARRANGING = {
                                                               crops=((1, 1),)),
     ],
     "nn.dilate": [case((2, 3), strides=(2, 3), dilation_value=5.0), case((), strides=()),
-                  case((0, 2), strides=(3, 1))],
+                  case((0, 2), strides=(3, 1)), case((2,), strides=2, dilation_value=-300.0)],
     "sliding_window": [case((2, 5, 4), axis=1, window_shape=(3, 2), strides=(2, 1)),
                        case((6,), axis=-1, window_shape=6, strides=1),
                        case((0, 3), axis=1, window_shape=2, strides=1)],
@@ -58,6 +58,8 @@ def _resizes(rank):
              cubic_exclude=True),
         case((1, 2, *spatial), size=up, coordinate_transformation_mode="tf_crop_and_resize",
              roi=roi, extrapolation_value=9.0),
+        case((1, 1, *spatial), size=2, method="nearest_neighbor", roi=roi,
+             coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=-300.0),
         case((1, 1, *spatial), size=(2,) * rank, scales=(0.6, 0.5, 0.7)[:rank]),
         case((0, 2, *spatial), size=1), case((1, 1, *(1,) * rank), size=3, method="cubic"),
     ]  # fmt: skip
@@ -69,6 +71,7 @@ RESIZE = {
         case((1, 2, 3, 2), scale_h=2, scale_w=3), case((1, 3, 2, 2), scale_h=1.5, layout="NHWC"),
         case((1, 1, 3, 4), scale_h=2, scale_w=2, method="bilinear", align_corners=True),
         case((1, 1, 3, 2), scale_h=2, method="bicubic"), case((0, 2, 1, 1), scale_h=2),
+        case((1, 1, 3, 2), scale_w=0.1),
     ],
     "nn.upsampling3d": [
         case((1, 2, 2, 3, 2), scale_d=2, scale_h=1, scale_w=2),

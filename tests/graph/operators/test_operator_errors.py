@@ -1,10 +1,14 @@
 """Refusals of type relations: the text names the operator, the argument, and the types."""
 
+import numpy as np
 import pytest
 
-from dlcompiler import graph
+from dlcompiler import graph, te
 from dlcompiler.errors import GraphError, ProgramError
 from dlcompiler.graph import op
+from dlcompiler.graph.ir import free_vars
+from dlcompiler.ops import indexing, losses, transforms
+from tests.graph.operators.definitions import read_by
 
 
 def t(*shape, dtype="float32", name="x"):
@@ -65,6 +69,7 @@ REFUSALS = {
                             "the padding of dimension H is as wide as a window"),
     "avg_pool2d: bool": (lambda: op.nn.avg_pool2d(t(1, 4, 8, 8, dtype="bool")),
                          "takes numbers, not bool"),
+    "lp_pool1d: power": (lambda: op.nn.lp_pool1d(t(1, 4, 8), p=0.0), "p is not positive", "p=0.0"),
     "lp_pool1d: ints": (lambda: op.nn.lp_pool1d(t(1, 4, 8, dtype="int8")), "takes floats"),
     "max_pool2d: out_layout": (lambda: op.nn.max_pool2d(IMAGE, out_layout="NHWC"),
                                "out_layout differs from layout", "layout_transform"),
@@ -168,6 +173,8 @@ REFUSALS = {
                         "dimension H has no elements"),
     "resize2d: roi": (lambda: op.image.resize2d(IMAGE, size=4, roi=(0.0, 1.0)),
                       "roi has 2 numbers", "4"),
+    "upsampling: overflow": (lambda: op.nn.upsampling(IMAGE, scale_h=1e308),
+                             "scale_h is too large"),
     "upsampling": (lambda: op.nn.upsampling(IMAGE, scale_h=-1), "scale_h is not positive"),
     "einsum": (lambda: op.einsum([t(2, 3), t(4, 5)], equation="ij,jk->ik"),
                "einsum: index j has the extents 3 and 4"),
@@ -188,6 +195,8 @@ REFUSALS = {
         "argument mask has dtype int8", "bool or float32"),
     "nll_loss": (lambda: op.nn.nll_loss(t(3, 5), t(4, dtype="int64"), t(5)),
                  "argument targets does not have the shape", "Tensor[(3), int64]"),
+    "nll_loss: classes": (
+        lambda: op.nn.nll_loss(t(3, 0), INDEX, t(0)), "argument predictions has no classes"),
     "nll_loss: weights": (lambda: op.nn.nll_loss(t(3, 5), INDEX, t(3)),
                           "argument weights does not have the shape", "Tensor[(5), float32]"),
     "cross_entropy": (lambda: op.nn.cross_entropy(t(3), t(3)),
@@ -198,6 +207,8 @@ REFUSALS = {
                             "method trilinear is not for 2 dimensions"),
     "affine_grid": (lambda: op.image.affine_grid(t(1, 3, 3), target_shape=4),
                     "argument data does not have the shape", "Tensor[(1, 2, 3), float32]"),
+    "split: negative": (lambda: op.split(t(5), (-1,)), "an index is before the first element",
+                        "(-1,)"),
     "reshape_like": (lambda: op.reshape_like(t(3), t(2)), "the shapes have 3 and 2 elements"),
     "lstm_cell": (
         lambda: op.nn.lstm_cell(t(2, 3), t(2, 4), t(2, 4), t(16, 5), t(16, 4)),
@@ -255,11 +266,36 @@ def test_a_wrong_attribute_is_refused_when_the_call_is_made(name):
         lambda i: op.gather(t(3), i, axis=0),
         lambda i: op.gather_nd(t(3), op.expand_dims(i, axis=0)),
         lambda i: op.adv_index([t(3), i]), lambda i: op.scatter_elements(t(3), i, t(1, name="y")),
+        lambda i: op.scatter_nd(t(3), op.expand_dims(i, axis=0), t(1, name="y")),
+        lambda i: op.nn.nll_loss(t(3), op.squeeze(i), t(3, name="y")),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("index", [-4, 3])
 def test_an_index_outside_ends_a_run(make, index):
     call = make(graph.constant([index]))
-    values = [[1.0]] if "scatter" in call.op.name else []
-    with pytest.raises(ProgramError, match="an index is outside the dimension"):
-        graph.evaluate(call, [1.0, 2.0, 3.0], *values)
+    values = [[1.0, 2.0, 3.0], *([1.0] * p.type.shape[0] for p in free_vars(call)[1:])]
+    with pytest.raises(ProgramError, match=r"an index is outside the dimension|is no class"):
+        graph.evaluate(call, *values)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda x, i, y: indexing.scatter_elements(x, i, y, 0, "add"),
+        lambda x, i, y: indexing.scatter_nd(x, transforms.reshape(i, (1, 1)), y, "update"),
+        lambda x, i, y: losses.nll_loss(x, transforms.reshape(i, ()), x, "sum", -100),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("index", [-4, 3])
+def test_an_index_outside_ends_a_definition(define, index):
+    x, i, y = (
+        te.placeholder((n,), d, d) for n, d in ((3, "float32"), (1, "int32"), (1, "float32"))
+    )
+    values = {x: np.ones(3, "float32"), i: np.array([index], "int32"), y: np.ones(1, "float32")}
+    with pytest.raises(ProgramError, match="out of bounds"):
+        te.evaluate(output := define(x, i, y), read_by([output], values))
+
+
+def test_a_slice_by_size_begins_at_the_first_element_if_its_begin_is_before():
+    sliced = op.strided_slice(t(5), begin=-7, end=3, slice_mode="size")
+    assert list(graph.evaluate(sliced, [0.0, 1.0, 2.0, 3.0, 4.0])) == [0, 1, 2]
