@@ -259,7 +259,7 @@ class _Inference:
         known = [_closed(self.terms[arg]) for arg in node.args]
         call = CallTypes(operator, list(known), operator.complete(node), node)
         try:
-            result = operator.relation(call)
+            result = call.result()
         except NotKnown:
             result = None
         for i, (arg, before, after) in enumerate(zip(node.args, known, call.args, strict=True)):

@@ -30,6 +30,8 @@ class AnyDimension:
 ANY: Final = AnyDimension()
 
 Dimension: TypeAlias = int | AnyDimension
+TENSOR_TYPE: Final = "tensor type"
+"""The operation in errors about a type that cannot be."""
 MAX_ELEMENTS = 2**60
 """Most elements of a tensor: the addresses of its bytes have 64 bits; [1]."""
 MAX_RANK = 64
@@ -52,7 +54,7 @@ class TensorType:
         object.__setattr__(self, "shape", checked_shape(self.shape))
         dtype = dtypes.as_dtype(self.dtype)
         if dtypes.is_index(dtype) or dtypes.lanes(dtype) > 1:
-            raise GraphError("tensor type", "not a dtype of data", got=dtype, expected="float32, …")
+            raise GraphError(TENSOR_TYPE, "not a dtype of data", got=dtype, expected="float32, …")
         object.__setattr__(self, "dtype", dtype)
 
     @property
@@ -120,16 +122,16 @@ def checked_shape(shape: object) -> tuple[Dimension, ...]:
         If an extent is no integer or negative, or there are too many dimensions or elements.
     """
     if not isinstance(shape, Iterable) or isinstance(shape, str | bytes):
-        raise GraphError("tensor type", "not a shape", got=repr(shape), expected="(1, 3, 224, 224)")
+        raise GraphError(TENSOR_TYPE, "not a shape", got=repr(shape), expected="(1, 3, 224, 224)")
     dims = tuple(_dimension(extent, shape) for extent in shape)
     if len(dims) > MAX_RANK:
-        raise GraphError("tensor type", f"more than {MAX_RANK} dimensions", got=len(dims))
+        raise GraphError(TENSOR_TYPE, f"more than {MAX_RANK} dimensions", got=len(dims))
     elements = 1
     for extent in dims:
         elements *= max(extent, 1) if isinstance(extent, int) else 1
     if elements > MAX_ELEMENTS:
         raise GraphError(
-            "tensor type", "too many elements", got=shown_number(elements), expected="at most 2**60"
+            TENSOR_TYPE, "too many elements", got=shown_number(elements), expected="at most 2**60"
         )
     return dims
 
@@ -143,11 +145,11 @@ def _dimension(extent: object, shape: object) -> Dimension:
         number = extent.__index__()  # type: ignore[attr-defined]  # NumPy's integers have it
     except (AttributeError, TypeError):
         raise GraphError(
-            "tensor type", "an extent is not an integer", got=f"{extent!r} in {shape!r}"
+            TENSOR_TYPE, "an extent is not an integer", got=f"{extent!r} in {shape!r}"
         ) from None
     if number < 0:
         raise GraphError(
-            "tensor type", "an extent is negative", got=f"{shown_number(number)}",
+            TENSOR_TYPE, "an extent is negative", got=f"{shown_number(number)}",
             hint="graph.ANY is an extent that only a run decides",
         )  # fmt: skip
     return int(number)

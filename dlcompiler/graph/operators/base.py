@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir.nodes import Call, Op
-from dlcompiler.graph.ir.types import TensorType, TupleType, Type
+from dlcompiler.graph.ir.types import TENSOR_TYPE, TensorType, TupleType, Type
 from dlcompiler.graph.operators.attributes import Attribute, completed
 from dlcompiler.te import Tensor
 
@@ -85,6 +85,17 @@ class CallTypes:
         if self.args[i] is None:
             self.args[i] = kind
         return self.tensor(i)
+
+    def result(self) -> Type:
+        """Return the type of the result by the relation of the operator."""
+        try:
+            return self.operator.relation(self)
+        except GraphError as error:
+            if error.operation != TENSOR_TYPE:
+                raise
+            found = error
+        # The relation made a type that cannot be: the error names the call instead.
+        self.fail(f"the result has {found.problem}", got=found.got, expected=found.expected)
 
     def name(self, i: int) -> str:
         """Return the name of argument `i`."""
@@ -210,7 +221,7 @@ class GraphOperator:
         GraphError
             If the types or the attributes do not fit.
         """
-        return self.relation(CallTypes(self, list(args), self.complete(call), call))
+        return CallTypes(self, list(args), self.complete(call), call).result()
 
 
 def operator_name(call: Call) -> str:

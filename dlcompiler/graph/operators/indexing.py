@@ -157,7 +157,7 @@ def _gather_nd(call: Result, x: Array, indices: Array) -> Array:
     own = indices.shape[1:]
     grid = np.indices(own, sparse=True)
     places = [positions("gather_nd", indices[n], x.shape[batch + n]) for n in range(count)]
-    found = x[(*grid[:batch], *places)] if count else x
+    found = x[(*grid[:batch], *places)] if batch + count else x
     return np.broadcast_to(found, static(call.tensor)).copy()
 
 

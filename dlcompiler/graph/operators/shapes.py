@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import te
-from dlcompiler.graph.ir.types import ANY, Dimension, TensorType, TupleType
+from dlcompiler.graph.ir.types import ANY, MAX_RANK, Dimension, TensorType, TupleType
 from dlcompiler.graph.operators.attributes import (
     Attribute,
     axis_or_all,
@@ -96,7 +96,7 @@ def _flattened(call: CallTypes) -> TensorType:
 def _expanded(call: CallTypes) -> TensorType:
     kind = call.tensor(0)
     axis = axis_of(call, call.attrs["axis"], kind.rank + 1)
-    ones = (1,) * call.attrs["num_newaxis"]
+    ones = (1,) * min(call.attrs["num_newaxis"], MAX_RANK + 1)
     return TensorType((*kind.shape[:axis], *ones, *kind.shape[axis:]), kind.dtype)
 
 

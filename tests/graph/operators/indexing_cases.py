@@ -73,6 +73,7 @@ INDEXING = {
     "gather_nd": [
         case((3, 4, 2), Given((2, 5), _AT, -3, 3)), case((3, 4), Given((1, 2, 2), _AT, 0, 3)),
         case((2, 3, 4), Given((1, 2, 5), _AT, -3, 3), batch_dims=1),
+        case((2, 3), Given((0, 2, 4), _AT), batch_dims=1),
         case((3, 2), Given((0, 4), _AT)), case((2, 2), Given((2,), _AT, 0, 2), index_rank=2),
     ],
     "adv_index": [
