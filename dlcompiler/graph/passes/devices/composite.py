@@ -129,13 +129,14 @@ def _composite(
 ) -> Call:
     """Return the call of the function that a match becomes."""
     assert isinstance(root, Call)
-    params: dict[Node, Var] = {
-        value: Var(f"p{i}", types[value]) for i, value in enumerate(found.inputs)
-    }
+    own = {*found.calls, *found.constants}
+    # A wildcard may stand for a value that another part of the pattern matches.
+    inputs = [value for value in found.inputs if value not in own]
+    params: dict[Node, Var] = {value: Var(f"p{i}", types[value]) for i, value in enumerate(inputs)}
     inside: dict[Node, Node] = dict(params)
     for call in found.calls:
         inside[call] = with_children(call, [inside.get(child, child) for child in children(call)])
     body: Expr = inside[root]  # type: ignore[assignment]  # a call
     function = Function(tuple(params.values()), body, types[root], {COMPOSITE: name})
-    args: list[Expr] = [made[value] for value in found.inputs]  # type: ignore[misc]  # expressions
+    args: list[Expr] = [made[value] for value in inputs]  # type: ignore[misc]  # expressions
     return Call(function, tuple(args), name=root.name, span=root.span)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import AttrValue, Call, Constant, Expr, Node
 from dlcompiler.graph.operators import REGISTRY
+from dlcompiler.graph.operators.attributes import completed
 from dlcompiler.graph.passes.tools import attrs_of, operator_of
 
 
@@ -72,9 +73,17 @@ class IsCall(_Combined):
         Parameters
         ----------
         **attrs
-            Attributes by name, as a call gives them.
+            Attributes by name, as a call gives them: ``strides=2`` is ``(2, 2)``.
+
+        Raises
+        ------
+        GraphError
+            If the operator has no such attribute, or it cannot have the value.
         """
-        return replace(self, attrs={**self.attrs, **attrs})
+        known = [replace(attribute, default=None) for attribute in REGISTRY[self.name].attributes]
+        normal = completed(f"pattern of {self.name}", known, attrs)
+        asked = {name: normal[name] for name in attrs}
+        return replace(self, attrs={**self.attrs, **asked})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +133,15 @@ class Match:
     """The calls, operands first."""
     inputs: tuple[Expr, ...] = ()
     """The values that wildcards stand for, each once."""
+    constants: tuple[Constant, ...] = ()
+    """The constants that are part of what is matched."""
 
     def plus(self, other: Match) -> Match:
         """Return both matches as one."""
         return Match(
             tuple(dict.fromkeys((*self.calls, *other.calls))),
             tuple(dict.fromkeys((*self.inputs, *other.inputs))),
+            (*self.constants, *other.constants),
         )
 
 
@@ -147,7 +159,7 @@ def matched(pattern: Pattern, node: Node) -> Match | None:
         case Wildcard():
             return Match(inputs=(node,))  # type: ignore[arg-type]  # operands are expressions
         case IsConstant():
-            return Match() if isinstance(node, Constant) else None
+            return Match(constants=(node,)) if isinstance(node, Constant) else None
         case Either(options):
             found = (matched(option, node) for option in options)
             return next((each for each in found if each is not None), None)

@@ -57,6 +57,8 @@ def image():
         (CONV_RELU, conv(X), 1),
         (is_op("nn.conv2d").has_attr(groups=2), conv(X), None),
         (is_op("nn.conv2d").has_attr(groups=1), conv(X), 1),
+        (is_op("nn.conv2d").has_attr(strides=[2], padding=1), conv(X, strides=2), 1),
+        (is_op("nn.conv2d").has_attr(strides=2).has_attr(groups=1), conv(X), None),
         (is_op("add")(CONV, wildcard()), op.add(X, conv(X)), 2),
         (is_op("subtract")(CONV, wildcard()), op.subtract(X, conv(X)), None),
         (is_op("exp") | is_op("sqrt"), op.sqrt(X), 1),
@@ -72,6 +74,27 @@ def test_what_a_pattern_matches(pattern, node, count):
 def test_an_unknown_operator_is_refused():
     with pytest.raises(GraphError, match="no operator has this name"):
         is_op("nn.conv9d")
+
+
+@pytest.mark.parametrize(
+    ("attrs", "words"),
+    [({"stride": 2}, "no attribute stride"), ({"strides": "x"}, "strides has a wrong value")],
+)
+def test_an_attribute_that_cannot_be_is_refused(attrs, words):
+    with pytest.raises(GraphError, match=f"pattern of nn.conv2d: .*{words}"):
+        is_op("nn.conv2d").has_attr(**attrs)
+
+
+def test_a_wildcard_for_what_the_pattern_matches_is_no_input():
+    inner, number = op.exp(X), as_expr(2.0)
+    for body, pattern, count in (
+        (op.add(inner, inner), is_op("add")(is_op("exp")(wildcard()), wildcard()), 1),
+        (op.add(number, number), is_op("add")(is_constant(), wildcard()), 0),
+    ):
+        after = merge_composite(Module.from_expr(body), [("p", pattern)])
+        (made,) = [n for n in after.nodes() if isinstance(n, Function) and "Composite" in n.attrs]
+        assert len(made.params) == count
+        assert len([n for n in after.nodes() if operator_of(n) == "exp"]) == count
 
 
 def composites(module):
