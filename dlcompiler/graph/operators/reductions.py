@@ -202,10 +202,12 @@ def _define_mean(call: Result, x: te.Tensor) -> te.Tensor:
     total: te.Tensor = reductions.sum(x, axes, call.attrs["keepdims"])
     if not count:
         return total
-    # The quotient of a narrow integer is taken in int64, which holds the count.
+    # The quotient is taken in 64 bits: a narrow integer may not hold the count.
+    wide_dtype = "uint64" if dtypes.is_unsigned(x.dtype) else "int64"
+    divisor = te.const(count, wide_dtype)
     return tensor(
         total.shape,
-        lambda *i: te.truncdiv(total[i].astype("int64"), te.const(count, "int64")).astype(x.dtype),
+        lambda *i: te.truncdiv(total[i].astype(wide_dtype), divisor).astype(x.dtype),
         f"{x.name}_mean", ELEMWISE,
     )  # fmt: skip
 

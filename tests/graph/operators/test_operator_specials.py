@@ -8,7 +8,7 @@ from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.ir.numeric import quiet
 from tests.graph.operators.cases import CASES
 from tests.graph.operators.definitions import calls_of, defined, flat, read_by
-from tests.graph.operators.operator_cases import value_of
+from tests.graph.operators.operator_cases import case, value_of
 from tests.share import cases_of
 
 SPECIALS = np.array([np.nan, np.inf, -np.inf, -0.0], "float32")
@@ -39,12 +39,12 @@ def check_specials(found, expected):
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", sorted(CASES.keys() - MOMENTS))
 def test_special_numbers(name):
-    for number, case in enumerate(cases_of(CASES[name])):
-        for dtype, result in calls_of(name, case):
+    for number, each in enumerate(cases_of(CASES[name])):
+        for dtype, result in calls_of(name, each):
             if dtype != "float32":
                 continue
             generator = np.random.default_rng(number)
-            drawn = [value_of(entry, dtype, generator) for entry in case.inputs]
+            drawn = [value_of(entry, dtype, generator) for entry in each.inputs]
             values = [spoiled(value, generator) for value in drawn]
             with quiet():
                 value = REGISTRY[name].evaluate(result, *values)
@@ -55,3 +55,11 @@ def test_special_numbers(name):
                     check_specials(found, expected)
                 else:
                     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_mean_of_large_unsigned_integers():
+    x = np.array([2**64 - 4, 1, 0], "uint64")
+    (_, result), *_ = [r for r in calls_of("mean", case((3,))) if r[0] == "uint64"]
+    assert REGISTRY["mean"].evaluate(result, x) == (2**64 - 3) // 3
+    arrays, (output,) = defined("mean", result, [x])
+    assert te.evaluate(output, arrays) == (2**64 - 3) // 3
