@@ -30,9 +30,9 @@ class ExactGraph(RandomGraph):
 def case(seed: int) -> tuple[Module, list[np.ndarray]]:
     """Return a random module without branches, and arrays for its parameters."""
     if seed % 2:
-        module = RandomImages(seed, 8).module()
+        module = RandomImages(seed, 5).module()
         return module, image_inputs(module, seed)
-    module = ExactGraph(seed, has_scopes=False).module()
+    module = ExactGraph(seed, size=8, has_scopes=False).module()
     return module, inputs_of(module, seed)
 
 
