@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from dlcompiler.errors import CallError
+from dlcompiler.errors import CallError, GraphError
 from dlcompiler.graph import build, constant, evaluate, op, var
 from dlcompiler.graph.ir import Function, Module, TupleType, Var
 
@@ -70,3 +70,31 @@ def test_an_entry_that_outlives_its_model():
     given, out = np.ones((2, 64), "float32"), np.empty((2, 64), "float32")
     entry(given, out)
     np.testing.assert_allclose(out, evaluate(module, given), rtol=1e-5)
+
+
+def test_a_function_that_is_not_main():
+    x, y = var("x", (3,)), var("y", (2,))
+    weight = var("w", (2,))
+    double = Function((y, weight), op.multiply(y, weight))
+    module = Module.from_expr(op.nn.softmax(x), {"double": double})
+    model = build(module, params={"w": np.full(2, 2, "float32")}, function="double")
+    assert model([1, 4]).tolist() == [2, 8]
+
+
+def test_a_long_chain_is_several_kernels():
+    x = var("x", (3,))
+    y = x
+    for n in range(150):
+        y = op.nn.relu(op.subtract(y, constant(np.float32(n % 2))))
+    module = Module.from_expr(y)
+    model = build(module)
+    assert len(model.steps) > 1
+    given = np.array([10, 100, 200], "float32")
+    np.testing.assert_array_equal(model(given), evaluate(module, given))
+
+
+def test_what_is_no_module_is_refused():
+    with pytest.raises(GraphError, match="not a module"):
+        build(op.negative(var("x", (3,))))
+    with pytest.raises(GraphError, match="not a mapping"):
+        build(Module.from_expr(op.negative(var("x", (3,)))), params=["x"])
