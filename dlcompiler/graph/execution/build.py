@@ -28,8 +28,8 @@ def build(
     target : str or Target
         A CPU.
     params : mapping, optional
-        Weights by the names of parameters of the function: they become constants, which are folded and
-        packed.
+        Weights by the names of parameters of the function: they become constants, which are folded
+        and packed.
     opt_level : int
         Of `optimize`; kernels that were fused before stay as they are.
     context : PassContext, optional

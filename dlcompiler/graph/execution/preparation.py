@@ -13,7 +13,7 @@ from dlcompiler.graph.passes.bind import bind
 from dlcompiler.graph.passes.pipeline import optimize
 
 MOST_CALLS = 64
-"""Most nodes of a kernel, unless the context says otherwise: a schedule has at most 200 stages; [1]."""
+"""Most nodes of a kernel, unless the context says otherwise: a schedule has up to 200 stages."""
 
 
 def prepared(
