@@ -169,6 +169,8 @@ class Function:
         Texts of the errors of the code, by their number from 1: templates for `errors.filled`.
         If there are any, the code takes one more operand after all others: the address of the
         number, followed by up to `MAX_VALUES` values for the message.
+    holds : object
+        What the code refers to by address: it lives as long as this object.
 
     Notes
     -----
@@ -187,7 +189,9 @@ class Function:
         variables: Sequence[Variable] = (),
         checks: Sequence[Check] = (),
         messages: Sequence[str] = (),
+        holds: object = None,
     ) -> None:
+        self._holds = holds
         self.module = module
         """The loaded code."""
         self.symbol = symbol

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from dlcompiler.graph.execution.kernels import Records, built_kernel, pack_weights
 from dlcompiler.graph.execution.model import CompiledModel
+from dlcompiler.graph.execution.preparation import prepared
 from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.base import PassContext
-from dlcompiler.graph.passes.bind import bind
-from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.target import Target, resolve
 
 
@@ -29,14 +28,14 @@ def build(
     target : str or Target
         A CPU.
     params : mapping, optional
-        Weights by the names of parameters of ``main``: they become constants, which are folded and
-        packed.
+        Weights by the names of parameters of the function: they become constants, which are folded
+        and packed.
     opt_level : int
         Of `optimize`; kernels that were fused before stay as they are.
     context : PassContext, optional
         Of `optimize`.
     function : str
-        Which function of the module.
+        Which function of the module is the model: it takes the place of ``main``.
     db : path or RecordStore, optional
         Records of tuning runs: a kernel has the fastest config of its workload (`tasks`).
 
@@ -47,7 +46,7 @@ def build(
     Raises
     ------
     GraphError
-        If the model has branches or calls, or an extent is known only in a run.
+        If the model is no module, has branches or calls, or an extent is known only in a run.
     TargetError
         If the target cannot run it.
 
@@ -63,8 +62,8 @@ def build(
            [2., 0., 3.]], dtype=float32)
     """
     machine = resolve(target)
-    made = optimize(bind(module, params or {}), opt_level, context=context)
-    steps = steps_of(made, function)
+    made = prepared(module, params or {}, context or PassContext(opt_level), function)
+    steps = steps_of(made)
     kernels = [built_kernel(call, machine, db) for call in steps.kernels]
     pack_weights(steps, kernels)
     return CompiledModel(made, steps, kernels, machine)

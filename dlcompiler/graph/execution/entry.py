@@ -147,6 +147,8 @@ class _Writer:
                 return f"%a{len(self.steps.inputs) + place.number}"
             case "weight":
                 return self._entry_of("weights", place.number)
+        if not self.steps.plan.bytes:  # no kernel accesses a value without elements
+            return "null"
         return self._new(f"getelementptr i8, ptr %arena, i64 {place.number}")
 
     def _step(self, step: Step) -> None:
@@ -175,7 +177,7 @@ class _Writer:
 
 def loaded_entry(
     entry: Entry, params: Sequence[Param], kernels: Sequence[int], weights: Sequence[int],
-    options: Options, name: str,
+    options: Options, name: str, *, holds: object = None,
 ) -> Function:  # fmt: skip
     """Compile and load an entry.
 
@@ -186,17 +188,18 @@ def loaded_entry(
     params : sequence of Param
         Arrays of a call.
     kernels, weights : sequence of int
-        Addresses of the kernels and of the weights. They must be valid as long as the result is
-        called.
+        Addresses of the kernels and of the weights.
     options : Options
         How LLVM compiles it.
     name : str
         Name of the model in messages.
+    holds : object
+        What keeps the addresses valid: it lives as long as the result.
     """
     module = compile_ir(entry.text, options)
     _write(module, "kernels", kernels)
     _write(module, "weights", weights)
-    return Function(module, SYMBOL, params, name, messages=entry.messages)
+    return Function(module, SYMBOL, params, name, messages=entry.messages, holds=holds)
 
 
 def _write(module: LoadedModule, table: str, addresses: Sequence[int]) -> None:

@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import CallError, GraphError
+from dlcompiler.errors import CallError, DLCompilerError, GraphError
 from dlcompiler.graph.execution.entry import KernelFacts, entry_of, loaded_entry
 from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.execution.stepping import StepCode, SteppedRun
 from dlcompiler.graph.execution.steps import Step, Steps
 from dlcompiler.graph.ir import Module, TupleType, Type
+from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.memory import MemoryPlan
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.pipeline.executables import Kernel
@@ -88,7 +89,7 @@ class CompiledModel:
         """The arrays of `run`: inputs, then outputs."""
         return self._steps.params
 
-    def __call__(self, *args: Any, **named: Any) -> Outputs:
+    def __call__(self, /, *args: Any, **named: Any) -> Outputs:
         """Compute the result of the model.
 
         Parameters
@@ -126,7 +127,7 @@ class CompiledModel:
         """
         self.function(*arrays)
 
-    def values(self, *args: Any, **named: Any) -> dict[str, Array]:
+    def values(self, /, *args: Any, **named: Any) -> dict[str, Array]:
         """Return what each kernel stores, by its name, in the order of the steps; it is slow.
 
         Parameters
@@ -141,7 +142,7 @@ class CompiledModel:
                 found[_unused(name, found)] = array.copy()
         return found
 
-    def profile(self, *args: Any, repeats: int = 10, **named: Any) -> list[KernelTime]:
+    def profile(self, /, *args: Any, repeats: int = 10, **named: Any) -> list[KernelTime]:
         """Measure each kernel, one after another.
 
         Parameters
@@ -170,7 +171,7 @@ class CompiledModel:
             for step, name, seconds in zip(self.steps, names, best, strict=True)
         ]
 
-    def stepped(self, *args: Any, **named: Any) -> SteppedRun:
+    def stepped(self, /, *args: Any, **named: Any) -> SteppedRun:
         """Return a run that stops after each kernel.
 
         Parameters
@@ -189,23 +190,27 @@ class CompiledModel:
 
     def _inputs(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
         params = self._steps.inputs
-        names = [param.name for param in params]
-        known = dict(zip(names, args, strict=False))
-        if len(args) > len(names) or named.keys() - set(names) or known.keys() & named.keys():
+        rest = [param.name for param in params[len(args) :]]
+        if len(args) > len(params) or named.keys() - set(rest):
             raise CallError(
                 "call the model", "the arguments are not those of the model",
                 got=f"{len(args)} by position" + "".join(f", {name}" for name in named),
                 expected=", ".join(map(str, params)) or "none",
             )  # fmt: skip
-        known.update(named)
-        if missing := [name for name in names if name not in known]:
+        if missing := [name for name in rest if name not in named]:
             raise CallError(
                 "call the model", "an argument is missing", got=missing[0],
                 expected=", ".join(map(str, params)),
             )  # fmt: skip
+        if len(set(rest)) < len(rest):
+            raise CallError(
+                "call the model", "several parameters have one name", got=", ".join(rest),
+                hint="pass the arrays by position",
+            )  # fmt: skip
+        given = [*args, *(named[name] for name in rest)]
         return [
-            as_checked_array(f"call the model: {p.name}", p, _as_array(known[p.name], p))
-            for p in params
+            as_checked_array(f"call the model: {p.name}", p, _as_array(value, p))
+            for p, value in zip(params, given, strict=True)
         ]
 
     def _new_outputs(self) -> list[Array]:
@@ -251,19 +256,22 @@ def _loaded(steps: Steps, kernels: Sequence[ModelKernel], target: Target) -> Fun
         entry_of(steps, facts, len(weights)), steps.params,
         [code.module.address(code.symbol) for code in codes],
         [array.ctypes.data for array in weights], Options.for_target(target), "the model",
+        holds=(codes, weights),
     )  # fmt: skip
 
 
 def _as_array(value: Any, param: Param) -> Any:
-    """Return lists and numbers as an array of the dtype that is wanted."""
+    """Return lists and numbers as an array; those of Python get the dtype that is wanted."""
+    if isinstance(value, np.generic):
+        return np.asarray(value)
     if not isinstance(value, list | tuple | int | float):
         return value
     try:
-        return np.asarray(value, dtypes.to_numpy(param.dtype))
-    except (TypeError, ValueError, OverflowError) as error:
+        return array_of(value, param.dtype)
+    except DLCompilerError as error:
         raise CallError(
-            f"call the model: {param.name}", "not an array", got=repr(value)[:200],
-            expected=str(param), because=str(error),
+            f"call the model: {param.name}", f"does not fit: {error.problem}",
+            got=error.got or repr(value)[:200], expected=str(param), because=error.because,
         ) from None  # fmt: skip
 
 

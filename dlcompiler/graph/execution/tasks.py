@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dlcompiler.graph.execution.anchors import anchor_of
+from dlcompiler.graph.execution.preparation import prepared
 from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.inference import types_of
 from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.base import PassContext
-from dlcompiler.graph.passes.bind import bind
-from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.space import Workload
 from dlcompiler.target import Target, resolve
 
@@ -52,7 +51,8 @@ def tasks(
     ('dense(m=1, n=128, k=784, dtype=float32)', 1)
     """
     machine = resolve(target)
-    steps = steps_of(optimize(bind(module, params or {}), opt_level, context=context), function)
+    made = prepared(module, params or {}, context or PassContext(opt_level), function)
+    steps = steps_of(made)
     workloads = []
     for call in steps.kernels:
         alone = Module.from_expr(call.function)

@@ -27,6 +27,11 @@ def bind(module: Module, params: Mapping[str, Array]) -> Module:
     GraphError
         If there is no parameter of a name, or several, or an array does not fit its type.
     """
+    if not isinstance(params, Mapping):
+        raise GraphError(
+            "bind parameters", "not a mapping", got=type(params).__name__,
+            expected="arrays by the names of parameters",
+        )  # fmt: skip
     main = module.main
     by_name = {param.name: param for param in main.params}
     for name, value in params.items():

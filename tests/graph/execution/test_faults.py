@@ -32,7 +32,7 @@ def rows():
         ((), {"y": np.zeros((4, 16), "f")}, "not those of the model"),
         ((np.zeros((16, 4), "f"),), {}, "wrong shape"),
         ((np.zeros((4, 16)),), {}, "wrong dtype"),
-        ((["a"],), {}, "not an array"),
+        ((["a"],), {}, "does not fit"),
         ((None,), {}, "not an array"),
     ],
 )
