@@ -87,9 +87,12 @@ def find_columns(stores: Sequence[Store], addresses: Addresses) -> dict[int, Col
 def _plain_loads(value: Expr) -> list[Load]:
     """Return the loads without a predicate; no loads if the expression contains a choice."""
     loads: list[Load] = []
-    pending = [value]
+    pending, seen = [value], set[int]()
     while pending:
         node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         match node:
             case IfThenElse() | Logical():
                 return []

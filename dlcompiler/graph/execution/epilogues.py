@@ -11,6 +11,8 @@ does not look at the expression.
 
 from __future__ import annotations
 
+import itertools
+
 from dlcompiler.ir import Axis, Const, Expr, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.te import ComputeOp, Tensor
@@ -40,7 +42,7 @@ def folded(result: Tensor, last: Tensor) -> Tensor | None:
         return result
     if not isinstance(op, ComputeOp) or op.reduce_axis or len(op.bodies) > 1:
         return None
-    body = _inlined(last, result)
+    body = _Inliner(result).of(last)
     if body is None or last.shape != result.shape:
         return None
     assert isinstance(last.op, ComputeOp)
@@ -67,26 +69,44 @@ def _is_own(load: TensorLoad, axes: tuple[Axis, ...]) -> bool:
     )
 
 
-def _inlined(tensor: Tensor, result: Tensor) -> Expr | None:
-    """Return the expression of a tensor over `result` and placeholders; None if there is none."""
-    if not isinstance(tensor.op, ComputeOp) or tensor.op.reduce_axis or len(tensor.op.bodies) > 1:
-        return None
-    (body,) = tensor.op.bodies
-    read = {n.tensor for n in walk(body) if isinstance(n, TensorLoad)}
-    known: dict[Tensor, tuple[ComputeOp, Expr]] = {}
-    for each in read:
-        if each is result or not isinstance(each, Tensor) or not isinstance(each.op, ComputeOp):
-            continue
-        inside = _inlined(each, result)
-        if inside is None:
+class _Inliner:
+    """Expressions of tensors over the result of an anchor and placeholders."""
+
+    def __init__(self, result: Tensor) -> None:
+        self.result = result
+        self.known: dict[Tensor, Expr | None] = {}
+
+    def of(self, tensor: Tensor) -> Expr | None:
+        """Return the expression of a tensor; None if it has none, or one that is too large."""
+        if tensor not in self.known:
+            self.known[tensor] = self._made(tensor)
+        return self.known[tensor]
+
+    def _made(self, tensor: Tensor) -> Expr | None:
+        op = tensor.op
+        if not isinstance(op, ComputeOp) or op.reduce_axis or len(op.bodies) > 1:
             return None
-        known[each] = each.op, inside
+        (body,) = op.bodies
+        inside: dict[Tensor, tuple[ComputeOp, Expr]] = {}
+        for each in {n.tensor for n in walk(body) if isinstance(n, TensorLoad)}:
+            if each is self.result or not isinstance(each, Tensor):
+                continue
+            if isinstance(each.op, ComputeOp):
+                found = self.of(each)
+                if found is None:
+                    return None
+                inside[each] = each.op, found
 
-    def rule(node: Node) -> Node:
-        if not (isinstance(node, TensorLoad) and node.tensor in known):
-            return node
-        op, inside = known[node.tensor]  # type: ignore[index]  # a tensor
-        return substitute(inside, {a.var: i for a, i in zip(op.axis, node.indices, strict=True)})
+        def rule(node: Node) -> Node:
+            if not (isinstance(node, TensorLoad) and node.tensor in inside):
+                return node
+            producer, expr = inside[node.tensor]  # type: ignore[index]  # a tensor
+            axes = zip(producer.axis, node.indices, strict=True)
+            return substitute(expr, {axis.var: i for axis, i in axes})
 
-    (made,) = rewrite_bodies((body,), rule)
-    return made if sum(1 for _ in walk(made)) <= MOST_NODES else None
+        (made,) = rewrite_bodies((body,), rule)
+        return made if _is_small(made) else None
+
+
+def _is_small(expr: Expr) -> bool:
+    return sum(1 for _ in itertools.islice(walk(expr), MOST_NODES + 1)) <= MOST_NODES

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dlcompiler import dtypes
+from dlcompiler import dtypes, te
 from dlcompiler.codegen import emit
 from dlcompiler.ir import (
     Buffer,
@@ -18,6 +18,8 @@ from dlcompiler.ir import (
     index_const,
     seq,
 )
+from dlcompiler.pipeline import build
+from dlcompiler.schedule import create_schedule
 
 ROW = Var("i")
 
@@ -96,3 +98,22 @@ def test_what_is_read_under_a_condition_is_left_alone(build, target):
     b = np.zeros((8, 8), "float32")
     build(func)(a, b)
     np.testing.assert_array_equal(b, a[1:9, 1:9].T)
+
+
+def test_an_expression_whose_parts_are_used_twice_is_read_once():
+    A = te.placeholder((16,), name="A")
+
+    def element(i):
+        value = A[i]
+        for _ in range(60):
+            value = te.maximum(value, value * 0.5)
+        return value
+
+    B = te.compute((16,), element, name="B")
+    s = create_schedule(B)
+    outer, inner = s[B].split(B.op.axis[0], 8)
+    s[B].vectorize(inner)
+    s[B].unroll(outer)
+    a, b = np.linspace(-1, 1, 16, dtype="float32"), np.empty(16, "float32")
+    build(s, [A, B])(a, b)
+    np.testing.assert_array_equal(b[8:], a[8:])
