@@ -191,7 +191,8 @@ class Function:
         messages: Sequence[str] = (),
         holds: object = None,
     ) -> None:
-        self._holds = holds
+        self.holds = holds
+        """What the code refers to by address."""
         self.module = module
         """The loaded code."""
         self.symbol = symbol

@@ -298,6 +298,12 @@ def _compiled(description: Mapping[str, Any], path: Path) -> Function:
 
 
 def _description(function: Function) -> dict[str, Any]:
+    if function.holds is not None:
+        raise UserError(
+            f"save {function.name}", "its code calls kernels by their addresses",
+            because="it is the entry of a model, which cannot be saved yet",
+            hint="save the kernels of the model one by one",
+        )  # fmt: skip
     options = function.module.options
     return {
         "dlcompiler_library": SCHEMA,

@@ -275,8 +275,7 @@ def test_fusion_beyond_the_rule_of_relay_is_an_option(x, given):
     with tvm.transform.PassContext(config={BEYOND: given}):
         assert str(relay.transform.FuseOps()(module)).count("Primitive=1") == 1
         assert str(relay.transform.FuseOps(0)(module)).count("Primitive=1") == 2
-        with pytest.warns(CompatNote):
-            assert str(relay.build(module, "llvm").ir_mod).count("Primitive=1") == 1
+        assert str(relay.build(module, "llvm").ir_mod).count("Primitive=1") == 1
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_assertions(tmp_path, name):
 
 
 def test_all_that_a_function_is_made_of_is_saved(kernel):
-    made_of = inspect.signature(Function.__init__).parameters.keys() - {"self", "module"}
+    made_of = inspect.signature(Function.__init__).parameters.keys() - {"self", "module", "holds"}
     assert made_of <= libraries._description(kernel).keys()
 
 

@@ -5,9 +5,10 @@ import gc
 import numpy as np
 import pytest
 
-from dlcompiler.errors import CallError, GraphError
+from dlcompiler.errors import CallError, GraphError, UserError
 from dlcompiler.graph import build, constant, evaluate, op, var
 from dlcompiler.graph.ir import Function, Module, TupleType, Var
+from dlcompiler.runtime.libraries import save_library
 
 
 def test_parameters_of_one_name_are_passed_by_position():
@@ -98,3 +99,10 @@ def test_what_is_no_module_is_refused():
         build(op.negative(var("x", (3,))))
     with pytest.raises(GraphError, match="not a mapping"):
         build(Module.from_expr(op.negative(var("x", (3,)))), params=["x"])
+
+
+def test_the_entry_of_a_model_is_not_saved_as_a_library(tmp_path):
+    model = build(Module.from_expr(op.nn.relu(var("x", (4,)))))
+    with pytest.raises(UserError, match="entry of a model"):
+        save_library(model.function, tmp_path / "model.so")
+    assert not [*tmp_path.iterdir()]
