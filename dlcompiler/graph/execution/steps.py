@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from dlcompiler.errors import GraphError
-from dlcompiler.graph.execution.definition import kernel_function
+from dlcompiler.graph.execution.definition import kernel_function, known_shape
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
     MAIN,
@@ -160,13 +160,7 @@ def _params(kind: Type, name: str) -> Iterator[Param]:
 
 
 def _param(kind: TensorType, name: str, is_output: bool) -> Param:
-    shape = tuple(extent for extent in kind.shape if isinstance(extent, int))
-    if len(shape) != kind.rank:
-        raise GraphError(
-            "build a model", "an extent is known only in a run", got=f"{name}: {kind!r}",
-            hint="give the parameters of the model types of known shape",
-        )  # fmt: skip
-    return Param(name, shape, kind.dtype, is_output)
+    return Param(name, known_shape(kind, name), kind.dtype, is_output)
 
 
 class _Placer:
