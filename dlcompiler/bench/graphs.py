@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler import graph
+from dlcompiler import dtypes, graph
 from dlcompiler.errors import VerificationError
 from dlcompiler.graph import builders, op
 from dlcompiler.graph.builders import Model
@@ -144,7 +144,7 @@ def measure(name: str, model: Model, level: int, budget_s: float) -> Row:
         fused, cold_s = _built(module, PassContext(level))
         fused, warm_s = _built(module, PassContext(level))
         plain, _ = _built(module, PassContext(level, disabled_pass=("fuse_ops",)))
-    inputs = inputs_of(module)
+    inputs = inputs_of(fused)
     _verify(name, module, {"fused": fused, "unfused": plain}, inputs)
     calls = [partial(model.run, *inputs, *_outputs(model)) for model in (fused, plain)]
     times = alternate(calls, budget_s=budget_s, warm_s=WARM_S)
@@ -194,17 +194,15 @@ def _built(module: Module, context: PassContext) -> tuple[graph.CompiledModel, f
     return model, time.perf_counter() - begin
 
 
-def inputs_of(module: Module) -> list[Array]:
+def inputs_of(model: graph.CompiledModel) -> list[Array]:
     """Return random arrays for the parameters of a model."""
     random = np.random.default_rng(0)
     arrays = []
-    for param in module.main.params:
-        kind = graph.types_of(module)[param]
-        assert isinstance(kind, graph.TensorType)
-        shape = tuple(extent for extent in kind.shape if isinstance(extent, int))
-        is_whole = kind.dtype.startswith(("int", "uint"))
-        values = random.integers(0, 9, shape) if is_whole else random.uniform(-1, 1, shape)
-        arrays.append(values.astype(kind.dtype))
+    for param in model.params:
+        if not param.is_output:
+            shape, is_whole = param.static_shape, dtypes.is_int(param.dtype)
+            values = random.integers(0, 9, shape) if is_whole else random.uniform(-1, 1, shape)
+            arrays.append(values.astype(param.dtype))
     return arrays
 
 
