@@ -25,7 +25,17 @@ import numpy as np
 
 from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
-from dlcompiler.graph.execution import CompiledModel, KernelTime, ModelTask, build, tasks
+from dlcompiler.graph.execution import (
+    CModel,
+    CompiledModel,
+    KernelTime,
+    LoadedModel,
+    Model,
+    ModelTask,
+    build,
+    load_model,
+    tasks,
+)
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -68,6 +78,7 @@ from dlcompiler.graph.wishes import fuse, keep_apart
 __all__ = [
     "ANY",
     "REGISTRY",
+    "CModel",
     "Call",
     "CompiledModel",
     "Constant",
@@ -81,7 +92,9 @@ __all__ = [
     "If",
     "KernelTime",
     "Let",
+    "LoadedModel",
     "MemoryPlan",
+    "Model",
     "ModelTask",
     "Module",
     "Pattern",
@@ -104,6 +117,7 @@ __all__ = [
     "fuse",
     "infer_types",
     "keep_apart",
+    "load_model",
     "module_text",
     "modules_equal",
     "optimize",

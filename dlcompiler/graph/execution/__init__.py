@@ -1,7 +1,18 @@
 """Compiled models: kernels of a graph, their memory, and one entry that calls them."""
 
-from dlcompiler.graph.execution.build import build
-from dlcompiler.graph.execution.model import CompiledModel, KernelTime
+from dlcompiler.graph.execution.build import build, load_model
+from dlcompiler.graph.execution.c_model import CModel
+from dlcompiler.graph.execution.model import CompiledModel, KernelTime, LoadedModel, Model
 from dlcompiler.graph.execution.tasks import ModelTask, tasks
 
-__all__ = ["CompiledModel", "KernelTime", "ModelTask", "build", "tasks"]
+__all__ = [
+    "CModel",
+    "CompiledModel",
+    "KernelTime",
+    "LoadedModel",
+    "Model",
+    "ModelTask",
+    "build",
+    "load_model",
+    "tasks",
+]

@@ -16,6 +16,16 @@ from dlcompiler.runtime.function import Function
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A kernel of a model, loaded into this process."""
+
+    function: Function
+    """The kernel: inputs, then `weights`, then outputs."""
+    weights: tuple[Array, ...]
+    """Arrays that stand inside the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
 class StepCode:
     """A step with the code that runs it."""
 

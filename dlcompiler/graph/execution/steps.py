@@ -97,8 +97,6 @@ class Steps:
     """Type of the result; its tensors are the outputs from left to right."""
     plan: MemoryPlan
     """Where values between kernels lie."""
-    types: Types
-    """Types of all nodes."""
     kernels: list[KernelCall] = field(default_factory=list)
     """Different kernels; equal ones are there once."""
     weights: list[Array] = field(default_factory=list)
@@ -144,8 +142,8 @@ def steps_of(module: Module, function: str = MAIN) -> Steps:
     result = types[chosen.body]
     inputs = [p for param in chosen.params for p in _params(types[param], param.name)]
     outputs = [_param(kind, f"out{n}", True) for n, kind in enumerate(tensor_types(result))]
-    made = Steps((*inputs, *outputs), result, plan_memory(typed, function), types)
-    _Placer(made, chosen, program).run()
+    made = Steps((*inputs, *outputs), result, plan_memory(typed, function))
+    _Placer(made, chosen, program, types).run()
     return made
 
 
@@ -166,8 +164,9 @@ def _param(kind: TensorType, name: str, is_output: bool) -> Param:
 class _Placer:
     """Finds the places of all operands of a function, and makes its steps."""
 
-    def __init__(self, made: Steps, function: Function, program: Program) -> None:
+    def __init__(self, made: Steps, function: Function, program: Program, types: Types) -> None:
         self.made = made
+        self.types = types
         self.function = function
         self.program = program
         self.arena = {(p.first, p.name): p.offset for p in made.plan.placements}
@@ -180,7 +179,7 @@ class _Placer:
         body = self.function.body
         numbers = iter(range(len(self.made.inputs)))
         for param in self.function.params:
-            self.places[param] = self._inputs(self.made.types[param], numbers)
+            self.places[param] = self._inputs(self.types[param], numbers)
         leaves = self._leaves(body)
         for n, (leaf, kind) in enumerate(zip(leaves, tensor_types(self.made.result), strict=True)):
             if isinstance(leaf, Value) and leaf not in self.stored:
@@ -210,7 +209,7 @@ class _Placer:
             parts = tree if isinstance(tree, tuple) else (None,) * len(kind.fields)
             return [v for t, k in zip(parts, kind.fields, strict=True) for v in flat(t, k)]
 
-        return flat(self.program.trees[node], self.made.types[node])
+        return flat(self.program.trees[node], self.types[node])
 
     def _places(self, node: Node) -> Places:
         match node:
@@ -238,11 +237,11 @@ class _Placer:
         inputs = [place for arg in call.args for place in _flat(self.places[arg])]
         stored = [place for value in kernel.outputs for place in _flat(self._of_tree(value))]
         if not self._is_joined(kernel):
-            self._add(kernel.name, kernel_function(call, self.made.types), inputs, stored)
+            self._add(kernel.name, kernel_function(call, self.types), inputs, stored)
 
     def _is_joined(self, kernel: Kernel) -> bool:
         """Tell whether a concatenation has nothing to do: its parts lie in its result already."""
-        parts = joined(kernel, self.made.types)
+        parts = joined(kernel, self.types)
         if parts is None:
             return False
         (whole,) = _flat(self._of_tree(kernel.outputs[0]))
