@@ -2,6 +2,7 @@
 
 from dlcompiler.graph.execution.build import build, load_model
 from dlcompiler.graph.execution.c_model import CModel
+from dlcompiler.graph.execution.comparison import ModelComparison, ValuePair, compare
 from dlcompiler.graph.execution.model import CompiledModel, KernelTime, LoadedModel, Model
 from dlcompiler.graph.execution.tasks import ModelTask, tasks
 
@@ -11,8 +12,11 @@ __all__ = [
     "KernelTime",
     "LoadedModel",
     "Model",
+    "ModelComparison",
     "ModelTask",
+    "ValuePair",
     "build",
+    "compare",
     "load_model",
     "tasks",
 ]

@@ -113,17 +113,21 @@ class Model:
         raise NotImplementedError
 
     def values(self, /, *args: Any, **named: Any) -> dict[str, Array]:
-        """Return what each kernel stores, by its name, in the order of the steps; it is slow.
+        """Return what each kernel stores, by the name of the call that made it; it is slow.
 
         Parameters
         ----------
         *args, **named
             As of a call.
+
+        Returns
+        -------
+        dict
+            In the order of the steps; a name that was used before gets a number.
         """
         found: dict[str, Array] = {}
         for step, stored in self.stepped(*args, **named).steps():
-            for n, array in enumerate(stored):
-                name = step.name if len(stored) == 1 else f"{step.name}.{n}"
+            for name, array in zip(step.values, stored, strict=True):
                 found[_unused(name, found)] = array.copy()
         return found
 

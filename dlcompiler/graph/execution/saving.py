@@ -179,7 +179,7 @@ def _steps(data: Mapping[str, Any]) -> Steps:
     steps = Steps(params, known_type(data["result"]), made)
     for row in data["steps"]:
         places = tuple(Place(**place) for place in row["places"])
-        steps.steps.append(Step(**{**row, "places": places}))
+        steps.steps.append(Step(**{**row, "places": places, "values": tuple(row["values"])}))
     return steps
 
 

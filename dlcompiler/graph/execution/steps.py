@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -83,8 +83,13 @@ class Step:
     """Number of the kernel; [1]."""
     places: tuple[Place, ...]
     """Where its operands lie: inputs first, then outputs."""
-    outputs: int
-    """Number of outputs; [1]."""
+    values: tuple[str, ...]
+    """Names of the values that it stores: those of the calls that made them."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs; [1]."""
+        return len(self.values)
 
 
 @dataclass(slots=True)
@@ -237,7 +242,8 @@ class _Placer:
         inputs = [place for arg in call.args for place in _flat(self.places[arg])]
         stored = [place for value in kernel.outputs for place in _flat(self._of_tree(value))]
         if not self._is_joined(kernel):
-            self._add(kernel.name, kernel_function(call, self.types), inputs, stored)
+            values = _value_names(kernel, len(stored))
+            self._add(kernel.name, kernel_function(call, self.types), inputs, stored, values)
 
     def _is_joined(self, kernel: Kernel) -> bool:
         """Tell whether a concatenation has nothing to do: its parts lie in its result already."""
@@ -252,11 +258,14 @@ class _Placer:
 
     def _copy(self, source: Place, to: Place, kind: TensorType) -> None:
         param = Var("p0", kind)
-        self._add("copy", Function((param,), Call(op("copy"), (param,)), kind), [source], [to])
+        self._add(
+            "copy", Function((param,), Call(op("copy"), (param,)), kind), [source], [to], ["copy"]
+        )
 
     def _add(
-        self, name: str, function: Function, inputs: list[Place], outputs: list[Place]
-    ) -> None:
+        self, name: str, function: Function, inputs: list[Place], outputs: list[Place],
+        values: Sequence[str],
+    ) -> None:  # fmt: skip
         is_in_place = any(a.overlaps(b) for a in inputs for b in outputs)
         kinds = tuple(param.type for param in function.params)
         constants: frozenset[int] = frozenset()
@@ -266,8 +275,25 @@ class _Placer:
         if key not in self.kernels:
             self.kernels[key] = len(self.made.kernels)
             self.made.kernels.append(KernelCall(function, is_in_place, constants))
-        step = Step(name, self.kernels[key], (*inputs, *outputs), len(outputs))
+        step = Step(name, self.kernels[key], (*inputs, *outputs), tuple(values))
         self.made.steps.append(step)
+
+
+def _value_names(kernel: Kernel, count: int) -> list[str]:
+    """Return a name for each value that a kernel stores: that of the call that made it."""
+    made = kernel.call.op.body if isinstance(kernel.call.op, Function) else kernel.call
+    nodes = list(made.fields) if isinstance(made, Tuple) else [made]
+    names = [_made_by(node) or kernel.name for node in nodes]
+    if len(names) == count:
+        return names
+    return [f"{names[0]}.{n}" for n in range(count)]
+
+
+def _made_by(node: Node) -> str:
+    """Return the name of the call that made a value; "" if it has none."""
+    while isinstance(node, TupleGetItem):
+        node = node.value
+    return node.name if isinstance(node, Call) else ""
 
 
 def _flat(places: Places) -> list[Place]:
