@@ -63,7 +63,7 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     call : KernelCall
         The kernel.
     target : Target
-        A CPU.
+        A CPU or a GPU.
     db : path or RecordStore, optional
         Records of tuning runs.
 
@@ -74,10 +74,10 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     ScheduleError, TargetError
         If the target cannot do what the group needs.
     """
-    if target.device != "cpu":
+    if target.device not in ("cpu", "gpu"):
         raise TargetError(
-            f"build a model for {target.name}", "models run on CPUs only", got=repr(target.device),
-            expected="a target whose device is a CPU",
+            f"build a model for {target.name}", "models run on CPUs and GPUs only",
+            got=repr(target.device), expected="a target whose device is a CPU or a GPU",
         )  # fmt: skip
     alone = Module.from_expr(call.function)
     function, types = alone.main, types_of(alone)

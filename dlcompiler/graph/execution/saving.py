@@ -176,7 +176,7 @@ def _steps(data: Mapping[str, Any]) -> Steps:
         "live": tuple(plan["live"]), "decisions": (),
     })  # fmt: skip
     params = tuple(Param(**{**row, "shape": tuple(row["shape"])}) for row in data["params"])
-    steps = Steps(params, known_type(data["result"]), made)
+    steps = Steps(params, known_type(data["result"]), {"": made})
     for row in data["steps"]:
         places = tuple(Place(**place) for place in row["places"])
         steps.steps.append(Step(**{**row, "places": places, "values": tuple(row["values"])}))
