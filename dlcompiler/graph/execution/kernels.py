@@ -14,7 +14,7 @@ from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.scheduling import schedule_plainly, schedule_rest
-from dlcompiler.graph.execution.steps import KernelCall, Steps
+from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
 from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import Function, Module, Node, Op, calls
 from dlcompiler.graph.operators.base import Array
@@ -23,6 +23,7 @@ from dlcompiler.measurement.aligned import aligned_copy
 from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.build import build_program
 from dlcompiler.pipeline.executables import Built
+from dlcompiler.runtime.arguments import Param
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -53,6 +54,11 @@ class ModelKernel:
     def name(self) -> str:
         """Name of the code."""
         return self.built.func.name
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """Arrays of the executable: inputs, then `weights`, then outputs."""
+        return self.built.generated.interface.params
 
 
 def built_kernel(call: KernelCall, target: Target, db: Records | None = None) -> ModelKernel:
@@ -172,9 +178,10 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
 
     for at, step in enumerate(steps.steps):
         places = list(step.places)
+        packings = {} if step.kernel == COPY else kernels[step.kernel].packings
         for n, place in enumerate(places):
             if place.kind == "weight":
-                pack = kernels[step.kernel].packings.get(n)
+                pack = packings.get(n)
                 number = number_of(place.number, None if pack is None else step.kernel, pack)
                 places[n] = replace(place, number=number, bytes=weights[number].nbytes)
         steps.steps[at] = replace(step, places=tuple(places))

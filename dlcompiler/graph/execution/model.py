@@ -16,7 +16,7 @@ from dlcompiler import dtypes
 from dlcompiler.errors import CallError, DLCompilerError, GraphError
 from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.execution.saving import save_model
-from dlcompiler.graph.execution.stepping import KernelCode, StepCode, SteppedRun
+from dlcompiler.graph.execution.stepping import KernelCode, Run, StepCode, SteppedRun
 from dlcompiler.graph.execution.steps import Step, Steps
 from dlcompiler.graph.ir import Module, TupleType, Type
 from dlcompiler.graph.ir.arrays import array_of
@@ -25,6 +25,8 @@ from dlcompiler.graph.operators.base import Array
 from dlcompiler.pipeline.executables import Kernel
 from dlcompiler.runtime.arguments import Param, as_checked_array
 from dlcompiler.runtime.function import Function
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.target import Target
 
 Outputs: TypeAlias = "Array | tuple[Outputs, ...]"
@@ -39,7 +41,9 @@ class KernelTime:
     kernel: str
     """Name of its code."""
     seconds: float
-    """Shortest of the measured calls; [s]."""
+    """Shortest of the measured calls, or a prediction; [s]."""
+    times: Provenance
+    """Whether it was measured or predicted, and on what."""
 
 
 class Model:
@@ -156,11 +160,11 @@ class Model:
                 start = time.perf_counter()
         names = [self.kernel_names[step.kernel] for step in self.steps]
         return [
-            KernelTime(step.name, name, seconds)
+            KernelTime(step.name, name, seconds, measured_here())
             for step, name, seconds in zip(self.steps, names, best, strict=True)
         ]
 
-    def stepped(self, /, *args: Any, **named: Any) -> SteppedRun:
+    def stepped(self, /, *args: Any, **named: Any) -> Run:
         """Return a run that stops after each kernel.
 
         Parameters

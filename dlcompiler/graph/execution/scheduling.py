@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ops.gpu.injective import share_out
-from dlcompiler.ops.gpu.threads import share_elements
+from dlcompiler.ops.gpu.threads import bind, share_elements
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule, create_schedule
@@ -54,7 +54,9 @@ def schedule_rest(s: Schedule, outputs: Sequence[Tensor], target: Target) -> Non
     inline_injective(s)
     for stage in s.stages:
         op = stage.op
-        if not isinstance(op, ComputeOp) or not op.axis or not is_untouched(stage.state):
+        if not isinstance(op, ComputeOp) or not is_untouched(stage.state):
+            continue
+        if not op.axis and target.device != "gpu":
             continue
         before = s.node.id
         try:
@@ -70,7 +72,9 @@ def _schedule_launch(s: Schedule, tensor: Tensor, target: Target) -> None:
     """Share out the results of a stage among threads; each sums its own."""
     op = tensor.op
     assert isinstance(op, ComputeOp)
-    if op.reduce_axis:
+    if not op.axis:
+        bind(s[tensor], {"threadIdx.x": s[tensor].fuse()})
+    elif op.reduce_axis:
         share_elements(s[tensor], op.axis, MOST_THREADS)
     else:
         share_out(s, tensor, target)

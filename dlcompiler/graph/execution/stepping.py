@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,16 @@ from dlcompiler.graph.operators.base import Array
 from dlcompiler.measurement.aligned import aligned
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
+
+
+class Run(Protocol):
+    """A run of a model that stops after each step."""
+
+    outputs: Sequence[Array]
+    """The arrays of the results."""
+
+    def steps(self) -> Iterator[tuple[Step, list[Array]]]:
+        """Run step by step; yield each one with what it stored."""
 
 
 @dataclass(frozen=True, slots=True)

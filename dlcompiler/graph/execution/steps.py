@@ -93,7 +93,8 @@ class Step:
     places: tuple[Place, ...]
     """Where its operands lie: inputs first, then outputs."""
     values: tuple[str, ...]
-    """Names of the values that it stores: those of the calls that made them."""
+    """Names of the values that it stores: those of the calls that made them. A copy between devices
+    has none: its places are what it reads and what it writes."""
     device: str = ""
     """Which device runs it; "" if the model runs on one."""
 
@@ -278,11 +279,10 @@ class _Placer:
         stored = [place for value in kernel.outputs for place in _flat(self._of_tree(value))]
         values = _value_names(kernel, len(stored))
         if copied_between(call) and self.devices.default:
-            pairs = zip(inputs, stored, values, strict=True)
-            self.made.steps += [
-                Step(kernel.name, COPY, (source, to), (name,), to.device)
-                for source, to, name in pairs
-            ]
+            for source, to in zip(inputs, stored, strict=True):
+                # A weight is on each device that needs it.
+                begin = replace(source, device=to.device) if source.kind == "weight" else source
+                self.made.steps.append(Step(kernel.name, COPY, (begin, to), (), to.device))
         elif not self._is_joined(kernel):
             device = self.devices.kernels.get(kernel.number, self.devices.default)
             function = kernel_function(call, self.types)
@@ -294,10 +294,15 @@ class _Placer:
         if parts is None:
             return False
         (whole,) = _flat(self._of_tree(kernel.outputs[0]))
-        return not self.devices.default and all(
-            self._of_tree(value) == replace(whole, number=whole.number + offset, bytes=value.bytes)
-            for value, offset in parts
-        ) and (whole.kind == "arena")
+        return (
+            not self.devices.default
+            and all(
+                self._of_tree(value)
+                == replace(whole, number=whole.number + offset, bytes=value.bytes)
+                for value, offset in parts
+            )
+            and (whole.kind == "arena")
+        )
 
     def _copy(self, source: Place, to: Place, kind: TensorType) -> None:
         param = Var("p0", kind)

@@ -87,9 +87,7 @@ def _reads_parameters(kernel: Kernel) -> bool:
     def parts(node: Node) -> tuple[Node, ...]:
         return () if isinstance(node, Call) else outer_children(node)
 
-    return any(
-        isinstance(node, Var) for arg in kernel.call.args for node in post_order(arg, parts)
-    )
+    return any(isinstance(node, Var) for arg in kernel.call.args for node in post_order(arg, parts))
 
 
 @dataclass(slots=True)
