@@ -46,7 +46,7 @@ class KernelTime:
     """Whether it was measured or predicted, and on what."""
 
 
-class Model:
+class RunnableModel:
     """A model that runs: what it takes, what it returns, and its kernels one after another.
 
     Parameters
@@ -215,7 +215,7 @@ class Model:
         return nested(self._steps.result)
 
 
-class LoadedModel(Model):
+class LoadedModel(RunnableModel):
     """A model whose kernels are loaded into this process, and one entry that calls them.
 
     Parameters
