@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dlcompiler.graph.execution.stepping import KernelCode
 from dlcompiler.graph.execution.steps import Place, Step, Steps
 from dlcompiler.graph.ir import tensor_types
 from dlcompiler.graph.memory import MemoryPlan
+from dlcompiler.graph.memory.blocks import PART_ALIGNMENT
 from dlcompiler.graph.memory.plan import Placement
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.text.document import known_type, type_row
@@ -41,6 +42,10 @@ from dlcompiler.runtime.trust import read_trusted
 
 MAGIC = b"#dlcompiler model "
 VERSION = 1
+MOST_BYTES = 2**62
+"""Largest arena; [byte]."""
+_KINDS = {"str": str, "int": int, "bool": bool}
+T = TypeVar("T")
 
 
 def save_model(steps: Steps, codes: Sequence[KernelCode], path: Path) -> Path:
@@ -105,7 +110,7 @@ def load_steps(path: Path) -> tuple[Steps, list[KernelCode]]:
     except UserError:
         raise
     except (
-        AttributeError, DLCompilerError, IndexError, KeyError, TypeError, ValueError
+        AttributeError, DLCompilerError, IndexError, KeyError, OverflowError, TypeError, ValueError
     ) as error:  # fmt: skip
         raise damaged(path, f"{type(error).__name__}: {error}") from error
     return steps, codes
@@ -152,12 +157,11 @@ class _Weights:
         self.at = 0
 
     def next(self, row: Any) -> Array:
-        name, shape = row
+        name, extents = row
+        shape = _tuple(extents, int)
         dtype = dtypes.to_numpy(name)
         size = math.prod(shape) * dtype.itemsize
-        if any(type(extent) is not int or extent < 0 for extent in shape) or (
-            self.at + size > len(self.data)
-        ):
+        if any(extent < 0 for extent in shape) or self.at + size > len(self.data):
             raise ValueError(f"a weight is longer than the file: {row}")
         array = np.frombuffer(self.data[self.at : self.at + size], dtype).reshape(shape)
         self.at += size
@@ -169,24 +173,47 @@ class _Weights:
 
 
 def _steps(data: Mapping[str, Any]) -> Steps:
+    if data["version"] != VERSION:
+        raise ValueError("its text is of another version")
     plan = data["plan"]
-    placements = tuple(Placement(**row) for row in plan["placements"])
-    made = MemoryPlan(**{
-        **plan, "kernels": tuple(plan["kernels"]), "placements": placements,
-        "live": tuple(plan["live"]), "decisions": (),
-    })  # fmt: skip
-    params = tuple(Param(**{**row, "shape": tuple(row["shape"])}) for row in data["params"])
+    made = _made(
+        MemoryPlan, plan, kernels=_tuple(plan["kernels"], str),
+        placements=tuple(_made(Placement, row) for row in plan["placements"]),
+        live=_tuple(plan["live"], int), decisions=(),
+    )  # fmt: skip
+    params = tuple(_made(Param, row, shape=_tuple(row["shape"], int)) for row in data["params"])
     steps = Steps(params, known_type(data["result"]), {"": made})
     for row in data["steps"]:
-        places = tuple(Place(**place) for place in row["places"])
-        steps.steps.append(Step(**{**row, "places": places, "values": tuple(row["values"])}))
+        places = tuple(_made(Place, place) for place in row["places"])
+        steps.steps.append(_made(Step, row, places=places, values=_tuple(row["values"], str)))
     return steps
+
+
+def _made(kind: Callable[..., T], row: Mapping[str, Any], **parts: Any) -> T:
+    """Return a dataclass of the fields in a row, of which some were made before."""
+    values = {**row, **parts}
+    for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+        wanted = _KINDS.get(str(each.type))
+        if wanted is not None and type(values[each.name]) is not wanted:
+            raise ValueError(f"{each.name} is no {each.type}: {values[each.name]!r:.80}")
+    return kind(**values)
+
+
+def _tuple(row: Any, kind: type[T]) -> tuple[T, ...]:
+    if type(row) is not list or any(type(item) is not kind for item in row):
+        raise ValueError(f"no list of {kind.__name__}: {row!r:.80}")
+    return tuple(row)
 
 
 def _check(steps: Steps, codes: Sequence[KernelCode]) -> None:
     """Refuse steps whose operands are not what their kernels take."""
-    if len(tensor_types(steps.result)) != len(steps.outputs):
+    results = [(kind.shape, kind.dtype) for kind in tensor_types(steps.result)]
+    if results != [(param.shape, param.dtype) for param in steps.outputs]:
         raise ValueError("the result has other parts than the outputs")
+    if (*steps.inputs, *steps.outputs) != steps.params:
+        raise ValueError("an output stands before an input")
+    if not 0 <= steps.plan.bytes <= MOST_BYTES:
+        raise ValueError(f"an arena of {steps.plan.bytes} bytes")
     sizes = {
         "input": [_bytes(param) for param in steps.inputs],
         "output": [_bytes(param) for param in steps.outputs],
@@ -200,17 +227,26 @@ def _check(steps: Steps, codes: Sequence[KernelCode]) -> None:
         taken = [*params[:inputs], *params[inputs + inside :]]
         if step.kernel < 0 or step.outputs < 1 or inputs < 0 or len(taken) != len(step.places):
             raise ValueError(f"step {step.name} has another number of operands than its kernel")
-        for param, place in zip(taken, step.places, strict=True):
-            if place.bytes != _bytes(param) or not _is_inside(place, sizes, steps.plan.bytes):
+        for number, (param, place) in enumerate(zip(taken, step.places, strict=True)):
+            is_written = number >= inputs
+            if (
+                param.is_output != is_written
+                or (is_written and place.kind not in ("arena", "output"))
+                or place.bytes != _bytes(param)
+                or not _is_inside(place, sizes, steps.plan.bytes)
+            ):
                 raise ValueError(f"an operand of step {step.name} does not fit: {place}")
 
 
 def _is_inside(place: Place, sizes: Mapping[str, Sequence[int]], arena: int) -> bool:
     if place.kind == "arena":
-        return place.number >= 0 and place.number + place.bytes <= arena
+        is_aligned = place.number % PART_ALIGNMENT == 0
+        return is_aligned and place.number >= 0 and place.number + place.bytes <= arena
     known = sizes[place.kind]
     return 0 <= place.number < len(known) and known[place.number] == place.bytes
 
 
 def _bytes(param: Param) -> int:
+    if not param.is_static or param.is_number or any(extent < 0 for extent in param.static_shape):
+        raise ValueError(f"no array of known size: {param}")
     return math.prod(param.static_shape) * dtypes.to_numpy(param.dtype).itemsize

@@ -1,5 +1,7 @@
 """Models in files: they compute the same in another process; damaged ones are refused."""
 
+import hashlib
+import json
 import subprocess
 import sys
 
@@ -100,10 +102,58 @@ def test_a_model_in_another_place_is_no_folder(tmp_path):
         model.save(tmp_path / "a" / "b")
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return the bytes of a model with two kernels."""
+    made = Module.from_expr(op.exp(op.nn.softmax(var("x", (2, 8)))))
+    model = build(made, context=CONTEXTS["unfused"])
+    return model.save(tmp_path_factory.mktemp("saved") / "m").read_bytes()
+
+
+def rewritten(data, change):
+    """Change the text of a file, and give it the digest of what it holds then."""
+    head, length, rest = data.split(b"\n", 2)
+    text = json.loads(rest[: int(length)])
+    change(text)
+    made = json.dumps(text).encode()
+    body = b"%d\n%b%b" % (len(made), made, rest[int(length) :])
+    return head[:-64] + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text["plan"].update(bytes=2**64),
+        lambda text: text["plan"].update(bound="a"),
+        lambda text: text["plan"].update(live=[True]),
+        lambda text: text["plan"]["placements"][0].update(offset=None),
+        lambda text: text["result"].update(shape=[1, 16]),
+        lambda text: text["result"].update(dtype="int32"),
+        lambda text: text["params"].reverse(),
+        lambda text: text["params"][0].update(name=1),
+        lambda text: text["params"][1].update(is_output="yes"),
+        lambda text: text["steps"][0].update(kernel=False),
+        lambda text: text["steps"][0].update(values="a"),
+        lambda text: text["steps"][0]["places"][0].update(number=False),
+        lambda text: text["steps"][0]["places"][1].update(number=1),
+        lambda text: text["steps"][0].update(places=text["steps"][0]["places"][::-1]),
+        lambda text: text["kernels"][0]["code"]["params"][0].update(is_output=True),
+        lambda text: text["kernels"][0]["code"]["params"][0].update(shape=["n", 2, 8]),
+        lambda text: text["weights"].append(["float32", ["a", 10**12]]),
+        lambda text: text["weights"].append(["float32", [0, 2**70]]),
+        lambda text: text.update(version=2),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused_whatever_its_digest(change, saved, tmp_path):
+    path = tmp_path / "m"
+    assert rewritten(saved, lambda text: None) == saved
+    path.write_bytes(rewritten(saved, change))
+    with pytest.raises(UserError, match="damaged"):
+        load_model(path)
+
+
 def test_a_model_for_another_processor_is_refused(tmp_path):
     path = build(Module.from_expr(op.exp(var("x", (4,))))).save(tmp_path / "m")
-    import hashlib
-
     head, _, body = path.read_bytes().partition(b"\n")
     body = body.replace(b'"triple": "x86_64', b'"triple": "s390x_', 1)
     digest = hashlib.sha256(body).hexdigest().encode()
