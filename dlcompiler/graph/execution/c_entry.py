@@ -118,11 +118,6 @@ class _Writer:
             symbol = names.new(kernel.func.name)
             with names.block():
                 self.functions.append(written(kernel.func, symbol, names, self.helpers))
-        self.params = [names.new(param.name) for param in steps.params]
-        self.report = ""
-        if any(each.called.reports_values for each in self.functions):
-            self.report = names.new("report")
-        self.arena, self.code, self.end = names.new("arena"), names.new("code"), names.new("end")
         no_memory = f"{OutOfMemory.PROBLEM}: the arena of the model ({steps.plan.bytes} bytes)"
         self.messages = [no_memory] if steps.plan.bytes else []
         self.first: list[int] = []
@@ -130,6 +125,13 @@ class _Writer:
         for each in self.functions:
             self.first.append(len(self.messages))
             self.messages += each.called.messages
+        for macro in ("H", *map(self._macro, range(1, len(self.messages) + 1))):
+            names.new(f"{self.prefix}_{macro}")  # a parameter must have another name
+        self.params = [names.new(param.name) for param in steps.params]
+        self.report = ""
+        if any(each.called.reports_values for each in self.functions):
+            self.report = names.new("report")
+        self.arena, self.code, self.end = names.new("arena"), names.new("code"), names.new("end")
 
     def written(self) -> CModelText:
         header = self._header()
@@ -176,10 +178,13 @@ class _Writer:
     def _macros(self) -> list[str]:
         lines = []
         for number, message in enumerate(self.messages, 1):
-            is_arena = number == 1 and self.steps.plan.bytes
-            macro = f"{self.prefix}_{'NO_MEMORY' if is_arena else f'ERROR_{number}'}"
+            macro = f"{self.prefix}_{self._macro(number)}"
             lines.append(f"#define {macro} {number}  /* {comment(filled(message, _PLACES))} */")
         return [*lines, ""] if lines else []
+
+    def _macro(self, number: int) -> str:
+        """Return the end of the name of a message."""
+        return "NO_MEMORY" if number == 1 and self.steps.plan.bytes else f"ERROR_{number}"
 
     def _declaration(self) -> list[str]:
         parameters = [

@@ -9,7 +9,7 @@ import pytest
 from dlcompiler.errors import ExpressionError, ProgramError, ScheduleError, UserError
 from dlcompiler.graph import build, builders, constant, evaluate, op, var
 from dlcompiler.graph.execution.c_entry import MOST_READABLE, elements
-from dlcompiler.graph.ir import Module
+from dlcompiler.graph.ir import Function, Module
 from dlcompiler.runtime.c_source import c_compiler
 from tests.graph.execution.executed_graphs import CONTEXTS, case
 from tests.graph.random_graphs import flat
@@ -138,6 +138,20 @@ def test_names_that_mean_something_in_c(tmp_path):
     model.save(tmp_path)
     compiled(tmp_path)
     arrays = [np.full(3, n, "f") for n in range(len(names))]
+    np.testing.assert_allclose(model(*arrays), evaluate(made, *arrays), rtol=1e-6)
+
+
+def test_parameters_with_the_names_of_macros(tmp_path):
+    names = ["MODEL_H", "MODEL_NO_MEMORY", "MODEL_ERROR_2", "MODEL_ERROR_3"]
+    given = [var(name, (1, 3)) for name in names]
+    total = given[0] + given[1] + given[2] + given[3]
+    i = var("i", (1, 2), "int64")
+    body = op.nn.relu(op.gather(op.nn.softmax(total), i, axis=1))
+    made = Module.from_expr(Function((*given, i), body))
+    model = build(made, "c", context=CONTEXTS["unfused"])
+    model.save(tmp_path)
+    compiled(tmp_path)
+    arrays = [*(np.full((1, 3), n, "f") for n in range(4)), np.array([[0, 2]])]
     np.testing.assert_allclose(model(*arrays), evaluate(made, *arrays), rtol=1e-6)
 
 
