@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,8 +28,9 @@ class ValuePair:
     dtype: str
     shape: tuple[int, ...]
     error: float
-    """Largest difference, relative to the largest magnitude in the first model; infinity if one
-    is a number where the other is none; 0 if both are equal; [1]."""
+    """Largest difference, relative to the largest magnitude in the first model, or in the second
+    if the first has only zeros; infinity if one is a number where the other is none; 0 if both
+    are equal; [1]."""
     tolerance: float
     """Largest error that counts as none; [1]."""
     at: tuple[int, ...]
@@ -122,8 +124,16 @@ def compare(
     >>> print(compare(graph.build(module), graph.build(module, "c"), numpy.ones(3, "float32")))
     no difference in 2 values; largest error 0
     """
-    if tolerance is not None and not tolerance >= 0:
-        raise CallError("compare models", "the tolerance is no number from 0", got=repr(tolerance))
+    for model in (first, second):
+        if not isinstance(model, RunnableModel):
+            raise CallError(
+                "compare models", "not a model that runs", got=type(model).__name__,
+                hint="graph.build(module) makes one of a module",
+            )  # fmt: skip
+    if tolerance is not None and not _is_tolerance(tolerance):
+        raise CallError(
+            "compare models", "the tolerance is no finite number from 0", got=repr(tolerance)[:200]
+        )
     found, other = first.values(*args, **named), second.values(*args, **named)
     common = [n for n, a in found.items() if n in other and _has_type_of(a, other[n])]
     only = tuple(tuple(n for n in side if n not in common) for side in (found, other))
@@ -138,6 +148,10 @@ def compare(
         name = "result" if len(results[0]) == 1 else f"result.{number}"
         pairs.append(replace(_pair(name, a, b, tolerance), is_result=True))
     return ModelComparison(tuple(pairs), (only[0], only[1]))
+
+
+def _is_tolerance(value: object) -> bool:
+    return isinstance(value, int | float | np.floating) and 0 <= value < math.inf
 
 
 def _leaves(outputs: Outputs) -> list[Array]:
@@ -173,11 +187,17 @@ def _pair(name: str, a: Array, b: Array, tolerance: float | None) -> ValuePair:
 
 
 def _errors(a: Array, b: Array) -> Array:
-    """Return the error of each float, relative to the largest finite magnitude in `a`."""
-    finite = np.isfinite(a)
-    largest = float(np.abs(a[finite]).max()) if finite.any() else 0.0
+    """Return the error of each float, relative to the largest finite magnitude in `a`.
+
+    If that is 0, relative to the largest in `b`: no number is near 0 by itself.
+    """
+    largest = _largest(a) or _largest(b)
     is_same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(all="ignore"):
         errors = np.abs(a - b) / (largest or 1.0)
     errors = np.where(np.isnan(errors), np.inf, errors)
     return np.where(is_same, 0.0, errors)
+
+
+def _largest(a: Array) -> float:
+    return float(np.abs(a[np.isfinite(a)]).max(initial=0.0))

@@ -84,6 +84,17 @@ def test_integers_and_booleans_are_equal_or_not():
         assert compare(a, b, x).first is not None
 
 
+def test_zeros_have_no_small_error():
+    x = np.ones((3, 4), "f")
+    zero, small = (
+        build(Module.from_expr(op.multiply(var("x", (3, 4)), constant(np.float32(v)))))
+        for v in (0, 1e-6)
+    )
+    for a, b in ((zero, small), (small, zero)):
+        assert compare(a, b, x).first.error == 1
+    assert compare(zero, zero, x).first is None
+
+
 def test_models_of_other_types_are_refused():
     x = np.ones((3, 4), "f")
     other = build(Module.from_expr(op.sum(var("x", (3, 4)), axis=0)))
@@ -91,7 +102,10 @@ def test_models_of_other_types_are_refused():
         compare(built(), other, x)
     with pytest.raises(CallError, match="missing"):
         compare(built(), built())
-    for wrong in (-1, float("nan")):
+    for wrong in (chain(), None, built().function):
+        with pytest.raises(CallError, match="not a model that runs"):
+            compare(built(), wrong, x)
+    for wrong in (-1, float("nan"), float("inf"), "x", x, 1j):
         with pytest.raises(CallError, match="tolerance"):
             compare(built(), built(), x, tolerance=wrong)
 
