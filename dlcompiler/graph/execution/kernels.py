@@ -97,6 +97,8 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     built = build_program(program, target)
     built.args = definition.args
     inside = tuple(aligned_copy(array) for _, array in definition.weights)
+    for array in inside:  # other models may have the same kernel
+        array.flags.writeable = False
     return ModelKernel(function, made.schedule, built, inside, made.packings, made.operator)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler.errors import CallError, GraphError, UserError
 from dlcompiler.graph import build, constant, evaluate, op, var
-from dlcompiler.graph.ir import Function, Module, TupleType, Var
+from dlcompiler.graph.ir import Function, Module, TensorType, TupleType, Var
 from dlcompiler.runtime.libraries import save_library
 
 
@@ -71,6 +71,20 @@ def test_an_entry_that_outlives_its_model():
     given, out = np.ones((2, 64), "float32"), np.empty((2, 64), "float32")
     entry(given, out)
     np.testing.assert_allclose(out, evaluate(module, given), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_an_array_inside_a_kernel_is_that_of_all_models(target):
+    kind = TensorType((2,), "float32")
+    inner, x = Var("p", kind), Var("x", kind)
+    one = constant(np.ones(2, "f"))
+    kernel = Function((inner,), op.add(inner, one), kind, {"Primitive": 1})
+    module = Module.from_expr(Function((x,), kernel(x)))
+    first = build(module, target)
+    (array,) = first.kernels[0].weights
+    with pytest.raises(ValueError, match="read-only"):
+        array[...] = 100
+    assert build(module, target)(np.zeros(2, "f")).tolist() == [1, 1]
 
 
 def test_a_function_that_is_not_main():
