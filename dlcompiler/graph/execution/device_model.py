@@ -17,7 +17,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.execution.kernels import ModelKernel
-from dlcompiler.graph.execution.model import KernelTime, RunnableModel
+from dlcompiler.graph.execution.model import KernelTime, RunnableModel, check_repeats
 from dlcompiler.graph.execution.spaces import Space
 from dlcompiler.graph.execution.steps import COPY, Place, Step, Steps
 from dlcompiler.graph.ir import Module
@@ -168,6 +168,7 @@ class DeviceModel(RunnableModel):
         list of KernelTime
             In the order of the steps; copies between devices are not among them.
         """
+        check_repeats(repeats)
         found: dict[int, float] = {}
         known: dict[int, float] = {}
         for _ in range(repeats):

@@ -150,7 +150,13 @@ class RunnableModel:
         list of KernelTime
             In the order of the steps; measured on this machine. Each includes a call from Python,
             1 µs or so, which a call of the model does not have.
+
+        Raises
+        ------
+        CallError
+            If the arguments do not fit, or there is no run.
         """
+        check_repeats(repeats)
         run = self.stepped(*args, **named)
         best = [math.inf] * len(self.steps)
         for _ in range(repeats):
@@ -328,6 +334,15 @@ class CompiledModel(LoadedModel):
             f"{type(self).__name__}({len(self.steps)} kernels for {self.target.name}, "
             f"arena {plan.bytes:,} bytes (bound {plan.bound:,}))"
         )
+
+
+def check_repeats(repeats: int) -> None:
+    """Refuse a number of runs that is none."""
+    if type(repeats) is not int or repeats < 1:
+        raise CallError(
+            "profile the model", "wrong number of runs", got=repr(repeats)[:200],
+            expected="repeats, a whole number from 1", because="each time is the shortest of them",
+        )  # fmt: skip
 
 
 def code_of(kernel: ModelKernel) -> KernelCode:

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.graph.execution.spaces import HostSpace
 from dlcompiler.graph.execution.steps import Place, Step
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.measurement.aligned import aligned
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 
@@ -59,7 +59,7 @@ class SteppedRun:
     """Each step with its arrays: inputs, what stands inside, outputs."""
 
     def __post_init__(self) -> None:
-        arena = aligned((self.arena_bytes,), np.uint8)
+        arena = HostSpace().allocate(self.arena_bytes)
         given = {
             "input": self.inputs, "output": self.outputs, "weight": self.weights, "arena": [arena],
         }  # fmt: skip

@@ -192,6 +192,13 @@ def test_an_index_outside_is_an_error():
 # -- faults ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("repeats", [0, -1, 1.5, "2", None])
+def test_no_runs_have_no_times(repeats):
+    for target in ("cpu", "gpu"):
+        with pytest.raises(CallError, match="number of runs"):
+            build(parts(), target).profile(X, repeats=repeats)
+
+
 def test_arguments_that_do_not_fit():
     model = build(parts(), BOTH)
     with pytest.raises(CallError, match="wrong shape"):
