@@ -16,12 +16,8 @@ def test_the_card_of_a_model():
     assert facts["returns"] == "out0: float32[1, 10]"
     ((title, table),) = card["tables"]
     assert title == "Steps"
-    assert table["rows"][0][:4] == [
-        0,
-        "conv1+conv1_add+tanh_1",
-        "fused_conv2d_add_tanh",
-        "conv2d_direct",
-    ]
+    assert table["rows"][0][:3] == [0, "conv1+conv1_add+tanh_1", "fused_conv2d_add_tanh"]
+    assert "conv2d" in table["rows"][0][3]
     assert table["rows"][-1][3:] == ["plain", 40, "result 0"]
 
 
@@ -31,7 +27,7 @@ def test_the_card_of_parts_on_devices():
     card = model_card(model)
     facts = dict(card["facts"])
     assert facts["target"] == "cpu: cpu, gpu: gpu"
-    assert facts["copies between devices"] == "2, 32 bytes in each call"
+    assert facts["copies between devices"] == "2, 32 B in each call"
     assert "copy between devices" in [row[2] for row in card["tables"][0][1]["rows"]]
 
 
