@@ -18,7 +18,7 @@ def test_the_card_of_a_model():
     assert title == "Steps"
     assert table["rows"][0][:3] == [0, "conv1+conv1_add+tanh_1", "fused_conv2d_add_tanh"]
     assert "conv2d" in table["rows"][0][3]
-    assert table["rows"][-1][3:] == ["plain", 40, "result 0"]
+    assert table["rows"][-1][3:] == ["softmax", 40, "result 0"]
 
 
 def test_the_card_of_parts_on_devices():
