@@ -50,7 +50,7 @@ class Unit:
     """It stands for several units that are left out."""
 
 
-def units_of(module: Module, function: Function) -> list[Unit]:
+def units_of(module: Module, function: Function, *, all_inputs: bool = False) -> list[Unit]:
     """Return the units of a function, each behind those that it reads.
 
     Parameters
@@ -59,8 +59,10 @@ def units_of(module: Module, function: Function) -> list[Unit]:
         The module.
     function : Function
         One of its functions.
+    all_inputs : bool
+        Whether each parameter is an input; else some may be weights, by where they are read.
     """
-    found = _Reader(module, function).units
+    found = _Reader(module, function, all_inputs).units
     # A branch may read what is computed before it, and is found before it.
     return _in_order(found)
 
@@ -119,13 +121,13 @@ def size_of(kind: Type | None) -> int:
 class _Reader:
     """Finds the units of a function, in the order of computation."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, function: Function, all_inputs: bool) -> None:
         self.types = _types(module)
         self.units: list[Unit] = []
         self.made: dict[Node, Unit] = {}
         self.values: dict[Var, Node] = {}
         """Variables of lets, and what they stand for."""
-        self.inputs = _inputs(function)
+        self.inputs = set(function.params) if all_inputs else _inputs(function)
         outer = list(post_order(function.body, _below))
         for node in outer:
             if isinstance(node, Let):
