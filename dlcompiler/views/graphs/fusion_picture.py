@@ -132,6 +132,19 @@ def fusion_picture(graph: FusedGraph, shown: Shown = Shown()) -> FusionPicture:
     return _Picture(graph, shown).model()
 
 
+def nodes_shown(graph: FusedGraph, shown: Shown) -> int:
+    """Return how many boxes are drawn; [1].
+
+    Parameters
+    ----------
+    graph, shown
+        As of `fusion_picture`.
+    """
+    picture = _Picture(graph, shown)
+    picture.parts()
+    return len(picture.texts)
+
+
 def usual_level(graph: FusedGraph) -> Level:
     """Return the level that can be read at first look."""
     if len(graph.nodes) <= MOST_BOXES:
@@ -163,7 +176,7 @@ class _Picture:
 
     def model(self) -> FusionPicture:
         graph = self.graph
-        root = Frame("", tuple(self._parts()), down=26.0, pad=6.0)
+        root = Frame("", tuple(self.parts()), down=26.0, pad=6.0)
         lifted: dict[tuple[str, str], list[int]] = {}
         number = 0
         for edge in graph.edges:
@@ -191,7 +204,7 @@ class _Picture:
 
     # -- what is a box, and what is a frame --------------------------------------------------------
 
-    def _parts(self) -> list[Leaf | Frame]:
+    def parts(self) -> list[Leaf | Frame]:
         """Return boxes and frames in the order of the nodes."""
         found: dict[str, Leaf | Frame] = {}
         for n, node in enumerate(self.graph.nodes):

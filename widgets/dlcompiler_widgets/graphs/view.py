@@ -1,0 +1,145 @@
+"""The view of a graph in a notebook: what is fused and why, and below it the schedule of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import ipywidgets
+
+from dlcompiler.graph import Module
+from dlcompiler.graph.ir import MAIN
+from dlcompiler.graph.passes import PassContext
+from dlcompiler.target import Target, resolve
+from dlcompiler_widgets.explorer import Explorer
+from dlcompiler_widgets.graphs.analysis import source_of
+from dlcompiler_widgets.graphs.opening import open_kernel
+from dlcompiler_widgets.graphs.panel import GraphPanel
+from dlcompiler_widgets.static_output import StaticOutput, static_page
+
+
+class GraphView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
+    """Shows what fusion makes of a model: each edge with its verdict, and what the verdict saves.
+
+    Parameters
+    ----------
+    module : Module
+        A model, before `optimize`. If it is fused already, nothing can be decided in the view.
+    target : str or Target
+        What kernels are built for.
+    params : mapping, optional
+        Weights by the names of parameters.
+    opt_level : int
+        Of `optimize`; [1].
+    context : PassContext, optional
+        Of `optimize`; it takes the place of `opt_level`.
+    function : str
+        Which function of the module.
+    inputs : sequence, optional
+        Arrays that the model is measured with; by default random ones.
+
+    Raises
+    ------
+    GraphError
+        If it is no module, or has no such function.
+
+    Examples
+    --------
+    >>> from dlcompiler.graph import builders
+    >>> GraphView(builders.lenet().bound)
+    GraphView(14 calls in 8 kernels; 6 of 13 edges between calls are fused.)
+    """
+
+    def __init__(
+        self, module: Module, target: str | Target = "cpu",
+        params: Mapping[str, Any] | None = None, *, opt_level: int = 3,
+        context: PassContext | None = None, function: str = MAIN,
+        inputs: Sequence[Any] | None = None,
+    ) -> None:  # fmt: skip
+        chosen = context or PassContext(opt_level)
+        source = source_of(module, resolve(target), params or {}, chosen, function)
+        self.explorer: Explorer | None = None
+        """The Explorer of the kernel that is open; None if none is."""
+        self.panel = GraphPanel(replace(source, inputs=inputs), self.explore)
+        """The graph, with its buttons."""
+        self._back = ipywidgets.Button(description="Back to the graph", icon="arrow-up")
+        self._back.on_click(lambda _: self.back())
+        super().__init__([self.panel])
+        self.panel.held_by(self)
+
+    @property
+    def module(self) -> Module:
+        """The module that consists of kernels, with its decisions; as the view shows it."""
+        return self.panel._session.found.after
+
+    def explore(self, number: int) -> Explorer:
+        """Open the schedule of a kernel in an Explorer below.
+
+        Parameters
+        ----------
+        number : int
+            Number of the kernel, in the order in which they run; [1].
+        """
+        made = open_kernel(self.panel._session, number)
+        before, self.explorer = self.explorer, made
+        made.held_by(self)
+        self.children = (self.panel, self._back, made)
+        if before is not None:
+            before.close()
+        self.static_changed()
+        return made
+
+    def back(self) -> None:
+        """Close the Explorer."""
+        before, self.explorer = self.explorer, None
+        self.children = (self.panel,)
+        if before is not None:
+            before.close()
+        self.panel.back()
+        self.static_changed()
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Wait until the measurement that goes on has ended.
+
+        Parameters
+        ----------
+        timeout_s : float, optional
+            How long at most [s].
+        """
+        self.panel._measuring.wait(timeout_s)
+
+    def save_html(self, path: str | PathLike[str]) -> None:
+        """Write a page that shows the view without a kernel: all levels, and all passes.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the widgets."""
+        self.panel.close()
+        self._back.close()
+        if self.explorer is not None:
+            self.explorer.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"GraphView{repr(self.panel).removeprefix('GraphPanel')}"
+
+    def static_text(self) -> str:
+        """Return the graph in a sentence."""
+        return repr(self)
+
+    def static_html(self) -> str:
+        """Return the static picture of the graph, and that of the Explorer if one is open."""
+        parts = dict(self.panel.static_parts())
+        if self.explorer is not None:
+            self.explorer._catch_up()
+            with self.explorer._locked():
+                parts |= self.explorer.static_parts()
+        return str(static_page(repr(self), parts, self.static_text))
