@@ -68,6 +68,11 @@ class Verdict:
     """What the user asked for: ``fuse``, ``keep apart``, or ""."""
 
     @property
+    def asked(self) -> str:
+        """What the user asked for in words; "" for nothing."""
+        return {"": "", "fuse": "fuse them", "keep apart": "keep them apart"}[self.wish]
+
+    @property
     def effect(self) -> str:
         """What it saves, or would save.
 
@@ -155,7 +160,7 @@ def fused_graph(before: Module, after: Module, function: str = "main") -> FusedG
     for unit in units_of(after, after[function]):
         found = tuple(by_name[name] for name, _ in unit.parts if name in by_name)
         found = tuple(n for n in found if n not in kernel_of)
-        if found and not unit.is_input:
+        if found and unit.is_computed:
             kernel_of.update(dict.fromkeys(found, len(kernels)))
             kernels.append(Kernel(unit.name, found, unit.result, buffers.of(unit)))
     nodes = tuple(_node(unit, kernel_of.get(n)) for unit, n in number.items())

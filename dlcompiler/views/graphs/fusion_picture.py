@@ -369,10 +369,10 @@ def summary(graph: FusedGraph) -> str:
     calls = sum(len(kernel.nodes) for kernel in graph.kernels)
     edges = [e.verdict for e in graph.edges if e.verdict is not None]
     fused = sum(v.is_fused for v in edges)
+    if not edges and all(len(kernel.nodes) < 2 for kernel in graph.kernels):
+        return f"{count(calls, 'call')}, each by itself."
     text = f"{count(calls, 'call')} in {count(len(graph.kernels), 'kernel')}"
-    if edges:
-        text += f"; {fused} of {count(len(edges), 'edge')} between calls {'is' if fused == 1 else 'are'} fused"
-    return f"{text}."
+    return f"{text}; fused edges between calls: {fused} of {len(edges)}."
 
 
 def call_lines(node: CallNode) -> list[str]:
@@ -411,7 +411,7 @@ def _edge_text(verdicts: Sequence[Verdict]) -> str:
     state = "fused" if first.is_fused else "not fused"
     rest = f" (and {len(verdicts) - 1} more edges)" if len(verdicts) > 1 else ""
     effect = f"; {first.effect}" if first.effect else ""
-    asked = f" You asked to {first.wish} them." if first.wish else ""
+    asked = f" You asked to {first.asked}." if first.wish else ""
     return (
         f"{shortened(first.a, _NAME)} → {shortened(first.b, _NAME)}: {state} by the rule "
         f"“{first.rule}”{effect}.{asked}{rest}"

@@ -20,6 +20,7 @@ _PLOT_PX, _LEFT_PX, _TOP_PX = 240.0, 76.0, 10.0
 _STEP_PX = (7.0, 64.0)
 """Least and largest width of a kernel in the picture of the arena; [px]."""
 _MOST_NAMES = 60
+_INK = "#1f2328"
 _VALUES = (HUES[5], HUES[4], HUES[6], HUES[3])
 """Colours of values in the arena: pale ones, since words stand on them."""
 
@@ -155,7 +156,7 @@ def arena_scene(plan: MemoryPlan, graph: FusedGraph) -> Scene:
         marks.append(mark)
         if h > 13 and w > 7 * len(value.name) + 8:
             marks.append(_text(x + 5, round(y + h / 2 + 4, 1), value.name))
-            marks[-1]["role"] = "label"
+            marks[-1]["fill"] = _INK
     values: list[list[Cell]] = [
         [shortened(v.name, 60), v.offset, v.bytes, v.first, v.last] for v in plan.placements
     ]

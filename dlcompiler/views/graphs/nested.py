@@ -276,7 +276,7 @@ class _FrameLayout:
                     self._place(made, item[1], y + (max(heights) - self.inner[item[1]].height) / 2)
             self.rows.append((y, y + max(heights)))
             y += max(heights) + frame.down
-        made.height = y - frame.down + frame.pad if layers else 2 * frame.pad + frame.head
+        made.height = y + frame.pad - (frame.down if frame.children else 0.0)
         self._route(made)
         return made
 

@@ -48,6 +48,8 @@ class Unit:
     is_result: bool = False
     is_fold: bool = False
     """It stands for several units that are left out."""
+    is_computed: bool = True
+    """It is a call; not a parameter, a branch, or a function as a value."""
 
 
 def units_of(module: Module, function: Function, *, all_inputs: bool = False) -> list[Unit]:
@@ -134,7 +136,7 @@ class _Reader:
                 self.values[node.var] = node.value
         for param in function.params:
             if param in self.inputs:
-                self._add(param, Unit(param.name, is_input=True))
+                self._add(param, Unit(param.name, is_input=True, is_computed=False))
         needs = [found for node in outer if (found := self._visit(node)) is not None]
         for unit, args in needs:
             self._connect(unit, args)
@@ -155,10 +157,10 @@ class _Reader:
             case Call(callee, args):
                 return self._add(node, Unit("call", [("call", "")])), (callee, *args)
             case If():
-                unit = Unit("if", [("if", "one of two branches")])
+                unit = Unit("if", [("if", "one of two branches")], is_computed=False)
                 return self._add(node, unit), _inside(node)
             case Function():
-                unit = Unit("function", [("function", "a value")])
+                unit = Unit("function", [("function", "a value")], is_computed=False)
                 return self._add(node, unit), _inside(node)
         return None
 

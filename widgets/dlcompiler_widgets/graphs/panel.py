@@ -11,6 +11,7 @@ import traitlets
 
 from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.views.graphs.fusion_html import fusion_parts
+from dlcompiler.views.render.boxes import count
 from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.assets import GRAPH_SHEETS, module, styles
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
@@ -139,7 +140,7 @@ class GraphPanel(StaticOutput, OpenWidget):
             said = None
             if isinstance(result, Measured) and wishes is not None:
                 self._session.measured[wishes] = result
-                self._session.status = f"Measured: {len(result.kernels)} kernels, {result.where}."
+                self._session.status = f"{count(len(result.kernels), 'kernel')}, {result.where}."
             elif isinstance(result, Status):
                 said = result
                 self._session.status = result.text

@@ -87,7 +87,7 @@ def _verdict(session: Session, verdict: Verdict) -> Json:
         ("to change it", verdict.remedy),
     ]  # fmt: skip
     if verdict.wish:
-        facts.append(("you asked to", f"{verdict.wish} them"))
+        facts.append(("you asked to", verdict.asked))
     return {"facts": [(label, value) for label, value in facts if value],
             "is_fused": verdict.is_fused, "wish": verdict.wish}  # fmt: skip
 

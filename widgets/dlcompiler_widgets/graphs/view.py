@@ -49,7 +49,7 @@ class GraphView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
     --------
     >>> from dlcompiler.graph import builders
     >>> GraphView(builders.lenet().bound)
-    GraphView(14 calls in 8 kernels; 6 of 13 edges between calls are fused.)
+    GraphView(18 calls in 9 kernels; fused edges between calls: 9 of 17.)
     """
 
     def __init__(
@@ -122,10 +122,11 @@ class GraphView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
 
     def close(self) -> None:
         """Close the widgets."""
-        self.panel.close()
-        self._back.close()
-        if self.explorer is not None:
-            self.explorer.close()
+        if hasattr(self, "panel"):  # not one whose construction was refused
+            self.panel.close()
+            self._back.close()
+            if self.explorer is not None:
+                self.explorer.close()
         super().close()
 
     def __repr__(self) -> str:

@@ -149,10 +149,17 @@ class GraphBoard {
       this.choose(this.item(this.chosen) ? this.picture.keyFor(this.chosen) : null);
     }
     this.say(this.model.get("status"));
-    if (key && !this.root.contains(active)) {
-      [...this.root.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)
-        ?.focus({ preventScroll: true });
-    }
+    if (key && !this.root.contains(active)) this.restoreFocus(key);
+  }
+
+  /** Give the focus to what stands where the focused element stood. */
+  restoreFocus(key) {
+    const paired = { measure: "cancel", cancel: "measure" }[key];
+    const found = [...this.root.querySelectorAll("[data-key]")].find(({ dataset }) => dataset.key === key)
+      ?? (paired && this.root.querySelector(`[data-key="${paired}"]`));
+    if (found) found.focus({ preventScroll: true });
+    else if (key.startsWith("wish")) this.detail.focus();
+    else this.picture.focus(this.picture.stop);
   }
 
   drawHead(head) {
