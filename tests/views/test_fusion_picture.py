@@ -1,4 +1,4 @@
-"""The picture of fusion: which boxes and frames there are, what each edge says, and static pages."""
+"""The picture of fusion: its boxes and frames, what each edge says, and static pages."""
 
 import json
 
@@ -135,7 +135,9 @@ def test_unnamed_calls_between_those_of_a_block_belong_to_it():
 
 def test_weights_are_notes_and_bound_parameters_are_inputs():
     x, c = graph.var("x", (4, 4)), graph.var("c", (4, 4))
-    weight = graph.const([[1.0] * 4] * 4) if hasattr(graph, "const") else graph.Constant([[1.0] * 4] * 4)
+    weight = (
+        graph.const([[1.0] * 4] * 4) if hasattr(graph, "const") else graph.Constant([[1.0] * 4] * 4)
+    )
     module = graph.Module.from_expr(
         graph.Function((x, c), op.add(op.nn.dense(x, op.cast(weight, dtype="float32")), c))
     )
@@ -179,7 +181,9 @@ def test_branches_have_no_plan_and_a_reason():
 @pytest.mark.parametrize("level", LEVELS)
 def test_hostile_names_are_text_and_short(level, parsed):
     x = graph.var("x", (2,))
-    found, changes = analysed(graph.Module.from_expr(op.sqrt(op.exp(x, name=HOSTILE), name=f"b{HOSTILE}")))
+    found, changes = analysed(
+        graph.Module.from_expr(op.sqrt(op.exp(x, name=HOSTILE), name=f"b{HOSTILE}"))
+    )
     shown = Shown(level)
     text = json.dumps(fusion_picture(found, shown))
     assert len(text) < 8_000
@@ -194,7 +198,10 @@ def test_what_the_passes_did(resnet):
     assert steps["infer_types"].effect == "changed nothing"
     assert steps["fuse_ops"].effect == "119 fused, 73 not fused"
     (label, value), *_ = step_facts(steps["fuse_ops"])
-    assert (label, value) == ("conv0 → bn0: fused", "bn0 needs only the element of conv0 that was just computed")
+    assert (label, value) == (
+        "conv0 → bn0: fused",
+        "bn0 needs only the element of conv0 that was just computed",
+    )
 
 
 def test_the_arena_shows_every_value_at_its_address(resnet):
@@ -210,7 +217,9 @@ def test_the_arena_shows_every_value_at_its_address(resnet):
 
 
 def test_times_say_where_they_come_from():
-    scene = times_scene([("a", 1e-3), ("b", 3e-3)], ["kernel 0", "kernel 1"], "measured on a machine")
+    scene = times_scene(
+        [("a", 1e-3), ("b", 3e-3)], ["kernel 0", "kernel 1"], "measured on a machine"
+    )
     assert scene["summary"] == "2 kernels, 4 ms in all, measured on a machine."
     assert [row[2] for row in scene["table"]["rows"]] == ["25.0%", "75.0%"]
     bars = [mark for mark in scene["marks"] if mark["shape"] == "rect"]

@@ -34,8 +34,12 @@ def random_graph(seed):
     r = random.Random(seed)
     count = r.randint(1, 40)
     edges = sorted(
-        {(f"{a}", f"{b}") for b in range(1, count) for a in r.sample(range(b), min(b, r.randint(0, 3)))}
-    )  # fmt: skip
+        {
+            (f"{a}", f"{b}")
+            for b in range(1, count)
+            for a in r.sample(range(b), min(b, r.randint(0, 3)))
+        }
+    )
     parts, at = [], 0
     while at < count:
         size = min(r.choice([1, 1, 2, 4, 7]), count - at)
@@ -114,7 +118,10 @@ def test_crossings_are_counted_as_by_all_pairs():
     pairs = [(u[1], v[1]) for u in upper for v in below[u]]
     expected = sum((a - c) * (b - d) < 0 for (a, b), (c, d) in itertools.combinations(pairs, 2))
     assert crossings([upper, lower], below) == expected
-    assert crossings(ordered([upper, lower], [(u, v) for u in upper for v in below[u]]), below) < expected
+    assert (
+        crossings(ordered([upper, lower], [(u, v) for u in upper for v in below[u]]), below)
+        < expected
+    )
 
 
 def test_places_keep_their_order_and_distance():

@@ -226,9 +226,8 @@ def test_500_calls_have_few_elements(show):
 
 
 @pytest.mark.parametrize("width", [480, 720, 1400])
-def test_nothing_is_cut_small_or_sticks_out(show, resnet, width):
-    page = show(resnet, width)
-    page.click("level calls")
+def test_nothing_is_cut_small_or_sticks_out(show, lenet, width):
+    page = show(lenet, width)
     part(page, "node 2").click()
     for name in ("passes", "arena", "times", "verdicts"):
         page.click(f"tab {name}")

@@ -292,7 +292,9 @@ def test_small_and_odd_modules(made):
 
 def test_hostile_names(made):
     x = graph.var(HOSTILE, (2,))
-    view = made(graph.Module.from_expr(op.sqrt(op.sum(op.exp(x, name=HOSTILE)), name=f"b{HOSTILE}")))
+    view = made(
+        graph.Module.from_expr(op.sqrt(op.sum(op.exp(x, name=HOSTILE)), name=f"b{HOSTILE}"))
+    )
     assert len(json.dumps(view.panel.view)) < 40_000
     html = view.static_html()
     ET.fromstring(html)

@@ -68,9 +68,7 @@ def middles(
     return {node: x - left for node, x in at.items()}
 
 
-def _packed(
-    layers: Sequence[Sequence[N]], widths: Mapping[N, float], gap: float
-) -> dict[N, float]:
+def _packed(layers: Sequence[Sequence[N]], widths: Mapping[N, float], gap: float) -> dict[N, float]:
     at: dict[N, float] = {}
     for layer in layers:
         x = -(sum(widths[node] for node in layer) + gap * (len(layer) - 1)) / 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 N = TypeVar("N", bound=Hashable)
@@ -80,7 +81,7 @@ def crossings(layers: Sequence[Sequence[N]], below: Mapping[N, Sequence[N]]) -> 
     1
     """
     total = 0
-    for upper, lower in zip(layers, layers[1:], strict=False):
+    for upper, lower in pairwise(layers):
         place = {node: n for n, node in enumerate(lower)}
         passed: list[int] = []
         for node in upper:

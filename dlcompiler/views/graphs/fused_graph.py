@@ -1,7 +1,7 @@
 """What fusion made of a function: its calls, the kernels they are in, and a verdict for each edge.
 
-This is what the pictures, the tables and the widget of fusion show. It is made from two modules: the
-one before `fuse_ops`, in which each call stands by itself, and the one after it.
+This is what the pictures, the tables and the widget of fusion show. It is made from two modules:
+the one before `fuse_ops`, in which each call stands by itself, and the one after it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from dlcompiler.graph.ir.traverse import substitute
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.passes.fusion import moved_bytes
 from dlcompiler.graph.passes.fusion.kernels import body_of
+from dlcompiler.views.graphs.module_card import shortened
 from dlcompiler.views.graphs.units import Unit, units_of
 from dlcompiler.views.render.units import format_bytes
 
 FUSION = "fuse_ops"
+_LONGEST = 600
+"""Most letters of a reason, which has the names of calls in it; [1]."""
 _MOST_INPUTS = 8
 """Most parameters of a function that are all drawn; [1]."""
 
@@ -156,7 +159,8 @@ def fused_graph(before: Module, after: Module, function: str = "main") -> FusedG
     by_name = {unit.name: n for unit, n in number.items()}
     plan, why = _plan(after, function)
     buffers = _Buffers(plan)
-    kernels, kernel_of = [], {}
+    kernels: list[Kernel] = []
+    kernel_of: dict[int, int] = {}
     for unit in units_of(after, after[function]):
         found = tuple(by_name[name] for name, _ in unit.parts if name in by_name)
         found = tuple(n for n in found if n not in kernel_of)
@@ -178,7 +182,14 @@ def fused_graph(before: Module, after: Module, function: str = "main") -> FusedG
             edges.append(Edge(number[source], number[unit], verdict))
     rest = [_verdict(d, "", after.wishes) for pair, d in decided.items() if pair not in seen]
     return FusedGraph(
-        function, nodes, tuple(edges), tuple(kernels), tuple(rest), plan, why, _moved(after, kernels)
+        function,
+        nodes,
+        tuple(edges),
+        tuple(kernels),
+        tuple(rest),
+        plan,
+        why,
+        _moved(after, kernels),
     )
 
 
@@ -219,7 +230,7 @@ def _is_kernel(node: Node) -> TypeGuard[Call]:
 
 def _node(unit: Unit, kernel: int | None) -> CallNode:
     operator = unit.parts[0][1] if unit.parts else ""
-    known = REGISTRY[operator] if operator in REGISTRY else None
+    known = REGISTRY[operator] if operator in REGISTRY else None  # noqa: SIM401 - not a dict
     return CallNode(
         unit.name, operator, unit.result, known.pattern.name.lower() if known else "",
         unit.constants, unit.constant_bytes, unit.is_input, unit.is_result, kernel,
@@ -231,7 +242,8 @@ def _verdict(decision: Decision, stored: str, wishes: Sequence[Wish]) -> Verdict
     is_fused = decision.verdict == "fused"
     buffer = "not stored: it stays in its kernel" if is_fused else stored
     return Verdict(
-        a, b, is_fused, decision.rule, decision.reason, decision.remedy, decision.effect.bytes,
+        a, b, is_fused, decision.rule, shortened(decision.reason, _LONGEST),
+        shortened(decision.remedy, _LONGEST), decision.effect.bytes,
         decision.effect.kernels, buffer, wish_about(a, b, wishes),
     )  # fmt: skip
 
@@ -248,7 +260,9 @@ def wish_about(a: str, b: str, wishes: Sequence[Wish]) -> str:
     """
     for wish in reversed(wishes):
         first, second = wish.subject
-        pairs = [(first, second), (second, first)] if wish.kind == "keep apart" else [(first, second)]
+        pairs = (
+            [(first, second), (second, first)] if wish.kind == "keep apart" else [(first, second)]
+        )
         if any(_is_part(a, x) and _is_part(b, y) for x, y in pairs):
             return wish.kind
     return ""
@@ -293,4 +307,3 @@ class _Buffers:
         offset = min(self.at[n][0] for n in names)
         size = sum(self.at[n][1] for n in names)
         return f"arena, from byte {offset:,}, {size:,} bytes"
-

@@ -1,7 +1,7 @@
 """The picture of fusion: calls in the regions of their kernels, and each edge with its verdict.
 
-`fusion_picture` is the view model. The static drawing (`fusion_scene`), the widget, the table and the
-tests use the same one.
+`fusion_picture` is the view model. The static drawing (`fusion_scene`), the widget, the table and
+the tests use the same one.
 """
 
 from __future__ import annotations
@@ -274,9 +274,7 @@ class _Picture:
             rect = made.boxes[frame.key]
             is_kernel = kind == "kernel"
             name = (
-                self.graph.kernels[int(number)].name
-                if is_kernel
-                else self.blocks[int(number)].name
+                self.graph.kernels[int(number)].name if is_kernel else self.blocks[int(number)].name
             )
             found.append({
                 "key": frame.key, "kind": "kernel" if is_kernel else "block",
@@ -337,9 +335,8 @@ class _Picture:
     def _facts_of_kernel(self, number: int) -> Facts:
         kernel = self.graph.kernels[number]
         calls = [self.graph.nodes[n] for n in kernel.nodes]
-        inside = [e.verdict for e in self.graph.edges
-                  if e.verdict and e.verdict.is_fused and self.graph.nodes[e.target].kernel == number]  # fmt: skip
-        saved = sum(v.bytes for v in inside)
+        inside = (e.verdict for e in self.graph.edges if e.target in kernel.nodes)
+        saved = sum(v.bytes for v in inside if v is not None and v.is_fused)
         read = sum(call.weights for call in calls), sum(call.weight_bytes for call in calls)
         anchor = [call.name for call in calls if call.pattern == "anchor"]
         found = [
@@ -360,7 +357,8 @@ class _Picture:
         return {
             "key": f"{pair[0]} → {pair[1]}", "source": pair[0], "target": pair[1],
             "kind": "fused" if is_fused else "not fused" if verdicts else "input",
-            "d": made.path(pair), "head": made.head(pair), "text": _edge_text(verdicts), "verdicts": numbers,
+            "d": made.path(pair), "head": made.head(pair), "text": _edge_text(verdicts),
+            "verdicts": numbers,
         }  # fmt: skip
 
 
@@ -378,7 +376,10 @@ def summary(graph: FusedGraph) -> str:
 def call_lines(node: CallNode) -> list[str]:
     """Return the lines in the box of a call or a parameter."""
     if node.is_input:
-        return [shortened(node.name, _NAME), *([shortened(node.result, _WORDS)] if node.result else [])]
+        return [
+            shortened(node.name, _NAME),
+            *([shortened(node.result, _WORDS)] if node.result else []),
+        ]
     name = [shortened(node.name, _NAME)]
     if node.operator and node.operator != node.name:
         name.append(shortened(node.operator, _NAME))

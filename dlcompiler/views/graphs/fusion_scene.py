@@ -160,17 +160,19 @@ def arena_scene(plan: MemoryPlan, graph: FusedGraph) -> Scene:
     values: list[list[Cell]] = [
         [shortened(v.name, 60), v.offset, v.bytes, v.first, v.last] for v in plan.placements
     ]
-    bound = "no plan is smaller" if plan.bytes == plan.bound else f"at least {plan.bound:,} are needed"
+    bound = (
+        "no plan is smaller" if plan.bytes == plan.bound else f"at least {plan.bound:,} are needed"
+    )
     return {
         "title": "The arena",
         "summary": (
             f"{plan.bytes:,} bytes for {count(len(plan.placements), 'value')} of "
-            f"{count(len(plan.kernels), 'kernel')}; {bound}. Without reuse {plan.naive:,} bytes, by "
-            f"the pool of Relay {plan.classic:,}."
+            f"{count(len(plan.kernels), 'kernel')}; {bound}. Without reuse {plan.naive:,} bytes, "
+            f"by the pool of Relay {plan.classic:,}."
         ),
         "how_to_read": (
-            "a bar is a value between kernels. Its height is its size, its place up is its address, "
-            "and it reaches from the kernel that stores it to the last one that reads it."
+            "a bar is a value between kernels. Its height is its size, its place up is its "
+            "address, and it reaches from the kernel that stores it to the last one that reads it."
         ),
         "width": width, "height": bottom + 26, "marks": marks,
         "table": {"columns": ["value", "offset [byte]", "size [byte]", "stored by kernel",
@@ -225,8 +227,8 @@ def times_scene(times: Sequence[tuple[str, float]], keys: Sequence[str], where: 
         "title": "Time of each kernel",
         "summary": f"{count(len(times), 'kernel')}, {_time(whole)} in all, {where}.{more}",
         "how_to_read": (
-            "a bar is the shortest of several runs of one kernel, called alone. A call of the whole "
-            "model has no Python between kernels, so it may take less than the sum."
+            "a bar is the shortest of several runs of one kernel, called alone. A call of the "
+            "whole model has no Python between kernels, so it may take less than the sum."
         ),
         "width": 590.0, "height": max(20.0 * len(order), 20.0), "marks": marks,
         "table": {"columns": ["kernel", "time", "share"], "rows": rows},

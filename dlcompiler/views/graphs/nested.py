@@ -1,9 +1,9 @@
 """Layered layout of a graph whose nodes stand in frames, which may stand in frames.
 
-A frame is laid out by itself; outside it is one large box. So what belongs together stands together,
-and frames never overlap. An edge that crosses the border of a frame has a *port* there: a place at
-its upper or lower side. Edges that skip a layer have a lane in it; all long edges of one value share
-their lane, since they carry the same value.
+A frame is laid out by itself; outside it is one large box. So what belongs together stands
+together, and frames never overlap. An edge that crosses the border of a frame has a *port* there: a
+place at its upper or lower side. Edges that skip a layer have a lane in it; all long edges of one
+value share their lane, since they carry the same value.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def arranged(root: Frame, edges: Sequence[Edge]) -> Arrangement:
     return _FrameLayout(root, 0, paths, edges).run()
 
 
-def _note_paths(part: Leaf | Frame, above: tuple[str, ...], paths: dict[str, tuple[str, ...]]) -> None:
+def _note_paths(
+    part: Leaf | Frame, above: tuple[str, ...], paths: dict[str, tuple[str, ...]]
+) -> None:
     own = (*above, part.key)
     if isinstance(part, Leaf):
         paths[part.key] = own
@@ -169,20 +171,14 @@ class _FrameLayout:
         for edge in self.edges:
             for child in {self._child(edge[0]), self._child(edge[1])} - {None}:
                 within[str(child)].append(edge)
-        for child in self.frame.children:
-            if isinstance(child, Frame):
-                layout = _FrameLayout(child, self.depth + 1, self.paths, within[child.key])
-                found = layout.run()
+        for part in self.frame.children:
+            own = within[part.key]
+            if isinstance(part, Frame):
+                found = _FrameLayout(part, self.depth + 1, self.paths, own).run()
             else:
-                box = Rect(0.0, 0.0, child.width, child.height)
-                found = Arrangement(child.width, child.height, {child.key: box})
-                x = child.width / 2
-                found.leave[child.key] = [(x, child.height, child.height)]
-                for edge in within[child.key]:
-                    if edge[1] == child.key:
-                        found.enter[edge] = [(x, 0.0, 0.0)]
-            self.inner[child.key] = found
-            self.widths[_child_item(child.key)] = found.width
+                found = _of_leaf(part, own)
+            self.inner[part.key] = found
+            self.widths[_child_item(part.key)] = found.width
 
     def _child(self, leaf: str) -> str | None:
         """Return the child of the frame that holds a leaf; None for a leaf outside."""
@@ -336,6 +332,16 @@ class _FrameLayout:
         (x, y, bottom), *rest = _moved(self.inner[child].enter[edge], box.x, box.y)
         top = self.rows[self.levels[_child_item(child)]][0]
         return [(x, top, max(y, bottom)), *rest]
+
+
+def _of_leaf(leaf: Leaf, edges: Sequence[Edge]) -> Arrangement:
+    """Return a box by itself: edges enter and leave it in the middle."""
+    made = Arrangement(leaf.width, leaf.height)
+    made.boxes[leaf.key] = Rect(0.0, 0.0, leaf.width, leaf.height)
+    x = leaf.width / 2
+    made.leave[leaf.key] = [(x, leaf.height, leaf.height)]
+    made.enter = {edge: [(x, 0.0, 0.0)] for edge in edges if edge[1] == leaf.key}
+    return made
 
 
 def _child_item(key: str) -> _Item:

@@ -103,7 +103,7 @@ def step_facts(step: PassStep) -> list[tuple[str, str]]:
     facts = [("made", _listed(step.made)), ("removed", _listed(step.gone))]
     for decision in step.decisions[:MOST_REASONS]:
         about = shortened(" → ".join(decision.subject), 80)
-        facts.append((f"{about}: {decision.verdict}", decision.reason))
+        facts.append((f"{about}: {decision.verdict}", shortened(decision.reason, 600)))
     if len(step.decisions) > MOST_REASONS:
         facts.append(("…", f"{len(step.decisions) - MOST_REASONS:,} more decisions"))
     return [(label, value) for label, value in facts if value]

@@ -95,7 +95,9 @@ def random_inputs(model: CompiledModel) -> list[Any]:
 class Measuring:
     """Measures one model at a time in a background thread."""
 
-    def __init__(self, on_change: Callable[[Wishes | None, Measured | Status | None], None]) -> None:
+    def __init__(
+        self, on_change: Callable[[Wishes | None, Measured | Status | None], None]
+    ) -> None:
         self.doing = ""
         """What is being done; "" if nothing is."""
         self._on_change = on_change

@@ -10,6 +10,7 @@ from dlcompiler.graph import infer_types, types_of
 from dlcompiler.graph.ir import Call, Constant, Function, Module, Var, post_order
 from dlcompiler.graph.ir.nodes import Expr
 from dlcompiler.graph.passes import PassContext
+from dlcompiler.te import Tensor
 from dlcompiler_widgets.explorer import Explorer
 from dlcompiler_widgets.graphs.session import Session
 
@@ -44,7 +45,8 @@ def open_kernel(session: Session, number: int) -> Explorer:
         )  # fmt: skip
     kernel = model.kernels[0]
     kernel.schedule.describe(name=name)
-    return Explorer(kernel.schedule, kernel.built.args, session.source.target, name=kernel.name)
+    tensors = [arg for arg in kernel.built.args if isinstance(arg, Tensor)]
+    return Explorer(kernel.schedule, tensors, session.source.target, name=kernel.name)
 
 
 def _alone(module: Module, name: str) -> Module:

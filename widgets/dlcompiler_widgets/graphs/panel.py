@@ -11,6 +11,7 @@ import traitlets
 
 from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.views.graphs.fusion_html import fusion_parts
+from dlcompiler.views.graphs.fusion_picture import summary
 from dlcompiler.views.render.boxes import count
 from dlcompiler.views.render.markup import Markup
 from dlcompiler_widgets.assets import GRAPH_SHEETS, module, styles
@@ -175,7 +176,7 @@ class GraphPanel(StaticOutput, OpenWidget):
     # -- without a front end -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"GraphPanel({snapshot.summary(self._session.found.graph)})"
+        return f"GraphPanel({summary(self._session.found.graph)})"
 
     def static_text(self) -> str:
         """Return the graph in a sentence."""

@@ -136,7 +136,7 @@ def _wish(session: Session, args: Args) -> None:
     apart = {verdict.a, verdict.b}
     wishes = tuple(w for w in session.wishes if set(w.subject) != apart)
     if kind:
-        wishes = (*wishes, Wish(kind, (verdict.a, verdict.b)))  # type: ignore[arg-type]
+        wishes = (*wishes, Wish(kind, (verdict.a, verdict.b)))
     elif len(wishes) == len(session.wishes):
         raise GraphError(
             "take back a wish", "it was asked about other calls, of which passes made these",

@@ -12,6 +12,7 @@ from dlcompiler.views.graphs.module_card import shortened
 from dlcompiler.views.graphs.pass_steps import step_facts
 from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.render.units import format_bytes
+from dlcompiler_widgets.graphs.analysis import Wishes
 from dlcompiler_widgets.graphs.measuring import Measured
 from dlcompiler_widgets.graphs.session import Session
 
@@ -95,12 +96,13 @@ def _verdict(session: Session, verdict: Verdict) -> Json:
 def _measured_effect(session: Session, verdict: Verdict) -> str:
     """Return what fusing an edge changes, if the model was measured with it and without it."""
     pair = {verdict.a, verdict.b}
-    rest = tuple(w for w in session.wishes if set(w.subject) != pair)
-    other = next(
-        (m for wishes, m in session.measured.items()
-         if wishes != session.wishes and tuple(w for w in wishes if set(w.subject) != pair) == rest),
-        None,
-    )  # fmt: skip
+
+    def without(wishes: Wishes) -> Wishes:
+        return tuple(w for w in wishes if set(w.subject) != pair)
+
+    rest = without(session.wishes)
+    others = (m for w, m in session.measured.items() if w != session.wishes and without(w) == rest)
+    other = next(others, None)
     now = session.measured.get(session.wishes)
     if now is None or other is None:
         return "not measured with and without it"
@@ -119,8 +121,8 @@ def passes(session: Session) -> Json:
     failure = None
     if found.failure is not None:
         failure = "; ".join(filter(None, (found.failure.problem, found.failure.because)))
-    return {"steps": steps, "at": at, "facts": facts, "failure": failure,
-            "message": "The module was fused before: its passes are not known." if not steps else ""}  # fmt: skip
+    message = "" if steps else "The module was fused before: its passes are not known."
+    return {"steps": steps, "at": at, "facts": facts, "failure": failure, "message": message}
 
 
 def arena(session: Session) -> Json:
@@ -137,7 +139,10 @@ def times(session: Session) -> Json:
     """Return the measured time of each kernel as a picture, or a sentence."""
     scene = times_picture(session)
     if scene is None:
-        return {"scene": None, "message": "Nothing is measured for these decisions yet: press Measure."}
+        return {
+            "scene": None,
+            "message": "Nothing is measured for these decisions yet: press Measure.",
+        }
     return {"scene": scene, "message": ""}
 
 

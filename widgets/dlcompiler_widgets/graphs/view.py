@@ -1,4 +1,4 @@
-"""The view of a graph in a notebook: what is fused and why, and below it the schedule of a kernel."""
+"""The view of a graph in a notebook: what is fused and why, and below it a kernel's schedule."""
 
 from __future__ import annotations
 
@@ -85,16 +85,19 @@ class GraphView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         made = open_kernel(self.panel._session, number)
         before, self.explorer = self.explorer, made
         made.held_by(self)
-        self.children = (self.panel, self._back, made)
+        self._show(self.panel, self._back, made)
         if before is not None:
             before.close()
         self.static_changed()
         return made
 
+    def _show(self, *children: Any) -> None:
+        self.children = children
+
     def back(self) -> None:
         """Close the Explorer."""
         before, self.explorer = self.explorer, None
-        self.children = (self.panel,)
+        self._show(self.panel)
         if before is not None:
             before.close()
         self.panel.back()
