@@ -17,7 +17,10 @@ MOST_CALLS = 64
 
 
 def prepared(
-    module: Module, params: Mapping[str, Array], context: PassContext, function: str,
+    module: Module,
+    params: Mapping[str, Array],
+    context: PassContext,
+    function: str,
     observers: Sequence[Observer] = (),
 ) -> Module:
     """Return a module whose ``main`` is a function of a model, as kernels.

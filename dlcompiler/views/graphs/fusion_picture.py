@@ -260,7 +260,9 @@ class _Picture:
 
     def _block_lines(self, block: Block, calls: int) -> list[str]:
         last = self.graph.kernels[block.kernels[-1]]
-        size = f"{count(len(block.kernels), 'kernel')}, {count(calls, 'call')}"
+        size = count(calls, "call")
+        if calls > len(block.kernels):
+            size = f"{count(len(block.kernels), 'kernel')}, {size}"
         return [shortened(block.name, _NAME), size, f"→ {shortened(last.result, _WORDS)}"]
 
     # -- the model ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.graphs import snapshot
 from dlcompiler_widgets.graphs.analysis import Source, Wishes
 from dlcompiler_widgets.graphs.measuring import Measured, Measuring
+from dlcompiler_widgets.graphs.replay import GraphPage, graph_page
 from dlcompiler_widgets.graphs.session import Session, handle
 from dlcompiler_widgets.routing import OpenWidget
 from dlcompiler_widgets.static_output import StaticOutput, static_page
@@ -172,6 +173,11 @@ class GraphPanel(StaticOutput, OpenWidget):
     def view(self) -> dict[str, Any]:
         """The data of every part, by name; JSON-able."""
         return {name: getattr(self, name) for name in ("head", *snapshot.PARTS, "status", "reply")}
+
+    def page(self, max_bytes: int) -> GraphPage:
+        """Return a page that replays the view: see `GraphView.save_html`."""
+        with self._lock:
+            return graph_page(self._session, max_bytes, list(self.static_parts().values()))
 
     # -- without a front end -------------------------------------------------------------------
 

@@ -41,11 +41,14 @@ class Session:
     """Keys of what was opened or closed by hand."""
     measured: dict[Wishes, Measured] = field(default_factory=dict)
     """By the wishes with which they were measured."""
+    tried: dict[Wishes, Analysed] = field(default_factory=dict)
+    """What the passes made with each set of wishes that the user tried."""
     status: str = FIRST_WORDS
 
     def __post_init__(self) -> None:
         self.wishes = tuple(self.source.module.wishes)
         self.found = analysed(self.source, self.wishes)
+        self.tried[self.wishes] = self.found
         if self.found.failure is not None:
             self.status = f"The passes stopped: {self.found.failure.problem}."
 
@@ -157,7 +160,8 @@ def _reset(session: Session, args: Args) -> None:
 
 
 def _decide(session: Session, wishes: Wishes) -> None:
-    found = analysed(session.source, wishes)
+    found = session.tried.get(wishes) or analysed(session.source, wishes)
+    session.tried[wishes] = found
     session.before = (session.wishes, session.found.graph)
     # Kernels have other numbers now: what was opened by hand may be another one.
     level = session.level

@@ -28,6 +28,8 @@ def head(session: Session, doing: str) -> Json:
     for n, (label, value) in enumerate(_totals(now)):
         earlier = before[n][1] if before and before[n][1] != value else ""
         rows.append([label, value, earlier])
+    if session.at is not None:
+        rows[0][0] = "kernels after all passes"
     rows.append(["time of a call", *_time(session)])
     return {
         "title": f"Fusion of {shortened(now.function)} on {shortened(session.source.target.name)}",

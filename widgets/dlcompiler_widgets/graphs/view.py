@@ -12,11 +12,13 @@ import ipywidgets
 from dlcompiler.graph import Module
 from dlcompiler.graph.ir import MAIN
 from dlcompiler.graph.passes import PassContext
+from dlcompiler.output_files import write_file
 from dlcompiler.target import Target, resolve
 from dlcompiler_widgets.explorer import Explorer
 from dlcompiler_widgets.graphs.analysis import source_of
 from dlcompiler_widgets.graphs.opening import open_kernel
 from dlcompiler_widgets.graphs.panel import GraphPanel
+from dlcompiler_widgets.graphs.replay import MOST_BYTES, GraphPage
 from dlcompiler_widgets.static_output import StaticOutput, static_page
 
 
@@ -113,15 +115,27 @@ class GraphView(StaticOutput, ipywidgets.VBox):  # type: ignore[misc]
         """
         self.panel._measuring.wait(timeout_s)
 
-    def save_html(self, path: str | PathLike[str]) -> None:
-        """Write a page that shows the view without a kernel: all levels, and all passes.
+    def save_html(self, path: str | PathLike[str], *, max_bytes: int = MOST_BYTES) -> GraphPage:
+        """Write an HTML file that replays the view, without kernel and network.
+
+        It has the decisions that were tried in the view, all levels, each block opened by itself,
+        and the graph after each pass.
 
         Parameters
         ----------
         path : path
-            Where to write it.
+            The file.
+        max_bytes : int
+            About how much is recorded; what is left out is said, in the page, too; [byte].
+
+        Returns
+        -------
+        GraphPage
+            What was written.
         """
-        raise NotImplementedError
+        page = self.panel.page(max_bytes)
+        write_file(path, page.html)
+        return page
 
     def close(self) -> None:
         """Close the widgets."""

@@ -73,7 +73,7 @@ export class PartsPane {
         change: () => this.app.send("pass", { number: Number(scrub.value) }) } });
     const item = (step, n) => focusable("button", { type: "button", class: "dlc-graph-step", "data-key": `pass ${n}`,
       "aria-pressed": String(n === at), on: { click: () => this.app.send("pass", { number: n }) } },
-    h("b", { text: names[n] }), h("span", { class: "dlc-soft", text: step ? `${step.effect}, in ${step.time}` : "before all passes" }));
+    h("b", { text: names[n] }), h("span", { class: "dlc-soft", text: step ? `${step.effect}; took ${step.time} here` : "before all passes" }));
     return [h("div", { class: "dlc-head" }, h("label", {}, h("span", { class: "dlc-soft", text: "The graph after: " }), scrub), said),
       h("div", { class: "dlc-graph-passes" },
         h("div", { class: "dlc-graph-steps", role: "group", "aria-label": "Passes" }, item(null, 0), ...steps.map((step, n) => item(step, n + 1))),
