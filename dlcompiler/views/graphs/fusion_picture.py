@@ -247,8 +247,13 @@ class _Picture:
         return Leaf(key, *box_size(lines))
 
     def _call(self, number: int) -> Leaf:
-        lines = call_lines(self.graph.nodes[number])
-        return self._leaf(f"node {number}", lines[:2] if self.is_large else lines, [number])
+        node = self.graph.nodes[number]
+        lines = call_lines(node)
+        if self.is_large:
+            # A call without a name of its own has that of its operator: conv2d_3.
+            is_named = not node.name.startswith(node.operator.rpartition(".")[2] or " ")
+            lines = lines[: 1 + is_named]
+        return self._leaf(f"node {number}", lines, [number])
 
     def _kernel_lines(self, number: int) -> list[str]:
         kernel = self.graph.kernels[number]

@@ -2,18 +2,19 @@
  * Below the graph, by tabs: the decisions as a table, the passes, the arena, the times.
  */
 
-import { focusable, h, heading } from "./dom.js";
+import { button, focusable, h, heading } from "./dom.js";
 import { drawScene, markScene } from "./scene.js";
 import { showTabs } from "./tabs.js";
 
 const TABS = [{ name: "verdicts", text: "Decisions" }, { name: "passes", text: "Passes" },
   { name: "arena", text: "Memory" }, { name: "times", text: "Time" }];
-const MOST_ROWS = 400;
+const ROWS = 80; // of the table at first, and with each "Show more"
 
 export class PartsPane {
   constructor(app) {
     this.app = app;
     this.tab = "verdicts";
+    this.rows = ROWS;
     this.tabs = h("div", { class: "dlc-headline" });
     this.body = h("div", { class: "dlc-graph-part", role: "tabpanel" });
     this.root = h("section", { class: "dlc-pane dlc-graph-parts", "aria-label": "Decisions, passes, memory and time" },
@@ -46,13 +47,20 @@ export class PartsPane {
   /** The table twin of the picture: a row leads to its arrow. */
   verdicts({ table }) {
     if (!table.rows.length) return [h("p", { class: "dlc-soft", text: "No decision of fusion is known for this graph." })];
-    const rows = table.rows.slice(0, MOST_ROWS), more = table.rows.length - rows.length;
+    const rows = table.rows.slice(0, this.rows), more = table.rows.length - rows.length;
     const row = (cells, number) => h("tr", { "data-verdict": number }, ...cells.map((cell, n) => (n ? h("td", { text: cell ?? "" })
       : h("td", {}, focusable("button", { type: "button", class: "dlc-graph-go", "data-key": `verdict ${number}`, text: cell,
         title: `${cell}: show this edge`, on: { click: () => this.go(number) } })))));
     return [h("div", { class: "dlc-scroll" }, h("table", { class: "dlc-table" },
       h("thead", {}, h("tr", {}, ...table.columns.map((text) => heading(text)))), h("tbody", {}, ...rows.map(row)))),
-    more ? h("p", { class: "dlc-soft", text: `… and ${more} more; module.decisions() has all.` }) : null];
+    more ? h("div", { class: "dlc-controls" }, button("more rows", "Show more", `Show more: ${more} rows are not shown`, () => this.more()),
+      h("span", { class: "dlc-soft", text: `${more} more` })) : null];
+  }
+
+  more() {
+    this.rows += ROWS;
+    this.drawn = null;
+    this.draw(this.model);
   }
 
   /** Choose the arrow of a verdict, or the box that hides it. */

@@ -72,7 +72,7 @@ export class GraphPicture {
     return node;
   }
 
-  /** The arrows of each box, from left to right. */
+  /** Note the arrows of each box, from left to right. */
   sides() {
     this.out = new Map();
     this.into = new Map();
@@ -283,9 +283,10 @@ function drawNode(item) {
 }
 
 function drawEdge(item) {
-  const node = part("edge", item.text,
-    svg("path", { class: "dlc-graph-reach", d: item.d }), svg("path", { class: "dlc-graph-line", d: item.d }),
-    svg("path", { class: "dlc-graph-head", d: item.head }));
+  const isDashed = item.kind === "not fused"; // then its head is a path of its own, without dashes
+  const node = part("edge", item.text, svg("path", { class: "dlc-graph-reach", d: item.d }),
+    svg("path", { class: "dlc-graph-line", d: isDashed ? item.d : item.d + item.head }),
+    isDashed ? svg("path", { class: "dlc-graph-head", d: item.head }) : null);
   node.dataset.kind = item.kind;
   return node;
 }
