@@ -326,11 +326,10 @@ def fusion(name: str = "resnet") -> object:
     """Return the graph of a fusion view."""
     from dlcompiler_widgets import GraphView
 
-    from dlcompiler.bench.graphs import lstm_cell
     from dlcompiler.graph import builders
 
-    made = builders.resnet(50) if name == "resnet" else lstm_cell()
-    return GraphView(made.bound, opt_level=3 if name == "resnet" else 2).panel
+    made = builders.resnet(50) if name == "resnet" else builders.lenet()
+    return GraphView(made.bound).panel
 
 
 def block_opened(page: LivePage) -> None:
@@ -369,7 +368,7 @@ GRAPH_SHOTS = (
     Shot("fusion", "A whole model by blocks; one is open, and an edge says why it is not fused.",
          block_opened, fusion),
     Shot("decided", "Two calls are kept apart: old and new numbers, and the arena.", decided,
-         lambda: fusion("lstm")),
+         lambda: fusion("lenet")),
     Shot("graph-passes", "A model after one of its passes, and what the pass did.",
          passes_scrubbed, fusion),
 )  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 
 from dlcompiler import graph
 from dlcompiler.graph import builders, op
+from tests.fusion_networks import chain, residual
 from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
 from tests.widgets.looks import problems_of
@@ -54,7 +55,7 @@ def show(contexts):
 
 @pytest.fixture(scope="module")
 def resnet():
-    return builders.resnet(50, image=32).bound
+    return residual()
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,7 @@ def test_the_whole_by_keys(show, lenet):
     assert page.page.evaluate(FOCUSED) == "node 0"
 
 
+@pytest.mark.campaign
 def test_a_box_opens_by_enter_and_closes_by_escape(show, resnet):
     page = show(resnet)
     part(page, "block 0").focus()
@@ -146,6 +148,7 @@ def test_a_box_opens_by_enter_and_closes_by_escape(show, resnet):
     assert part(page, inside["key"]).get_attribute("class").startswith("dlc-graph-node")
 
 
+@pytest.mark.campaign
 def test_a_search_finds_calls_in_closed_boxes(show, resnet):
     page = show(resnet)
     page.key("search").fill("stage3_unit2 conv2d")
@@ -159,6 +162,7 @@ def test_a_search_finds_calls_in_closed_boxes(show, resnet):
     assert page.locate(".dlc-hit").count() == 0
 
 
+@pytest.mark.campaign
 def test_the_map_moves_the_frame(show, resnet):
     page = show(resnet)
     frame = page.locate(".dlc-graph-picture .dlc-scroll")
@@ -167,6 +171,7 @@ def test_the_map_moves_the_frame(show, resnet):
     assert frame.evaluate("(e) => e.scrollTop") > 500
 
 
+@pytest.mark.campaign
 def test_the_passes_are_scrubbed(show, lenet):
     page = show(lenet)
     page.click("tab passes")
@@ -180,6 +185,7 @@ def test_the_passes_are_scrubbed(show, lenet):
     assert "fused" in page.locate(".dlc-graph-did").inner_text()
 
 
+@pytest.mark.campaign
 def test_a_row_and_a_bar_lead_to_the_picture(show, lenet):
     page = show(lenet)
     rows = page.widget.verdicts["table"]["rows"]
@@ -192,6 +198,7 @@ def test_a_row_and_a_bar_lead_to_the_picture(show, lenet):
     assert "conv1" in details(page)
 
 
+@pytest.mark.campaign
 def test_measured_times_are_bars(show):
     x = graph.var("x", (8, 8))
     page = show(graph.Module.from_expr(op.sqrt(op.sum(op.exp(x), axis=1))))
@@ -203,6 +210,7 @@ def test_measured_times_are_bars(show):
     assert page.locate(".dlc-graph-part rect.dlc-bar").count() == 2
 
 
+@pytest.mark.campaign
 def test_hostile_names_are_text(show):
     x = graph.var(HOSTILE, (2,))
     page = show(graph.Module.from_expr(op.sqrt(op.sum(op.exp(x, name=HOSTILE)))))
@@ -213,18 +221,16 @@ def test_hostile_names_are_text(show):
     assert "onerror" in details(page)
 
 
+@pytest.mark.campaign
 def test_500_calls_have_few_elements(show):
-    x = graph.var("x", (4,))
-    value = x
-    for n in range(500):
-        value = op.exp(value) if n % 2 else op.sum(value, axis=0, keepdims=True)
-    page = show(graph.Module.from_expr(value))
+    page = show(chain(500))
     assert page.locate(".dlc-graph-node").count() < 30
     page.click("level calls")
     assert page.locate(".dlc-graph-node").count() == 501
     assert page.page.evaluate("document.querySelectorAll('.dlc-graph-picture *').length") < 5_000
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("width", [480, 720, 1400])
 def test_nothing_is_cut_small_or_sticks_out(show, lenet, width):
     page = show(lenet, width)
@@ -236,6 +242,7 @@ def test_nothing_is_cut_small_or_sticks_out(show, lenet, width):
         assert page.page.evaluate(UNMARKED) == [], name
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious(show, lenet, scheme, rules):
     page = show(lenet, color_scheme=scheme)

@@ -8,6 +8,7 @@ import pytest
 
 from dlcompiler import graph
 from dlcompiler.graph import builders, op
+from tests.fusion_networks import residual
 from tests.widgets.axe import violations
 
 pytest.importorskip("dlcompiler_widgets")
@@ -74,6 +75,7 @@ def test_it_replays_a_decision_levels_and_passes(opened):
     assert violations(opened, "#workbench") == []
 
 
+@pytest.mark.campaign
 def test_what_is_not_recorded_needs_a_kernel(opened):
     click(opened, "measure")
     assert "needs a kernel" in opened.locator(".dlc-status").inner_text()
@@ -83,8 +85,9 @@ def test_what_is_not_recorded_needs_a_kernel(opened):
     assert opened.locator(FACT).inner_text() == "10 → 9"
 
 
+@pytest.mark.campaign
 def test_a_page_is_bounded_and_says_what_is_left_out(tmp_path):
-    view = GraphView(builders.resnet(50, image=32).bound)
+    view = GraphView(residual())
     page = view.save_html(tmp_path / "page.html", max_bytes=300_000)
     assert page.left_out > 0
     assert f"{page.left_out} pictures are left out" in page.html

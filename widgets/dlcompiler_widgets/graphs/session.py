@@ -145,10 +145,16 @@ def _wish(session: Session, args: Args) -> None:
             "take back a wish", "it was asked about other calls, of which passes made these",
             got=f"{verdict.a} → {verdict.b}",
         )  # fmt: skip
+    before = _numbers(session.graph)
     _decide(session, wishes)
     words = {"fuse": "are fused, as you asked", "keep apart": "stay apart, as you asked",
              "": "are decided by the rules again"}  # fmt: skip
-    session.status = f"{verdict.a[:60]} and {verdict.b[:60]} {words[kind]}."
+    same = " The numbers stay the same." if _numbers(session.graph) == before else ""
+    session.status = f"{verdict.a[:60]} and {verdict.b[:60]} {words[kind]}.{same}"
+
+
+def _numbers(graph: FusedGraph) -> tuple[object, ...]:
+    return len(graph.kernels), graph.plan.bytes if graph.plan else None, graph.moved
 
 
 def _reset(session: Session, args: Args) -> None:
