@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import hashlib
 import json
 import sqlite3
 import warnings
@@ -134,7 +135,7 @@ def _library(suffix: str) -> Callable[[Path], Sample | None]:
 def _container(folder: Path) -> Sample:
     """Return a container whose digest holds, with damage in its description (not in its code)."""
     del folder
-    good = libraries._description(_kernel())
+    good = libraries.describe(_kernel())
     code = {name: good.pop(name) for name in ("text", "triple", "cpu", "features")}
 
     def pack(text: bytes) -> bytes:
@@ -148,6 +149,38 @@ def _container(folder: Path) -> Sample:
 
     text = json.dumps(good).encode()
     return Sample(pack(text), check, Inside(text, pack))
+
+
+def _model(folder: Path) -> Sample:
+    """Return a model in a file whose digest holds, with damage in its text (not in its code)."""
+    x = graph.var("x", (2, 8))
+    weight, bias = (graph.constant(np.ones(shape, "f")) for shape in ((4, 8), 4))
+    made = op.nn.softmax(op.nn.bias_add(op.nn.dense(x, weight), bias))
+    path = folder / "good"
+    graph.build(graph.Module.from_expr(made)).save(path)
+    head, length, rest = path.read_bytes().split(b"\n", 2)
+    text, weights = json.loads(rest[: int(length)]), rest[int(length) :]
+    codes = [kernel["code"] for kernel in text["kernels"]]
+    names = ("text", "triple", "cpu", "features")
+    hidden = [{name: code.pop(name) for name in names} for code in codes]
+
+    def pack(changed: bytes) -> bytes:
+        with contextlib.suppress(Exception):
+            found = json.loads(changed)
+            for kernel, code in zip(found["kernels"], hidden, strict=True):
+                kernel["code"].update(code)
+            changed = json.dumps(found).encode()
+        body = b"%d\n%b%b" % (len(changed), changed, weights)
+        digest = hashlib.sha256(body).hexdigest().encode()
+        return head[: -len(digest)] + digest + b"\n" + body
+
+    def check(changed: bytes, place: Path) -> None:
+        del changed
+        model = graph.load_model(place)
+        repr(model)
+
+    inside = json.dumps(text).encode()
+    return Sample(pack(inside), check, Inside(inside, pack))
 
 
 def _cache_entry(folder: Path) -> Sample:
@@ -521,6 +554,7 @@ READERS = (
     Reader("object", ("runtime.libraries", "runtime.trust"), _library(".o")),
     Reader("shared object", ("runtime.libraries", "runtime.trust"), _library(".so")),
     Reader("description", ("runtime.libraries", "runtime.formulas"), _container),
+    Reader("model", ("graph.execution.saving", "runtime.trust"), _model),
     Reader("object cache", ("runtime.object_cache",), _cache_entry),
     Reader("ceilings", ("measurement.known_ceilings",), _ceilings),
     Reader("object facts", ("runtime.object_files",), _object_facts),

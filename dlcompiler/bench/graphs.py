@@ -191,7 +191,9 @@ def _own_cache() -> Iterator[None]:
 def _built(module: Module, context: PassContext) -> tuple[graph.CompiledModel, float]:
     begin = time.perf_counter()
     model = graph.build(module, context=context)
-    return model, time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    assert isinstance(model, graph.CompiledModel)
+    return model, seconds
 
 
 def inputs_of(model: graph.CompiledModel) -> list[Array]:

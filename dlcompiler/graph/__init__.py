@@ -25,7 +25,22 @@ import numpy as np
 
 from dlcompiler.graph import op as op
 from dlcompiler.graph.decisions import Decision, Effect, Wish, decisions_json
-from dlcompiler.graph.execution import CompiledModel, KernelTime, ModelTask, build, tasks
+from dlcompiler.graph.execution import (
+    CModel,
+    CompiledModel,
+    DeviceModel,
+    KernelTime,
+    LoadedModel,
+    Model,
+    ModelComparison,
+    ModelTask,
+    Transfer,
+    ValuePair,
+    build,
+    compare,
+    load_model,
+    tasks,
+)
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -68,10 +83,12 @@ from dlcompiler.graph.wishes import fuse, keep_apart
 __all__ = [
     "ANY",
     "REGISTRY",
+    "CModel",
     "Call",
     "CompiledModel",
     "Constant",
     "Decision",
+    "DeviceModel",
     "Effect",
     "Expr",
     "FuncType",
@@ -81,21 +98,27 @@ __all__ = [
     "If",
     "KernelTime",
     "Let",
+    "LoadedModel",
     "MemoryPlan",
+    "Model",
+    "ModelComparison",
     "ModelTask",
     "Module",
     "Pattern",
     "Span",
     "TensorType",
+    "Transfer",
     "Tuple",
     "TupleGetItem",
     "TupleType",
     "Type",
     "Types",
+    "ValuePair",
     "Var",
     "Wish",
     "as_expr",
     "build",
+    "compare",
     "constant",
     "decisions_json",
     "evaluate",
@@ -104,6 +127,7 @@ __all__ = [
     "fuse",
     "infer_types",
     "keep_apart",
+    "load_model",
     "module_text",
     "modules_equal",
     "optimize",

@@ -140,6 +140,11 @@ class DriverDevice:
         """Return why this device cannot run code for a target; None if it can."""
         return self._driver().why_unfit(target.cpu)
 
+    @property
+    def alignment(self) -> int:
+        """Where a part of an array may begin: at multiples of this [byte]."""
+        return self._driver().alignment
+
     def allocate(self, shape: Sequence[int], dtype: str) -> DeviceArray:
         """Return an array in its memory; its elements are undefined."""
         return DeviceArray(self._driver(), shape, dtype)

@@ -41,6 +41,8 @@ def program_of(source: Source) -> Program:
 class Built(Executable, Protocol):
     """An executable that holds its program and target: what `pipeline.build` returns."""
 
+    generated: Source
+    """What the code generator wrote."""
     program: Program
     """The loop IR that was handed to the code generator."""
     target: Target

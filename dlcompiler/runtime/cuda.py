@@ -310,6 +310,16 @@ class CUDA:
         """Return memory that is released with the object."""
         return _Memory(self, int(self._call("cuMemAlloc", max(size, 1))))
 
+    @property
+    def alignment(self) -> int:
+        """Where a part of memory may begin: at multiples of the longest vector load [byte]."""
+        return 64
+
+    def part(self, memory: _Memory, offset: int, size: int) -> _Memory:
+        """Return a part of memory, which keeps the whole alive."""
+        del size
+        return _Memory(self, memory.address + offset, owner=memory)
+
     def write(self, memory: _Memory, host: Array) -> None:
         """Copy an array of the host to the device."""
         self._call("cuMemcpyHtoD", memory.address, host.ctypes.data, host.nbytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import sys
@@ -56,6 +57,24 @@ class DeviceArray:
             _check_size(f"{operation}{list(self.shape)}", self.shape, self.dtype.itemsize)
             self.memory = driver.allocate(self.nbytes)
         self.stand_in = driver.stand_in(self.memory, self.shape, self.dtype)
+
+    def part(self, offset: int, shape: Sequence[int], dtype: str) -> DeviceArray:
+        """Return an array that lies in this one, whose elements are bytes.
+
+        Parameters
+        ----------
+        offset : int
+            Where it begins: a multiple of the driver's `alignment` [byte].
+        shape : sequence of int
+            Its shape.
+        dtype : str
+            Its scalar dtype.
+        """
+        made = copy.copy(self)
+        made.shape, made.dtype = tuple(shape), dtypes.to_numpy(dtype)
+        made.memory = self._driver.part(self.memory, offset, made.nbytes)
+        made.stand_in = self._driver.stand_in(made.memory, made.shape, made.dtype)
+        return made
 
     @property
     def ndim(self) -> int:

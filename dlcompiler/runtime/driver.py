@@ -64,6 +64,13 @@ class Driver(Protocol):
     def allocate(self, size: int) -> Any:
         """Return memory of a number of bytes, which is released with the object."""
 
+    @property
+    def alignment(self) -> int:
+        """Where a part of memory may begin: at multiples of this [byte]."""
+
+    def part(self, memory: Any, offset: int, size: int) -> Any:
+        """Return a part of memory, `offset` bytes from its begin; it keeps the whole alive."""
+
     def write(self, memory: Any, host: Array) -> None:
         """Copy an array of the host to the device."""
 

@@ -52,7 +52,7 @@ implementations in the object are used."""
 _MARK = b'{"dlcompiler_library":'
 _SEAL = re.compile(rb"\n#dlcompiler sha256 ([0-9a-f]{64})\n\Z")
 _SEAL_BYTES = 85
-_DEEPEST_FORMULA = 400
+DEEPEST_FORMULA = 400
 
 _SERIAL = """
   %empty = icmp sge i64 %c, %d
@@ -148,7 +148,7 @@ def save_library(function: Function, path: Path) -> Written:
             image.write_bytes(object_image(function))
             link_shared(path, [image])
         return Written(path, "shared object")
-    _write(path, _container(_description(function)))
+    _write(path, _container(describe(function)))
     return Written(path, "container", _surprise(path.suffix, is_bound=is_bound))
 
 
@@ -169,7 +169,7 @@ def save_object(function: Function, path: Path) -> None:
 
 def object_image(function: Function) -> bytes:
     """Return a function as a sealed object: its code, and its description for `load_library`."""
-    description = _description(function)
+    description = describe(function)
     if calls_outside(description["text"]):
         raise UserError(
             f"write {function.name} as an object", "it calls code from outside",
@@ -242,13 +242,13 @@ def load_library(path: Path) -> Function:
     """
     data = read_trusted(path)
     if data.startswith(MAGIC):
-        return _compiled(_checked(data, path), path)
+        return compiled(_checked(data, path), path)
     if _MARK not in data:
         raise _not_ours(path)
     code = _unsealed(data, path)
     description = _embedded(code, path)
     if path.suffix in (".o", ".obj"):
-        return _compiled(description, path)
+        return compiled(description, path)
     return _linked(code, description, path)
 
 
@@ -289,7 +289,23 @@ def _linked(code: bytes, description: Mapping[str, Any], path: Path) -> Function
     return _function(SharedObject(library, description), description, path)
 
 
-def _compiled(description: Mapping[str, Any], path: Path) -> Function:
+def compiled(description: Mapping[str, Any], path: Path) -> Function:
+    """Compile what `describe` returned for this machine.
+
+    Parameters
+    ----------
+    description : mapping
+        Checked by `checked_description`.
+    path : path
+        The file that it is from, for messages.
+
+    Raises
+    ------
+    UserError
+        Its code does not compile, or the description is damaged.
+    TargetError
+        This machine cannot run its code.
+    """
     try:
         module = compile_ir(description["text"], _here(description))
     except DLCompilerError as error:
@@ -297,12 +313,18 @@ def _compiled(description: Mapping[str, Any], path: Path) -> Function:
     return _function(module, description, path)
 
 
-def _description(function: Function) -> dict[str, Any]:
+def describe(function: Function) -> dict[str, Any]:
+    """Return a function as JSON values: its LLVM text, and how it is called.
+
+    Raises
+    ------
+    UserError
+        It is the entry of a model.
+    """
     if function.holds is not None:
         raise UserError(
             f"save {function.name}", "its code calls kernels by their addresses",
-            because="it is the entry of a model, which cannot be saved yet",
-            hint="save the kernels of the model one by one",
+            because="it is the entry of a model", hint="model.save(path) saves the whole model",
         )  # fmt: skip
     options = function.module.options
     return {
@@ -333,7 +355,7 @@ def _function(module: Code, description: Mapping[str, Any], path: Path) -> Funct
             messages=description["messages"],
         )
     except (AttributeError, InternalError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, f"its description: {type(error).__name__}: {error}") from error
+        raise damaged(path, f"its description: {type(error).__name__}: {error}") from error
 
 
 def _options(description: Mapping[str, Any]) -> Options:
@@ -362,10 +384,10 @@ def _checked(data: bytes, path: Path) -> dict[str, Any]:
     """Check the first line of a container, with its checksum; return the description."""
     head, end, body = data.partition(b"\n")
     if not head.endswith(hashlib.sha256(body).hexdigest().encode()):
-        raise _damaged(path, "its checksum differs")
+        raise damaged(path, "its checksum differs")
     description = _parsed(body, path)
     if head + end != _head(body):
-        raise _damaged(path, "its first line differs")
+        raise damaged(path, "its first line differs")
     return description
 
 
@@ -378,11 +400,11 @@ def _unsealed(data: bytes, path: Path) -> bytes:
     """Check the digest at the end of an object; return the object without it."""
     seal = _SEAL.match(data, max(len(data) - _SEAL_BYTES, 0))
     if seal is None:
-        raise _damaged(path, "the digest at its end is missing: it was cut, stripped, linked by "
+        raise damaged(path, "the digest at its end is missing: it was cut, stripped, linked by "
                        "another program, or written by an earlier version")  # fmt: skip
     code = data[: seal.start()]
     if hashlib.sha256(code).hexdigest().encode() != seal[1]:
-        raise _damaged(path, "its checksum differs")
+        raise damaged(path, "its checksum differs")
     return code
 
 
@@ -397,9 +419,20 @@ def _embedded(data: bytes, path: Path) -> dict[str, Any]:
 
 def _parsed(data: bytes, path: Path) -> dict[str, Any]:
     try:
-        description = parse(data, deepest=_DEEPEST_FORMULA)
+        description = parse(data, deepest=DEEPEST_FORMULA)
     except JsonError as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
+    return checked_description(description, path)
+
+
+def checked_description(description: Any, path: Path) -> dict[str, Any]:
+    """Return what `describe` wrote, after a check of its fields.
+
+    Raises
+    ------
+    UserError
+        A field is missing or has another type, or another version wrote it.
+    """
     match description:
         case {"dlcompiler_library": int(schema)} if schema != SCHEMA:
             raise UserError(
@@ -410,10 +443,11 @@ def _parsed(data: bytes, path: Path) -> dict[str, Any]:
               "triple": str(), "cpu": str(), "features": list(), "params": list(),
               "variables": list(), "checks": list(), "messages": list()}:  # fmt: skip
             return dict(description)
-    raise _damaged(path, "its description lacks a field, or one has the wrong type")
+    raise damaged(path, "its description lacks a field, or one has the wrong type")
 
 
-def _damaged(path: Path, because: str) -> UserError:
+def damaged(path: Path, because: str) -> UserError:
+    """Return the error of a file that is not as it was written."""
     return UserError(
         f"load {path}", "the file is damaged", because=because, hint="write it again, or copy it"
     )

@@ -186,6 +186,15 @@ class OpenCL:
         flags = self._cl.mem_flags.READ_WRITE
         return self._cl.Buffer(self._context, flags, size=max(size, 1))
 
+    @property
+    def alignment(self) -> int:
+        """Where a sub-buffer may begin: at multiples of this [byte]."""
+        return max(64, int(self._queue.device.mem_base_addr_align) // 8)
+
+    def part(self, memory: Any, offset: int, size: int) -> Any:
+        """Return a sub-buffer; one without bytes is not allowed, so it has at least one."""
+        return memory.get_sub_region(offset, max(size, 1))
+
     def write(self, memory: Any, host: Array) -> None:
         """Copy an array of the host to the device."""
         self._note(self._cl.enqueue_copy(self._queue, memory, _bytes_of(host)))

@@ -1,11 +1,14 @@
-"""Entry point of the C generator: turn a program of one kernel into a source and its header."""
+"""Entry point of the C generator: turn a kernel into a function, and a program into a source."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dlcompiler import dtypes
 from dlcompiler.codegen.c import buffers
 from dlcompiler.codegen.c.arithmetic import Arithmetic
-from dlcompiler.codegen.c.dialect import C99, Dialect
+from dlcompiler.codegen.c.dialect import C99
 from dlcompiler.codegen.c.expressions import Expressions
 from dlcompiler.codegen.c.helpers import Helpers
 from dlcompiler.codegen.c.interface import Codes, Interface
@@ -19,6 +22,7 @@ from dlcompiler.errors import TargetError, as_template
 from dlcompiler.ir import Allocate, Buffer, Compare, Expr, Logical, PrimFunc, Var, walk
 from dlcompiler.ir.program import Program
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.runtime import source as runtime
 from dlcompiler.runtime.source import Source, Text
 from dlcompiler.target import Target
 
@@ -35,6 +39,20 @@ _COMPARED = {
 }
 """Warnings that are disabled, by compiler. A temporary that is written and read under the same
 condition looks uninitialised, and a comparison that the user wrote may always hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A function in C."""
+
+    func: PrimFunc
+    codes: Codes
+    interface: Interface
+    """How C calls it."""
+    called: runtime.Interface
+    """How this process calls it."""
+    lines: tuple[tuple[str, int], ...]
+    """Its definition: each line, with that of the printed loop IR; 0 for none."""
 
 
 def emit(program: Program, target: Target) -> Source:
@@ -62,12 +80,41 @@ def emit(program: Program, target: Target) -> Source:
         inside a loop.
     """
     func = only_kernel(program, "C")
+    names, helpers = Names(), Helpers(C99)
+    made = written(func, names.new(func.name), names, helpers)
+    header = made.interface.header(made.codes)
+    lines = [*((line, 0) for line in (*header, "", *preamble([func], helpers))), *made.lines]
+    texts = {
+        "c": Text(
+            "\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines)
+        ),
+        "header": Text("\n".join(header) + "\n"),
+    }
+    return Source("c", texts, made.called, program)
+
+
+def written(func: PrimFunc, symbol: str, names: Names, helpers: Helpers) -> Written:
+    """Write a kernel as a function in C.
+
+    Parameters
+    ----------
+    func
+        The kernel.
+    symbol
+        Its identifier.
+    names
+        Identifiers that it may not use for anything else.
+    helpers
+        Those of the source; what the function uses is added.
+
+    Raises
+    ------
+    TargetError
+        As of `emit`.
+    """
     _refuse_vectors(func)
-    names = Names()
-    symbol = names.new(func.name)
     operands: tuple[Buffer | Var, ...] = (*func.buffers, *func.variables)
     params = {param: names.new(param.name) for param in operands}
-    helpers = Helpers(C99)
     writer = Writer(names)
     expressions = Expressions(writer, Arithmetic(C99, helpers))
     for param, name in params.items():
@@ -83,26 +130,13 @@ def emit(program: Program, target: Target) -> Source:
     statements = Statements(expressions, statement_lines(func), codes, report)
     statements.function(func.body, func.checks, may_fail=may_fail)
     interface = Interface(func, symbol, params, C99, report)
-    header = interface.header(codes)
     unread = [
         (f"    (void){name};", 0)
         for param, name in params.items()
         if param not in expressions.read | expressions.written
     ]
-    lines = [
-        *((line, 0) for line in (*header, "", *_preamble(func, C99, helpers))),
-        *((line, 1) for line in interface.declaration("restrict ")),
-        ("{", 0),
-        *unread,
-        *writer.lines,
-        ("}", 0),
-    ]
-    texts = {
-        "c": Text(
-            "\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines)
-        ),
-        "header": Text("\n".join(header) + "\n"),
-    }
+    head = interface.declaration("" if func.is_in_place else "restrict ")
+    lines = (*((line, 1) for line in head), ("{", 0), *unread, *writer.lines, ("}", 0))
     called = interface_of(
         func,
         symbol,
@@ -110,21 +144,21 @@ def emit(program: Program, target: Target) -> Source:
         uses_threads=statements.uses_threads,
         reports_values=bool(report),
     )
-    return Source("c", texts, called, program)
+    return Written(func, codes, interface, called, lines)
 
 
-def _preamble(func: PrimFunc, dialect: Dialect, helpers: Helpers) -> list[str]:
-    """Return the lines between the header and the function."""
-    lines = [f"#include <{name}>" for name in dialect.headers]
-    lines += ["", *FAST_MATH, *_quieted(func), ""]
+def preamble(funcs: Sequence[PrimFunc], helpers: Helpers) -> list[str]:
+    """Return the lines between the header of a source and its functions."""
+    lines = [f"#include <{name}>" for name in helpers.dialect.headers]
+    lines += ["", *FAST_MATH, *_quieted(funcs), ""]
     for definition in helpers.definitions():
         lines += [*definition.splitlines(), ""]
     return lines
 
 
-def _quieted(func: PrimFunc) -> list[str]:
+def _quieted(funcs: Sequence[PrimFunc]) -> list[str]:
     """Return the pragmas that disable warnings that a correct program may cause."""
-    nodes = list(walk(func.body))
+    nodes = [node for func in funcs for node in walk(func.body)]
     kinds = []
     if any(isinstance(node, Allocate) for node in nodes):
         kinds.append(_UNINITIALISED)

@@ -42,7 +42,7 @@ def build(
     mod : IRModule or Function
         The model.
     target : str or Target, optional
-        The model is compiled for a CPU; for another target it runs by NumPy.
+        What the model is compiled for. Where that is not possible, it runs by NumPy, with a note.
     target_host, executor, runtime, workspace_memory_pools, constant_memory_pools
         Accepted, without effect.
     params : mapping, optional
@@ -88,7 +88,7 @@ class GraphFactory(Named):
         return self.ir_mod.graph
 
     @cached_property
-    def compiled(self) -> graph.CompiledModel | None:
+    def compiled(self) -> graph.Model | None:
         """The compiled model; None if NumPy runs it, which a note explains."""
         try:
             return graph.build(self.module, self.target, context=_FUSED)

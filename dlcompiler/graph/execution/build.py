@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
 
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.execution.c_model import CModel
+from dlcompiler.graph.execution.device_model import DeviceModel
+from dlcompiler.graph.execution.entry import load_entry
 from dlcompiler.graph.execution.kernels import Records, built_kernel, pack_weights
-from dlcompiler.graph.execution.model import CompiledModel
+from dlcompiler.graph.execution.model import CompiledModel, LoadedModel, code_of
 from dlcompiler.graph.execution.preparation import prepared
+from dlcompiler.graph.execution.saving import load_steps
+from dlcompiler.graph.execution.spaces import space_of
 from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.base import PassContext
+from dlcompiler.graph.passes.devices import place_on_devices, without_annotations
+from dlcompiler.pipeline.devices import check_available
+from dlcompiler.runtime.options import Options
 from dlcompiler.target import Target, resolve
+
+Targets: TypeAlias = "str | Target | Mapping[str, str | Target]"
 
 
 def build(
-    module: Module, target: str | Target = "cpu", *, params: Mapping[str, Array] | None = None,
+    module: Module, target: Targets = "cpu", *, params: Mapping[str, Array] | None = None,
     opt_level: int = 3, context: PassContext | None = None, function: str = MAIN,
-    db: Records | None = None,
-) -> CompiledModel:  # fmt: skip
+    db: Records | None = None, name: str = "model",
+) -> CompiledModel | DeviceModel:  # fmt: skip
     """Build a model: optimise it, compile its kernels, and load it.
 
     Parameters
     ----------
     module : Module
         A model whose types are known.
-    target : str or Target
-        A CPU.
+    target : str, Target or mapping
+        A CPU, ``"c"``, or a GPU, real or simulated. For parts on several devices, a mapping from
+        the names in `op.on_device` to targets: ``{"cpu": "cpu", "gpu": "cuda"}``. The first is the
+        default device, where parameters and results are.
     params : mapping, optional
         Weights by the names of parameters of the function: they become constants, which are folded
         and packed.
@@ -38,17 +53,27 @@ def build(
         Which function of the module is the model: it takes the place of ``main``.
     db : path or RecordStore, optional
         Records of tuning runs: a kernel has the fastest config of its workload (`tasks`).
+    name : str
+        Name of the function in C.
 
     Returns
     -------
     CompiledModel
+        For target ``"c"`` a `CModel`, which has `source`, `header` and `save`; for GPUs and for
+        several devices a `DeviceModel`.
 
     Raises
     ------
     GraphError
         If the model is no module, has branches or calls, or an extent is known only in a run.
     TargetError
-        If the target cannot run it.
+        If a target cannot run it.
+    DeviceUnavailable
+        If a device is not here.
+
+    Notes
+    -----
+    If there is one target, `op.on_device` changes nothing.
 
     Examples
     --------
@@ -61,9 +86,75 @@ def build(
     array([[0., 0., 1.],
            [2., 0., 3.]], dtype=float32)
     """
-    machine = resolve(target)
-    made = prepared(module, params or {}, context or PassContext(opt_level), function)
+    machines = targets_of(target)
+    options = context or PassContext(opt_level)
+    default = next(iter(machines))
+    machine = machines[default]
+    if isinstance(module, Module):  # `prepared` refuses anything else
+        several = len(machines) > 1
+        module = place_on_devices(module, default) if several else without_annotations(module)
+    made = prepared(module, params or {}, options, function)
+    if len(machines) > 1 or machine.device != "cpu":
+        return _on_devices(made, machines, db)
     steps = steps_of(made)
     kernels = [built_kernel(call, machine, db) for call in steps.kernels]
     pack_weights(steps, kernels)
-    return CompiledModel(made, steps, kernels, machine)
+    if machine.language == "c":
+        return CModel(made, steps, kernels, machine, name)
+    entry = load_entry(steps, [code_of(k) for k in kernels], Options.for_target(machine))
+    return CompiledModel(made, steps, kernels, machine, entry)
+
+
+def _on_devices(made: Module, machines: Mapping[str, Target], db: Records | None) -> DeviceModel:
+    for machine in machines.values():
+        check_available(machine, "build a model")
+    spaces = {name: space_of(machine) for name, machine in machines.items()}
+    steps = steps_of(made, alignment={name: space.alignment for name, space in spaces.items()})
+    kernels = [built_kernel(call, machines[call.device], db) for call in steps.kernels]
+    pack_weights(steps, kernels)
+    return DeviceModel(made, steps, kernels, machines, spaces)
+
+
+def targets_of(target: Targets) -> dict[str, Target]:
+    """Return the target of each device; the first is the default device.
+
+    Raises
+    ------
+    TargetError
+        If one is unknown.
+    GraphError
+        If there is none, or a name is no text.
+    """
+    if not isinstance(target, Mapping):
+        machine = resolve(target)
+        return {machine.device: machine}
+    if not target or not all(type(name) is str and name for name in target):
+        raise GraphError(
+            "build a model", "not a target, nor a target for each device", got=repr(target)[:200],
+            hint='{"cpu": "cpu", "gpu": "cuda"}: device of op.on_device -> target',
+        )  # fmt: skip
+    return {name: resolve(each) for name, each in target.items()}
+
+
+def load_model(path: str | Path) -> LoadedModel:
+    """Load a model from a file of `CompiledModel.save`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    LoadedModel
+        It computes the same; its graph and its schedules are not in the file.
+
+    Raises
+    ------
+    UserError
+        Others may write the file, it is damaged, or it is not of this project.
+    TargetError
+        This machine cannot run its code.
+    """
+    steps, codes = load_steps(Path(path))
+    return LoadedModel(steps, codes, load_entry(steps, codes, Options.for_target(resolve("cpu"))))

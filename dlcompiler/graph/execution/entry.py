@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlcompiler.errors import OutOfMemory
+from dlcompiler.graph.execution.stepping import KernelCode
 from dlcompiler.graph.execution.steps import Place, Step, Steps
-from dlcompiler.runtime.arguments import Param
+from dlcompiler.graph.operators.base import Array
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
 
@@ -175,31 +176,50 @@ class _Writer:
         self.lines += [f"store i64 {own}, ptr %status", "br label %done", f"{label}:"]
 
 
-def loaded_entry(
-    entry: Entry, params: Sequence[Param], kernels: Sequence[int], weights: Sequence[int],
-    options: Options, name: str, *, holds: object = None,
-) -> Function:  # fmt: skip
-    """Compile and load an entry.
+def load_entry(steps: Steps, codes: Sequence[KernelCode], options: Options) -> Function:
+    """Compile and load the entry of a model.
 
     Parameters
     ----------
-    entry : Entry
-        The code.
-    params : sequence of Param
-        Arrays of a call.
-    kernels, weights : sequence of int
-        Addresses of the kernels and of the weights.
+    steps : Steps
+        The model.
+    codes : sequence of KernelCode
+        Its kernels. They and the weights live as long as the result.
     options : Options
         How LLVM compiles it.
-    name : str
-        Name of the model in messages.
-    holds : object
-        What keeps the addresses valid: it lives as long as the result.
     """
+    numbers, weights = numbered_weights(steps.weights, codes)
+    functions = [code.function for code in codes]
+    facts = [
+        KernelFacts(function.messages, function.uses_threads, inside)
+        for function, inside in zip(functions, numbers, strict=True)
+    ]
+    entry = entry_of(steps, facts, len(weights))
     module = compile_ir(entry.text, options)
-    _write(module, "kernels", kernels)
-    _write(module, "weights", weights)
-    return Function(module, SYMBOL, params, name, messages=entry.messages, holds=holds)
+    _write(module, "kernels", [each.module.address(each.symbol) for each in functions])
+    _write(module, "weights", [array.ctypes.data for array in weights])
+    return Function(
+        module, SYMBOL, steps.params, "the model", messages=entry.messages, holds=(codes, weights)
+    )
+
+
+def numbered_weights(
+    weights: Sequence[Array], codes: Sequence[KernelCode]
+) -> tuple[list[tuple[int, ...]], list[Array]]:
+    """Return the numbers of the arrays inside each kernel, and all arrays of a model.
+
+    Parameters
+    ----------
+    weights : sequence of ndarray
+        Those that its steps name: they are the first.
+    codes : sequence of KernelCode
+        Its kernels.
+    """
+    numbers, every = [], list(weights)
+    for code in codes:
+        numbers.append(tuple(range(len(every), len(every) + len(code.weights))))
+        every += code.weights
+    return numbers, every
 
 
 def _write(module: LoadedModule, table: str, addresses: Sequence[int]) -> None:

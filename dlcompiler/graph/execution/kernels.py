@@ -14,7 +14,7 @@ from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.scheduling import schedule_plainly, schedule_rest
-from dlcompiler.graph.execution.steps import KernelCall, Steps
+from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
 from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import Function, Module, Node, Op, calls
 from dlcompiler.graph.operators.base import Array
@@ -23,6 +23,7 @@ from dlcompiler.measurement.aligned import aligned_copy
 from dlcompiler.pipeline import lower_program
 from dlcompiler.pipeline.build import build_program
 from dlcompiler.pipeline.executables import Built
+from dlcompiler.runtime.arguments import Param
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -54,6 +55,11 @@ class ModelKernel:
         """Name of the code."""
         return self.built.func.name
 
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """Arrays of the executable: inputs, then `weights`, then outputs."""
+        return self.built.generated.interface.params
+
 
 def built_kernel(call: KernelCall, target: Target, db: Records | None = None) -> ModelKernel:
     """Build a kernel of a model.
@@ -63,7 +69,7 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     call : KernelCall
         The kernel.
     target : Target
-        A CPU.
+        A CPU or a GPU.
     db : path or RecordStore, optional
         Records of tuning runs.
 
@@ -74,10 +80,10 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     ScheduleError, TargetError
         If the target cannot do what the group needs.
     """
-    if target.device != "cpu":
+    if target.device not in ("cpu", "gpu"):
         raise TargetError(
-            f"build a model for {target.name}", "models run on CPUs only", got=repr(target.device),
-            expected="a target whose device is a CPU",
+            f"build a model for {target.name}", "models run on CPUs and GPUs only",
+            got=repr(target.device), expected="a target whose device is a CPU or a GPU",
         )  # fmt: skip
     alone = Module.from_expr(call.function)
     function, types = alone.main, types_of(alone)
@@ -172,9 +178,10 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
 
     for at, step in enumerate(steps.steps):
         places = list(step.places)
+        packings = {} if step.kernel == COPY else kernels[step.kernel].packings
         for n, place in enumerate(places):
             if place.kind == "weight":
-                pack = kernels[step.kernel].packings.get(n)
+                pack = packings.get(n)
                 number = number_of(place.number, None if pack is None else step.kernel, pack)
                 places[n] = replace(place, number=number, bytes=weights[number].nbytes)
         steps.steps[at] = replace(step, places=tuple(places))

@@ -7,15 +7,16 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, DLCompilerError, GraphError
-from dlcompiler.graph.execution.entry import KernelFacts, entry_of, loaded_entry
 from dlcompiler.graph.execution.kernels import ModelKernel
-from dlcompiler.graph.execution.stepping import StepCode, SteppedRun
+from dlcompiler.graph.execution.saving import save_model
+from dlcompiler.graph.execution.stepping import KernelCode, Run, StepCode, SteppedRun
 from dlcompiler.graph.execution.steps import Step, Steps
 from dlcompiler.graph.ir import Module, TupleType, Type
 from dlcompiler.graph.ir.arrays import array_of
@@ -24,7 +25,8 @@ from dlcompiler.graph.operators.base import Array
 from dlcompiler.pipeline.executables import Kernel
 from dlcompiler.runtime.arguments import Param, as_checked_array
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.target import Target
 
 Outputs: TypeAlias = "Array | tuple[Outputs, ...]"
@@ -39,39 +41,21 @@ class KernelTime:
     kernel: str
     """Name of its code."""
     seconds: float
-    """Shortest of the measured calls; [s]."""
+    """Shortest of the measured calls, or a prediction; [s]."""
+    times: Provenance
+    """Whether it was measured or predicted, and on what."""
 
 
-class CompiledModel:
-    """A model on a CPU: its kernels, an arena with planned offsets, and one entry.
+class Model:
+    """A model that runs: what it takes, what it returns, and its kernels one after another.
 
     Parameters
     ----------
-    module : Module
-        The module that consists of kernels, with the decisions of the passes.
     steps : Steps
-        Its steps.
-    kernels : sequence of ModelKernel
-        The kernels of the steps.
-    target : Target
-        A CPU.
-
-    Notes
-    -----
-    Several threads may call it at the same time: each call has an arena of its own.
+        The calls of its kernels.
     """
 
-    def __init__(
-        self, module: Module, steps: Steps, kernels: Sequence[ModelKernel], target: Target
-    ) -> None:
-        self.module = module
-        """The module that consists of kernels."""
-        self.target = target
-        """What it was built for."""
-        self.kernels = tuple(kernels)
-        """Its different kernels."""
-        self.function = _loaded(steps, self.kernels, target)
-        """The entry: it takes inputs, then outputs."""
+    def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
     @property
@@ -88,6 +72,11 @@ class CompiledModel:
     def params(self) -> tuple[Param, ...]:
         """The arrays of `run`: inputs, then outputs."""
         return self._steps.params
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """Names of the different kernels, by their numbers in `steps`."""
+        raise NotImplementedError
 
     def __call__(self, /, *args: Any, **named: Any) -> Outputs:
         """Compute the result of the model.
@@ -114,7 +103,7 @@ class CompiledModel:
         """
         inputs = self._inputs(args, named)
         outputs = self._new_outputs()
-        self.function(*inputs, *outputs)
+        self.run(*inputs, *outputs)
         return self._nested(outputs)
 
     def run(self, *arrays: Any) -> None:
@@ -125,20 +114,24 @@ class CompiledModel:
         CallError, ProgramError, OutOfMemory
             As of a call.
         """
-        self.function(*arrays)
+        raise NotImplementedError
 
     def values(self, /, *args: Any, **named: Any) -> dict[str, Array]:
-        """Return what each kernel stores, by its name, in the order of the steps; it is slow.
+        """Return what each kernel stores, by the name of the call that made it; it is slow.
 
         Parameters
         ----------
         *args, **named
             As of a call.
+
+        Returns
+        -------
+        dict
+            In the order of the steps; a name that was used before gets a number.
         """
         found: dict[str, Array] = {}
         for step, stored in self.stepped(*args, **named).steps():
-            for n, array in enumerate(stored):
-                name = step.name if len(stored) == 1 else f"{step.name}.{n}"
+            for name, array in zip(step.values, stored, strict=True):
                 found[_unused(name, found)] = array.copy()
         return found
 
@@ -165,13 +158,13 @@ class CompiledModel:
             for n, _ in enumerate(run.steps()):
                 best[n] = min(best[n], time.perf_counter() - start)
                 start = time.perf_counter()
-        names = [self.kernels[step.kernel].name for step in self.steps]
+        names = [self.kernel_names[step.kernel] for step in self.steps]
         return [
-            KernelTime(step.name, name, seconds)
+            KernelTime(step.name, name, seconds, measured_here())
             for step, name, seconds in zip(self.steps, names, best, strict=True)
         ]
 
-    def stepped(self, /, *args: Any, **named: Any) -> SteppedRun:
+    def stepped(self, /, *args: Any, **named: Any) -> Run:
         """Return a run that stops after each kernel.
 
         Parameters
@@ -179,12 +172,7 @@ class CompiledModel:
         *args, **named
             As of a call.
         """
-        codes = [
-            StepCode(step, code_of(self.kernels[step.kernel]), self.kernels[step.kernel].weights)
-            for step in self.steps
-        ]
-        inputs, outputs = self._inputs(args, named), self._new_outputs()
-        return SteppedRun(codes, inputs, outputs, self._steps.weights, self.plan.bytes)
+        raise NotImplementedError
 
     # -- arguments --------------------------------------------------------------------------------
 
@@ -226,38 +214,127 @@ class CompiledModel:
 
         return nested(self._steps.result)
 
+
+class LoadedModel(Model):
+    """A model whose kernels are loaded into this process, and one entry that calls them.
+
+    Parameters
+    ----------
+    steps : Steps
+        Its steps; they and their weights stay as they are from now on.
+    codes : sequence of KernelCode
+        The kernels of the steps.
+    function : Function
+        The entry.
+
+    Notes
+    -----
+    Several threads may call it at the same time: each call has an arena of its own.
+    """
+
+    def __init__(self, steps: Steps, codes: Sequence[KernelCode], function: Function) -> None:
+        super().__init__(steps)
+        self.codes = tuple(codes)
+        """Machine code of its different kernels."""
+        self.function = function
+        """The entry: it takes inputs, then outputs."""
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """Names of the different kernels, by their numbers in `steps`."""
+        return tuple(code.function.name for code in self.codes)
+
+    def run(self, *arrays: Any) -> None:
+        """Compute the result into given arrays: inputs, then outputs, as in `params`.
+
+        Raises
+        ------
+        CallError, ProgramError, OutOfMemory
+            As of a call.
+        """
+        self.function(*arrays)
+
+    def stepped(self, /, *args: Any, **named: Any) -> SteppedRun:
+        """Return a run that stops after each kernel.
+
+        Parameters
+        ----------
+        *args, **named
+            As of a call.
+        """
+        codes = [
+            StepCode(step, code.function, code.weights)
+            for step in self.steps
+            for code in (self.codes[step.kernel],)
+        ]
+        inputs, outputs = self._inputs(args, named), self._new_outputs()
+        return SteppedRun(codes, inputs, outputs, self._steps.weights, self.plan.bytes)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file that `load_model` reads, in any process on a machine of this kind.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        UserError
+            It cannot be written, or calls functions that the loading process must register.
+        """
+        return save_model(self._steps, self.codes, Path(path))
+
     def __repr__(self) -> str:
         plan = self.plan
         return (
-            f"CompiledModel({len(self.steps)} kernels for {self.target.name}, "
+            f"{type(self).__name__}({len(self.steps)} kernels, "
             f"arena {plan.bytes:,} bytes (bound {plan.bound:,}))"
         )
 
 
-def code_of(kernel: ModelKernel) -> Kernel:
+class CompiledModel(LoadedModel):
+    """A model on a CPU, with what it was made of.
+
+    Parameters
+    ----------
+    module : Module
+        The module that consists of kernels, with the decisions of the passes.
+    steps : Steps
+        Its steps.
+    kernels : sequence of ModelKernel
+        The kernels of the steps.
+    target : Target
+        A CPU.
+    function : Function
+        The entry.
+    """
+
+    def __init__(
+        self, module: Module, steps: Steps, kernels: Sequence[ModelKernel], target: Target,
+        function: Function,
+    ) -> None:  # fmt: skip
+        super().__init__(steps, [code_of(kernel) for kernel in kernels], function)
+        self.module = module
+        """The module that consists of kernels."""
+        self.target = target
+        """What it was built for."""
+        self.kernels = tuple(kernels)
+        """Its different kernels."""
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        return (
+            f"{type(self).__name__}({len(self.steps)} kernels for {self.target.name}, "
+            f"arena {plan.bytes:,} bytes (bound {plan.bound:,}))"
+        )
+
+
+def code_of(kernel: ModelKernel) -> KernelCode:
     """Return the machine code of a kernel."""
     if not isinstance(kernel.built, Kernel):
         raise GraphError("build a model", "no machine code", got=type(kernel.built).__name__)
-    return kernel.built
-
-
-def _loaded(steps: Steps, kernels: Sequence[ModelKernel], target: Target) -> Function:
-    """Load the entry of a model; its steps and weights stay as they are from now on."""
-    inside, weights = [], list(steps.weights)
-    for kernel in kernels:
-        inside.append(tuple(range(len(weights), len(weights) + len(kernel.weights))))
-        weights += kernel.weights
-    codes = [code_of(kernel) for kernel in kernels]
-    facts = [
-        KernelFacts(code.messages, code.uses_threads, numbers)
-        for code, numbers in zip(codes, inside, strict=True)
-    ]
-    return loaded_entry(
-        entry_of(steps, facts, len(weights)), steps.params,
-        [code.module.address(code.symbol) for code in codes],
-        [array.ctypes.data for array in weights], Options.for_target(target), "the model",
-        holds=(codes, weights),
-    )  # fmt: skip
+    return KernelCode(kernel.built, kernel.weights)
 
 
 def _as_array(value: Any, param: Param) -> Any:

@@ -1,4 +1,4 @@
-"""Schedules of kernels that no operator of the library schedules."""
+"""Schedules of kernels that no operator of the library schedules, for CPUs and GPUs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 
 from dlcompiler.errors import ScheduleError
+from dlcompiler.ops.gpu.injective import share_out
+from dlcompiler.ops.gpu.threads import bind, share_elements
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule, create_schedule
@@ -13,19 +15,22 @@ from dlcompiler.schedule.auto_inline import inline_injective, is_untouched
 from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
+MOST_THREADS = 128
+"""Threads of a block that sums; [1]."""
+
 
 def schedule_plainly(outputs: Sequence[Tensor], target: Target) -> Schedule:
-    """Schedule any kernel for a CPU: vectors along the last axis, cores along the first ones.
+    """Schedule any kernel: vectors along the last axis, cores along the first ones.
 
     Injective stages are inlined into what reads them. A reduction runs inside the loop over vectors
-    of results.
+    of results. On a GPU, each stage is a launch whose threads have results of their own.
 
     Parameters
     ----------
     outputs : sequence of Tensor
         What the kernel stores.
     target : Target
-        A CPU.
+        A CPU or a GPU.
     """
     s = create_schedule([tensor.op for tensor in outputs])
     schedule_rest(s, outputs, target)
@@ -42,20 +47,37 @@ def schedule_rest(s: Schedule, outputs: Sequence[Tensor], target: Target) -> Non
     outputs : sequence of Tensor
         Outputs that are not scheduled.
     target : Target
-        A CPU.
+        A CPU or a GPU.
     """
     if not outputs:
         return
     inline_injective(s)
     for stage in s.stages:
         op = stage.op
-        if not isinstance(op, ComputeOp) or not op.axis or not is_untouched(stage.state):
+        if not isinstance(op, ComputeOp) or not is_untouched(stage.state):
+            continue
+        if not op.axis and target.device != "gpu":
             continue
         before = s.node.id
         try:
-            _schedule_stage(s, stage.tensor, target, is_output=stage.tensor in outputs)
+            if target.device == "gpu":
+                _schedule_launch(s, stage.tensor, target)
+            else:
+                _schedule_stage(s, stage.tensor, target, is_output=stage.tensor in outputs)
         except ScheduleError:  # the loops stay as they are written
             s.jump(before)
+
+
+def _schedule_launch(s: Schedule, tensor: Tensor, target: Target) -> None:
+    """Share out the results of a stage among threads; each sums its own."""
+    op = tensor.op
+    assert isinstance(op, ComputeOp)
+    if not op.axis:
+        bind(s[tensor], {"threadIdx.x": s[tensor].fuse()})
+    elif op.reduce_axis:
+        share_elements(s[tensor], op.axis, MOST_THREADS)
+    else:
+        share_out(s, tensor, target)
 
 
 def _schedule_stage(s: Schedule, tensor: Tensor, target: Target, *, is_output: bool) -> None:

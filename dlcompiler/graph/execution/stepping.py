@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,26 @@ from dlcompiler.graph.operators.base import Array
 from dlcompiler.measurement.aligned import aligned
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
+
+
+class Run(Protocol):
+    """A run of a model that stops after each step."""
+
+    outputs: Sequence[Array]
+    """The arrays of the results."""
+
+    def steps(self) -> Iterator[tuple[Step, list[Array]]]:
+        """Run step by step; yield each one with what it stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """A kernel of a model, loaded into this process."""
+
+    function: Function
+    """The kernel: inputs, then `weights`, then outputs."""
+    weights: tuple[Array, ...]
+    """Arrays that stand inside the kernel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlcompiler.display import render
 from dlcompiler.graph.decisions import Decision, Effect, Verdict
@@ -111,6 +111,66 @@ def plan_memory(module: Module, function: str = MAIN) -> MemoryPlan:
         tuple(sorted(placements, key=lambda p: p.first)),
         end(offsets), lower_bound(blocks, count), program.naive_bytes, classic_bytes(program),
         tuple(live_bytes(blocks, count)), tuple(planner.decisions),
+    )  # fmt: skip
+
+
+def plan_on_devices(
+    program: Program, device_of: Mapping[Value, str], alignment: Mapping[str, int]
+) -> dict[str, MemoryPlan]:
+    """Return where the kernels of a function store their values on several devices.
+
+    Parameters
+    ----------
+    program : Program
+        The kernels of a function.
+    device_of : mapping
+        The device of each value.
+    alignment : mapping
+        Device -> where values may begin there: at multiples of this; [byte].
+
+    Returns
+    -------
+    dict
+        Device -> the plan of its arena. No value is stored in the place of another that is still
+        read: a driver may copy the elements of an input while an output is stored.
+    """
+    return {
+        device: _plan_alone(_restricted(program, device_of, device), unit)
+        for device, unit in alignment.items()
+    }
+
+
+def _restricted(program: Program, device_of: Mapping[Value, str], device: str) -> Program:
+    """Return a program with the values of one device only."""
+    kernels = [
+        replace(
+            kernel,
+            inputs=tuple(pair for pair in kernel.inputs if device_of[pair[1]] == device),
+            outputs=tuple(value for value in kernel.outputs if device_of[value] == device),
+        )
+        for kernel in program.kernels
+    ]
+    return Program(kernels, [value for value in program.values if device_of[value] == device])
+
+
+def _plan_alone(program: Program, alignment: int) -> MemoryPlan:
+    """Return a plan in which each value has a place of its own while it lives."""
+    blocks = [
+        Block(-(-v.bytes // alignment) * alignment, v.made_at, v.used_at, {v: 0})
+        for v in program.values
+    ]
+    count = len(program.kernels)
+    offsets = place(blocks, count)
+    placements = [
+        Placement(value.name, offsets[block], value.bytes, value.made_at, value.used_at)
+        for block in blocks
+        for value in block.members
+    ]
+    return MemoryPlan(
+        tuple(kernel.name for kernel in program.kernels),
+        tuple(sorted(placements, key=lambda p: p.first)),
+        end(offsets), lower_bound(blocks, count), program.naive_bytes, classic_bytes(program),
+        tuple(live_bytes(blocks, count)), (),
     )  # fmt: skip
 
 

@@ -167,7 +167,7 @@ class _Writer:
         """Return what a node holds, with the places of its children."""
         match node:
             case Var(name, kind):
-                return {"name": name, "type": _type_row(kind)}
+                return {"name": name, "type": type_row(kind)}
             case Constant(_, name):
                 return {"name": name, "constant": self.constant(node)}
             case GlobalVar(name):
@@ -186,7 +186,7 @@ class _Writer:
                 return {"parts": self.at((condition, then, otherwise))}
             case Function(params, body, result, attrs):
                 return {"params": self.at(params), "body": self.places[id(body)],
-                        "result": _type_row(result), "attrs": _attrs_row(attrs)}  # fmt: skip
+                        "result": type_row(result), "attrs": _attrs_row(attrs)}  # fmt: skip
         raise AssertionError(node)
 
     def constant(self, node: Constant) -> int:
@@ -198,14 +198,15 @@ class _Writer:
         return self.constants[key]
 
 
-def _type_row(kind: Type | None) -> Row | None:
+def type_row(kind: Type | None) -> Row | None:
+    """Return a type as JSON values."""
     match kind:
         case TensorType(shape, dtype):
             return {"shape": [None if e is ANY else e for e in shape], "dtype": dtype}
         case TupleType(fields):
-            return {"fields": [_type_row(field) for field in fields]}
+            return {"fields": [type_row(field) for field in fields]}
         case FuncType(params, result):
-            return {"params": [_type_row(p) for p in params], "result": _type_row(result)}
+            return {"params": [type_row(p) for p in params], "result": type_row(result)}
     return None
 
 
@@ -318,18 +319,25 @@ def _span(value: object) -> Span | None:
 
 
 def _type(row: Any) -> Type | None:
-    return None if row is None else _known_type(row)
+    return None if row is None else known_type(row)
 
 
-def _known_type(row: Any) -> Type:
+def known_type(row: Any) -> Type:
+    """Return the type that `type_row` wrote.
+
+    Raises
+    ------
+    TypeError, KeyError
+        It wrote something else.
+    """
     if not isinstance(row, dict):
         raise TypeError(f"not a type: {str(row)[:80]!r}")
     if "shape" in row:
         shape = tuple(ANY if e is None else _integer(e) for e in _list(row["shape"]))
         return TensorType(shape, _text(row["dtype"]))
     if "fields" in row:
-        return TupleType(tuple(map(_known_type, _list(row["fields"]))))
-    return FuncType(tuple(map(_known_type, _list(row["params"]))), _known_type(row["result"]))
+        return TupleType(tuple(map(known_type, _list(row["fields"]))))
+    return FuncType(tuple(map(known_type, _list(row["params"]))), known_type(row["result"]))
 
 
 def _attrs(row: object) -> dict[str, AttrValue]:

@@ -305,6 +305,21 @@ def schedule_elements(s: Schedule, out: Tensor, cfg: Mapping[str, Any]) -> None:
         _schedule_tiles(s, out, plan, plan.crossing, cfg)
 
 
+def share_out(s: Schedule, out: Tensor, target: Target) -> None:
+    """Share out the elements of a result that is no reduction, by the default config.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place; stages before `out` are inlined, or stored as a whole.
+    out : Tensor
+        The result.
+    target : Target
+        A GPU.
+    """
+    schedule_elements(s, out, _default(plan_of(s, out), out, Chip.of(target)))
+
+
 def schedule_rest(s: Schedule, host: Tensor, target: Target) -> None:
     """Schedule what is computed from the result of another schedule, each output as a kernel.
 
@@ -324,8 +339,7 @@ def schedule_rest(s: Schedule, host: Tensor, target: Target) -> None:
         if op.output(0) in later and not stage.state.is_output and stage.name != s[host].name:
             stage.compute_inline()
     for stage in ends:
-        out = stage.op.output(0)
-        schedule_elements(s, out, _default(plan_of(s, out), out, Chip.of(target)))
+        share_out(s, stage.op.output(0), target)
 
 
 def _schedule_tiles(

@@ -9,9 +9,11 @@ import pytest
 
 from dlcompiler.errors import CallError, GraphError, OutOfMemory, ProgramError, TargetError
 from dlcompiler.graph import ANY, build, op, var
-from dlcompiler.graph.execution.entry import KernelFacts, entry_of, loaded_entry
+from dlcompiler.graph.execution.entry import load_entry
+from dlcompiler.graph.execution.stepping import KernelCode
 from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.ir import Call, Function, If, Module, TensorType, Var
+from dlcompiler.runtime.function import Function as Executable
 from dlcompiler.runtime.options import Options
 from dlcompiler.target import resolve
 from tests.graph.execution.executed_graphs import CONTEXTS
@@ -51,14 +53,12 @@ def test_a_kernel_that_fails_ends_the_run_with_its_message():
     x = var("x", (4,))
     module = Module.from_expr(op.nn.softmax(op.nn.softmax(x)))
     steps = steps_of(module)
-    facts = [KernelFacts(("index {0} is outside",), False) for _ in steps.kernels]
-    entry = entry_of(steps, facts, 0)
-    assert entry.messages[1:] == ("index {0} is outside",)
-    code = resolve("cpu")
-    failing = failing_kernel(1, 41)
-    model = loaded_entry(
-        entry, steps.params, [failing.address("kernel")], [], Options.for_target(code), "m"
+    kernel = Executable(
+        failing_kernel(1, 41), "kernel", steps.params, messages=("index {0} is outside",)
     )
+    code = Options.for_target(resolve("cpu"))
+    model = load_entry(steps, [KernelCode(kernel, ())] * len(steps.kernels), code)
+    assert set(model.messages[1:]) == {"index {0} is outside"}
     with pytest.raises(ProgramError, match="index 41 is outside"):
         model(np.zeros(4, "f"), np.zeros(4, "f"))
 

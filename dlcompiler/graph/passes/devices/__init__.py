@@ -8,7 +8,7 @@ from dlcompiler.graph.passes.devices.patterns import (
     is_op,
     wildcard,
 )
-from dlcompiler.graph.passes.devices.place import place_on_devices
+from dlcompiler.graph.passes.devices.place import place_on_devices, without_annotations
 
 __all__ = [
     "DeviceRules",
@@ -19,4 +19,5 @@ __all__ = [
     "partition_for_device",
     "place_on_devices",
     "wildcard",
+    "without_annotations",
 ]

@@ -21,6 +21,7 @@ from dlcompiler.graph.ir import (
     named,
     nbytes,
     post_order,
+    rewrite,
     tensor_types,
     with_children,
 )
@@ -76,6 +77,27 @@ def place_on_devices(module: Module, default: str = "cpu") -> Module:
         for name, f in typed.functions.items()
     }
     return named(replace(typed, functions=functions, log=(*typed.log, *log)))
+
+
+def without_annotations(module: Module) -> Module:
+    """Return a module without ``on_device``: everything runs on one device.
+
+    Parameters
+    ----------
+    module : Module
+        The module.
+    """
+    if not any(operator_of(node) == "on_device" for node in module.nodes()):
+        return module
+    functions = {name: rewrite(f, _not_annotated) for name, f in module.functions.items()}
+    return named(replace(module, functions=functions))
+
+
+def _not_annotated(node: Node) -> Node:
+    match node:
+        case Call(Op("on_device"), (value,)):
+            return value
+    return node
 
 
 @dataclass
