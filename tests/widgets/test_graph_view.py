@@ -198,6 +198,16 @@ def test_a_measurement_is_stopped(made, monkeypatch):
 
 
 @pytest.mark.campaign
+def test_times_of_a_simulated_gpu_are_predicted(made):
+    view = made(graph.Module.from_expr(op.exp(graph.var("x", (8, 8)))), "v100")
+    ask(view, "measure")
+    view.wait()
+    assert "predicted by the time model of v100" in view.panel.times["scene"]["summary"]
+    assert "(the sum of the kernels), predicted" in facts(view)["time of a call"][0]
+    assert "measured" not in view.panel.status["text"]
+
+
+@pytest.mark.campaign
 def test_what_cannot_be_built_is_a_reason(made):
     x = graph.var("x", (2,))
     test = op.greater(op.sum(x), 0.0)

@@ -227,8 +227,9 @@ def times_scene(times: Sequence[tuple[str, float]], keys: Sequence[str], where: 
         "title": "Time of each kernel",
         "summary": f"{count(len(times), 'kernel')}, {_time(whole)} in all, {where}.{more}",
         "how_to_read": (
-            "a bar is the shortest of several runs of one kernel, called alone. A call of the "
-            "whole model has no Python between kernels, so it may take less than the sum."
+            "a bar is the time of one kernel by itself; where it is measured, the shortest of "
+            "several runs. A call of a whole model has no Python between kernels, so it may take "
+            "less than the sum."
         ),
         "width": 590.0, "height": max(20.0 * len(order), 20.0), "marks": marks,
         "table": {"columns": ["kernel", "time", "share"], "rows": rows},

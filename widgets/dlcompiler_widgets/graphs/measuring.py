@@ -12,8 +12,9 @@ import numpy as np
 
 from dlcompiler import dtypes, graph
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.graph import CompiledModel
-from dlcompiler.runtime.timing import alternate, measured_here
+from dlcompiler.graph import CompiledModel, Model
+from dlcompiler.graph.execution.model import KernelTime
+from dlcompiler.runtime.timing import alternate, format_seconds, measured_here
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.graphs.analysis import Source, Wishes, with_wishes
 
@@ -30,11 +31,18 @@ class Measured:
     kernels: tuple[tuple[str, float], ...]
     """Name and shortest time of each kernel, in the order in which they run; [s]."""
     call_s: float
-    """Median time of a call of the whole model [s]."""
-    spread_s: float
-    """Half of the range between its quartiles [s]."""
+    """Median time of a call of the whole model, or the sum of the kernels [s]."""
+    spread_s: float | None
+    """Half of the range between its quartiles [s]; None: `call_s` is a sum."""
     where: str
-    """``measured on …``."""
+    """``measured on …``, or ``predicted by …``."""
+
+    @property
+    def call(self) -> str:
+        """The time of a call in words."""
+        if self.spread_s is None:
+            return f"{format_seconds(self.call_s)} (the sum of the kernels)"
+        return f"{format_seconds(self.call_s)} ± {format_seconds(self.spread_s)}"
 
 
 def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Measured | None:
@@ -63,24 +71,30 @@ def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Mea
     module = source.module if source.is_fused else with_wishes(source.module, wishes)
     model = graph.build(module, source.target, context=source.context)
     inputs = list(source.inputs) if source.inputs is not None else random_inputs(model)
-    best: dict[int, tuple[str, float]] = {}
+    best: list[KernelTime] = []
     for number in range(1, ROUNDS + 1):
         if not watch(f"Measuring: run {number} of {ROUNDS} …"):
             return None
-        for n, time in enumerate(model.profile(*inputs, repeats=1)):
-            before = best.get(n, (time.name, time.seconds))
-            best[n] = (time.name, min(before[1], time.seconds))
+        found = model.profile(*inputs, repeats=1)
+        pairs = zip(best or found, found, strict=True)
+        best = [min(pair, key=lambda time: time.seconds) for pair in pairs]
+        if all(time.times.kind != "measured" for time in found):
+            break  # Another run gives the same.
+    times = tuple((time.name, time.seconds) for time in best)
+    where = " and ".join(dict.fromkeys(str(time.times) for time in best)) or str(measured_here())
+    if not isinstance(model, CompiledModel):
+        # A call of a device waits for copies, and a simulated one runs on this CPU.
+        return Measured(times, sum(seconds for _, seconds in times), None, where)
     outputs = [
         np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in model.params if p.is_output
     ]
     if not watch("Measuring calls of the whole model …"):
         return None
     (timing,) = alternate([partial(model.run, *inputs, *outputs)], budget_s=BUDGET_S)
-    times = tuple(best[n] for n in range(len(best)))
-    return Measured(times, timing.median_s, timing.spread_s, str(measured_here()))
+    return Measured(times, timing.median_s, timing.spread_s, where)
 
 
-def random_inputs(model: CompiledModel) -> list[Any]:
+def random_inputs(model: Model) -> list[Any]:
     """Return random arrays for the inputs of a model; integers are 0 or 1, which index anything."""
     random = np.random.default_rng(0)
     arrays = []

@@ -13,7 +13,6 @@ from dlcompiler.views.graphs.pass_steps import step_facts
 from dlcompiler.views.render.scene import Scene
 from dlcompiler.views.render.units import format_bytes
 from dlcompiler_widgets.graphs.analysis import Wishes
-from dlcompiler_widgets.graphs.measuring import Measured
 from dlcompiler_widgets.graphs.session import Session
 
 Json = dict[str, Any]
@@ -58,12 +57,8 @@ def _time(session: Session) -> tuple[str, str]:
     """Return the time now and before the last decision, each with where it was measured."""
     now = session.measured.get(session.wishes)
     old = session.measured.get(session.before[0]) if session.before else None
-    before = _call(old) if old is not None and session.before[0] != session.wishes else ""  # type: ignore[index]
-    return (_call(now) + f", {now.where}" if now else NOT_MEASURED), before
-
-
-def _call(measured: Measured) -> str:
-    return f"{format_seconds(measured.call_s)} ± {format_seconds(measured.spread_s)}"
+    before = old.call if old is not None and session.before[0] != session.wishes else ""  # type: ignore[index]
+    return (now.call + f", {now.where}" if now else NOT_MEASURED), before
 
 
 def picture(session: Session) -> Json:
@@ -81,22 +76,22 @@ def verdicts(session: Session) -> Json:
 
 
 def _verdict(session: Session, verdict: Verdict) -> Json:
-    state = "fused" if verdict.is_fused else "not fused"
+    state, time = "fused" if verdict.is_fused else "not fused", _measured_effect(session, verdict)
     facts = [
         ("producer", shortened(verdict.a, 200)), ("consumer", shortened(verdict.b, 200)),
         ("verdict", state), ("rule", verdict.rule), ("why", verdict.reason),
         ("effect", f"{verdict.effect} (predicted from shapes)" if verdict.effect else "none"),
-        ("buffer", verdict.buffer), ("time", _measured_effect(session, verdict)),
+        ("buffer", verdict.buffer), ("time", time or "not measured with and without it"),
         ("to change it", verdict.remedy),
     ]  # fmt: skip
     if verdict.wish:
         facts.append(("you asked to", verdict.asked))
     return {"facts": [(label, value) for label, value in facts if value],
-            "is_fused": verdict.is_fused, "wish": verdict.wish}  # fmt: skip
+            "time": time, "is_fused": verdict.is_fused, "wish": verdict.wish}  # fmt: skip
 
 
 def _measured_effect(session: Session, verdict: Verdict) -> str:
-    """Return what fusing an edge changes, if the model was measured with it and without it."""
+    """Return what fusing an edge changes; "": the model was not measured with it and without it."""
     pair = {verdict.a, verdict.b}
 
     def without(wishes: Wishes) -> Wishes:
@@ -107,10 +102,10 @@ def _measured_effect(session: Session, verdict: Verdict) -> str:
     other = next(others, None)
     now = session.measured.get(session.wishes)
     if now is None or other is None:
-        return "not measured with and without it"
+        return ""
     fused, apart = (now, other) if verdict.is_fused else (other, now)
     ratio = format_ratio(apart.call_s / fused.call_s) if fused.call_s else ""
-    return f"a call takes {_call(fused)} fused, {_call(apart)} apart ({ratio}), {now.where}"
+    return f"a call takes {fused.call} fused, {apart.call} apart ({ratio}), {now.where}"
 
 
 def passes(session: Session) -> Json:

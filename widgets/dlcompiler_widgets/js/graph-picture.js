@@ -101,7 +101,9 @@ export class GraphPicture {
   tell(item) {
     const text = item?.text && item.source ? item.text : "";
     this.hint.hidden = !text;
-    this.hint.textContent = text;
+    const { each } = this.app.model.get("verdicts");
+    const time = text && item.verdicts.length === 1 ? each[item.verdicts[0]]?.time : "";
+    this.hint.textContent = time ? `${text} In all, ${time}.` : text;
   }
 
   click(event) {

@@ -179,7 +179,7 @@ class GraphBoard {
     this.tools.replaceChildren(
       h("span", { class: "dlc-soft", text: head.doing }),
       isBusy ? button("cancel", "Stop", "Stop measuring before the next run", () => this.send("cancel"))
-        : button("measure", "Measure", "Measure: build the model and time each kernel on this machine",
+        : button("measure", "Measure", "Measure: build the model, and find the time of each kernel",
           () => this.send("measure")),
       button("reset", "Reset", head.wishes.length ? `Reset: take back ${head.wishes.join("; ")}`
         : "Reset: no decision was changed", () => this.send("reset"), !head.wishes.length));
