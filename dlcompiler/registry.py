@@ -10,6 +10,12 @@ from typing import Generic, TypeVar
 from dlcompiler.errors import UserError
 
 T = TypeVar("T")
+_CHANGES: list[str] = []
+
+
+def changes() -> int:
+    """Return how often an entry of any registry was set or deleted in this process; [1]."""
+    return len(_CHANGES)
 
 
 class Registry(MutableMapping[str, T], Generic[T]):
@@ -67,9 +73,11 @@ class Registry(MutableMapping[str, T], Generic[T]):
 
     def __setitem__(self, name: str, entry: T | str) -> None:
         self._entries[name] = entry
+        _CHANGES.append(name)
 
     def __delitem__(self, name: str) -> None:
         del self._entries[name]
+        _CHANGES.append(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

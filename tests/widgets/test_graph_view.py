@@ -205,6 +205,7 @@ def test_times_of_a_simulated_gpu_are_predicted(made):
     assert "predicted by the time model of v100" in view.panel.times["scene"]["summary"]
     assert "(the sum of the kernels), predicted" in facts(view)["time of a call"][0]
     assert "measured" not in view.panel.status["text"]
+    assert "arena, as for a CPU" in facts(view)
 
 
 @pytest.mark.campaign

@@ -88,7 +88,7 @@ class GraphFactory(Named):
         return self.ir_mod.graph
 
     @cached_property
-    def compiled(self) -> graph.Model | None:
+    def compiled(self) -> graph.RunnableModel | None:
         """The compiled model; None if NumPy runs it, which a note explains."""
         try:
             return graph.build(self.module, self.target, context=_FUSED)

@@ -4,7 +4,7 @@ from dlcompiler.graph.execution.build import build, load_model
 from dlcompiler.graph.execution.c_model import CModel
 from dlcompiler.graph.execution.comparison import ModelComparison, ValuePair, compare
 from dlcompiler.graph.execution.device_model import DeviceModel, Transfer
-from dlcompiler.graph.execution.model import CompiledModel, KernelTime, LoadedModel, Model
+from dlcompiler.graph.execution.model import CompiledModel, KernelTime, LoadedModel, RunnableModel
 from dlcompiler.graph.execution.tasks import ModelTask, tasks
 
 __all__ = [
@@ -13,9 +13,9 @@ __all__ = [
     "DeviceModel",
     "KernelTime",
     "LoadedModel",
-    "Model",
     "ModelComparison",
     "ModelTask",
+    "RunnableModel",
     "Transfer",
     "ValuePair",
     "build",

@@ -10,7 +10,8 @@ from dlcompiler.errors import GraphError
 from dlcompiler.graph.execution.c_model import CModel
 from dlcompiler.graph.execution.device_model import DeviceModel
 from dlcompiler.graph.execution.entry import load_entry
-from dlcompiler.graph.execution.kernels import Records, built_kernel, pack_weights
+from dlcompiler.graph.execution.kept_kernels import kernel_for
+from dlcompiler.graph.execution.kernels import Records, pack_weights
 from dlcompiler.graph.execution.model import CompiledModel, LoadedModel, code_of
 from dlcompiler.graph.execution.preparation import prepared
 from dlcompiler.graph.execution.saving import load_steps
@@ -97,7 +98,7 @@ def build(
     if len(machines) > 1 or machine.device != "cpu":
         return _on_devices(made, machines, db)
     steps = steps_of(made)
-    kernels = [built_kernel(call, machine, db) for call in steps.kernels]
+    kernels = [kernel_for(call, machine, db) for call in steps.kernels]
     pack_weights(steps, kernels)
     if machine.language == "c":
         return CModel(made, steps, kernels, machine, name)
@@ -110,7 +111,7 @@ def _on_devices(made: Module, machines: Mapping[str, Target], db: Records | None
         check_available(machine, "build a model")
     spaces = {name: space_of(machine) for name, machine in machines.items()}
     steps = steps_of(made, alignment={name: space.alignment for name, space in spaces.items()})
-    kernels = [built_kernel(call, machines[call.device], db) for call in steps.kernels]
+    kernels = [kernel_for(call, machines[call.device], db) for call in steps.kernels]
     pack_weights(steps, kernels)
     return DeviceModel(made, steps, kernels, machines, spaces)
 

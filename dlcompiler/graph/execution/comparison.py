@@ -10,7 +10,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError
-from dlcompiler.graph.execution.model import Model, Outputs
+from dlcompiler.graph.execution.model import Outputs, RunnableModel
 from dlcompiler.graph.operators.base import Array
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
@@ -79,13 +79,18 @@ class ModelComparison:
 
 
 def compare(
-    first: Model, second: Model, /, *args: Any, tolerance: float | None = None, **named: Any
+    first: RunnableModel,
+    second: RunnableModel,
+    /,
+    *args: Any,
+    tolerance: float | None = None,
+    **named: Any,
 ) -> ModelComparison:
     """Run two models on the same arrays, and compare the values that their kernels store.
 
     Parameters
     ----------
-    first, second : Model
+    first, second : RunnableModel
         Models with the same parameters, such as one model for two targets, or fused and not.
     *args, **named
         As of a call of both.

@@ -17,7 +17,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.execution.kernels import ModelKernel
-from dlcompiler.graph.execution.model import KernelTime, Model
+from dlcompiler.graph.execution.model import KernelTime, RunnableModel
 from dlcompiler.graph.execution.spaces import Space
 from dlcompiler.graph.execution.steps import COPY, Place, Step, Steps
 from dlcompiler.graph.ir import Module
@@ -48,7 +48,7 @@ class Transfer:
     """Size; [byte]."""
 
 
-class DeviceModel(Model):
+class DeviceModel(RunnableModel):
     """A model whose kernels run on devices.
 
     Parameters

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 from dlcompiler.errors import CallError, DLCompilerError, GraphError
 from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.execution.saving import save_model
@@ -46,7 +47,7 @@ class KernelTime:
     """Whether it was measured or predicted, and on what."""
 
 
-class Model:
+class RunnableModel:
     """A model that runs: what it takes, what it returns, and its kernels one after another.
 
     Parameters
@@ -77,6 +78,11 @@ class Model:
     def kernel_names(self) -> tuple[str, ...]:
         """Names of the different kernels, by their numbers in `steps`."""
         raise NotImplementedError
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of the constants that its steps read, packed; [byte]."""
+        return sum(array.nbytes for array in self._steps.weights)
 
     def __call__(self, /, *args: Any, **named: Any) -> Outputs:
         """Compute the result of the model.
@@ -174,6 +180,9 @@ class Model:
         """
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        return render("model", self)
+
     # -- arguments --------------------------------------------------------------------------------
 
     def _inputs(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
@@ -215,7 +224,7 @@ class Model:
         return nested(self._steps.result)
 
 
-class LoadedModel(Model):
+class LoadedModel(RunnableModel):
     """A model whose kernels are loaded into this process, and one entry that calls them.
 
     Parameters

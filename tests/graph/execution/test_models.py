@@ -138,3 +138,45 @@ def record_of(workload, config, target):
         result=Result("ok", (1e-6,), ""), run="run", trial=0,
         measured_at="2026-01-02T03:04:05.678+00:00",
     )  # fmt: skip
+
+
+def test_kernels_that_were_built_before_are_taken():
+    given = builders.mlp()
+    first, second = (build(given.module, params=given.params) for _ in range(2))
+    for a, b in zip(first.kernels, second.kernels, strict=True):
+        assert a.built is b.built
+        assert a.schedule is not b.schedule
+    third = build(given.module, "c", params=given.params)
+    assert all(a.built is not b.built for a, b in zip(first.kernels, third.kernels, strict=True))
+
+
+def test_steps_on_the_schedule_of_a_kernel_do_not_reach_the_next_model():
+    module = Module.from_expr(op.exp(var("x", (8, 16))))
+    (kernel,) = build(module).kernels
+    steps = len(kernel.schedule.trace)
+    kernel.schedule.undo()
+    assert len(kernel.schedule.trace) < steps
+    (again,) = build(module).kernels
+    assert len(again.schedule.trace) == steps
+
+
+def test_another_schedule_in_the_registry_is_used():
+    from dataclasses import replace
+
+    given = builders.mlp()
+    before = build(given.module, params=given.params)
+    schedules = operator("dense").schedules
+    called = []
+    chosen = schedules["cpu"]
+
+    def apply(*args):
+        called.append(args)
+        chosen.apply(*args)
+
+    schedules["cpu"] = replace(chosen, apply=apply)
+    try:
+        after = build(given.module, params=given.params)
+    finally:
+        schedules["cpu"] = chosen
+    assert called
+    assert before.kernels[1].built is not after.kernels[1].built

@@ -12,7 +12,8 @@ import numpy as np
 
 from dlcompiler import dtypes, graph
 from dlcompiler.errors import DLCompilerError
-from dlcompiler.graph import CompiledModel, Model
+from dlcompiler.graph import CompiledModel
+from dlcompiler.graph.execution import RunnableModel
 from dlcompiler.graph.execution.model import KernelTime
 from dlcompiler.runtime.timing import alternate, format_seconds, measured_here
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
@@ -94,7 +95,7 @@ def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Mea
     return Measured(times, timing.median_s, timing.spread_s, where)
 
 
-def random_inputs(model: Model) -> list[Any]:
+def random_inputs(model: RunnableModel) -> list[Any]:
     """Return random arrays for the inputs of a model; integers are 0 or 1, which index anything."""
     random = np.random.default_rng(0)
     arrays = []

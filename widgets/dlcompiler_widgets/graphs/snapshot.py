@@ -16,6 +16,7 @@ from dlcompiler_widgets.graphs.analysis import Wishes
 from dlcompiler_widgets.graphs.session import Session
 
 Json = dict[str, Any]
+ON_CPUS = "This is the plan for CPUs; on a GPU, no value is stored in the place of another."
 NOT_MEASURED = "not measured: press Measure"
 
 
@@ -27,6 +28,8 @@ def head(session: Session, doing: str) -> Json:
     for n, (label, value) in enumerate(_totals(now)):
         earlier = before[n][1] if before and before[n][1] != value else ""
         rows.append([label, value, earlier])
+    if session.source.target.device != "cpu":
+        rows[1][0] = "arena, as for a CPU"
     if session.at is not None:
         rows[0][0] = "kernels after all passes"
     rows.append(["time of a call", *_time(session)])
@@ -129,7 +132,10 @@ def arena(session: Session) -> Json:
         return {"scene": None, "message": f"There is no plan: {graph.why_no_plan}."}
     if not graph.plan.placements:
         return {"scene": None, "message": "No value lies in the arena: kernels store results only."}
-    return {"scene": arena_scene(graph.plan, graph), "message": ""}
+    scene = arena_scene(graph.plan, graph)
+    if session.source.target.device != "cpu":
+        scene["summary"] = f"{ON_CPUS} {scene['summary']}"
+    return {"scene": scene, "message": ""}
 
 
 def times(session: Session) -> Json:
