@@ -22,6 +22,8 @@ from dlcompiler.views.graphs.fusion_picture import (
 from dlcompiler.views.graphs.fusion_scene import arena_scene, decision_table, times_scene
 from dlcompiler.views.graphs.pass_steps import pass_steps, step_facts
 from tests.fusion_networks import chain, residual
+from tests.graph.random_graphs import RandomGraph
+from tests.share import share_of
 
 HOSTILE = '"><img src=x onerror=alert(1)>\n' + "y" * 10_000
 
@@ -225,3 +227,17 @@ def test_a_picture_of_500_calls_has_few_elements():
     elements = sum(2 + len(node["lines"]) for node in picture["nodes"])
     elements += 4 * len(picture["edges"]) + 3 * len(picture["frames"])
     assert elements < 5_000
+
+
+@pytest.mark.campaign
+def test_random_graphs():
+    """An edge is fused if and only if both calls are in one kernel."""
+    for seed in range(share_of(90, at_least=15)):
+        found, _ = analysed(RandomGraph(seed).module(), seed % 4)
+        for level in LEVELS:
+            picture = fusion_picture(found, Shown(level, frozenset({"block 0", "kernel 1"})))
+            assert len(picture["nodes"]) == len({node["key"] for node in picture["nodes"]}), seed
+        for edge in found.edges:
+            if edge.verdict is not None:
+                kernels = {found.nodes[n].kernel for n in (edge.source, edge.target)}
+                assert edge.verdict.is_fused == (len(kernels) == 1), (seed, edge)
