@@ -1,7 +1,8 @@
 """Compare random graphs before and after each pass; print what fails.
 
 ``python -m tests.fuzz_graphs --cases 50000``. ``--replay SEED`` repeats one case. An assertion
-names the pass.
+names the pass. With ``--models``, random graphs are compiled instead, unfused and fused, and
+compared with the interpreter.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 import traceback
 
 from dlcompiler.graph import module_text
+from tests.graph.execution import executed_graphs
 from tests.graph.pass_cases import PASSES, case, check
 
 
@@ -22,16 +24,24 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
     parser.add_argument("--only", choices=PASSES, action="append", metavar="PASS")
     parser.add_argument("--replay", type=int, metavar="SEED")
+    parser.add_argument("--models", action="store_true")
     options = parser.parse_args()
     names = tuple(options.only or PASSES)
     if options.replay is not None:
-        print(module_text(case(options.replay)[0]))
-        check(options.replay, names)
+        made = executed_graphs.case if options.models else case
+        print(module_text(made(options.replay)[0]))
+        if options.models:
+            executed_graphs.check(options.replay)
+        else:
+            check(options.replay, names)
         return 0
     start, failed, seed = time.monotonic(), 0, options.first
     while seed < options.first + options.cases and time.monotonic() - start < options.seconds:
         try:
-            check(seed, names)
+            if options.models:
+                executed_graphs.check(seed)
+            else:
+                check(seed, names)
         except Exception:
             failed += 1
             print(f"seed {seed} failed:\n{traceback.format_exc()}", flush=True)

@@ -13,6 +13,7 @@ model feeds a widget, a static picture, a table and a test; a view decides nothi
                    (`compare_states`), measured steps
 `views.moves`      possible steps (`palette`), the effect of one step (`preview`), advice
 `views.tuning`     the pictures and tables of a tuning run
+`views.graphs`     calls in the regions of their kernels, verdicts of edges, arenas, passes
 `views.cards`      what a notebook shows for an object that is the value of a cell
 `views.render`     scenes, HTML, tables for terminals (`text_table`), colours, units; `page` joins
                    fragments to a page of its own

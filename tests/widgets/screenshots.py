@@ -15,11 +15,12 @@ from pathlib import Path
 from PIL import Image
 
 from tests.widgets.live_page import LivePage
-from tests.widgets.shots import SHOTS, TUNING_SHOTS, Shot, gemm, tuned
+from tests.widgets.shots import GRAPH_SHOTS, SHOTS, TUNING_SHOTS, Shot, gemm, tuned
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/images/explorer"
 TUNING = ROOT / "docs/images/tuning"
+GRAPHS = ROOT / "docs/images/graphs"
 ALL = ROOT / "build/screenshots"
 WIDTHS = (720, 1400)
 THEMES = ("light", "dark")
@@ -57,17 +58,17 @@ def reduce_colors(path: Path) -> None:
 
 
 def gallery() -> str:
-    """Return the page that shows those of the Explorer."""
+    """Return the page that shows those of the Explorer and of the fusion view."""
     lines = [
         "# Gallery",
         "",
-        "Every pane of the Explorer, wide on light ground and narrow on dark ground; taken by",
-        "`make screenshots`.",
+        "Every pane of the Explorer, then the fusion view, wide on light ground and narrow on dark",
+        "ground; taken by `make screenshots`.",
     ]
-    for shot in SHOTS:
+    for shot, folder in [*((s, "explorer") for s in SHOTS), *((s, "graphs") for s in GRAPH_SHOTS)]:
         lines += ["", f"## {shot.text}", ""]
         for width, theme in SHOWN:
-            path = f"images/explorer/{shot.name}-{width}-{theme}.png"
+            path = f"images/{folder}/{shot.name}-{width}-{theme}.png"
             lines.append(f"![{shot.text} {width} pixels wide, {theme}]({path})")
     return "\n".join(lines) + "\n"
 
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all widths and grounds, into build/")
     options = parser.parse_args()
     wanted = [(shot, ALL if options.all else FOLDER, SHOWN) for shot in SHOTS]
+    wanted += [(shot, ALL if options.all else GRAPHS, SHOWN) for shot in GRAPH_SHOTS]
     for shot, width, theme in TUNING_SHOTS:
         shown = Shot(shot.name, shot.text, shot.drive, tuned)
         wanted.append((shown, ALL if options.all else TUNING, ((width, theme),)))

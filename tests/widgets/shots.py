@@ -322,6 +322,57 @@ def two_trials(page: LivePage) -> None:
     page.settle()
 
 
+def fusion(name: str = "resnet") -> object:
+    """Return the graph of a fusion view."""
+    from dlcompiler_widgets import GraphView
+
+    from dlcompiler.graph import builders
+
+    made = builders.resnet(50) if name == "resnet" else builders.lenet()
+    return GraphView(made.bound).panel
+
+
+def block_opened(page: LivePage) -> None:
+    """Open the second block of a model, and choose an edge that is not fused."""
+    page.page.locator('.dlc-graph-picture [data-key="block 1"]').dblclick()
+    page.settle()
+    edges = [e for e in page.widget.picture["edges"] if e["kind"] == "not fused"]
+    page.page.evaluate(
+        """(key) => { const node = document.querySelector(`.dlc-graph-picture [data-key="${key}"]`);
+        node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        node.closest(".dlc-scroll").scrollTop = 330; }""",
+        edges[4]["key"],
+    )
+    page.settle()
+
+
+def decided(page: LivePage) -> None:
+    """Keep two calls apart, and look at the memory."""
+    edge = next(e for e in page.widget.picture["edges"] if e["kind"] == "fused")
+    page.page.evaluate(
+        """(key) => document.querySelector(`.dlc-graph-picture [data-key="${key}"]`)
+        .dispatchEvent(new MouseEvent("click", { bubbles: true }))""",
+        edge["key"],
+    )
+    page.click("wish keep apart")
+    page.click("tab arena")
+
+
+def passes_scrubbed(page: LivePage) -> None:
+    """Look at the graph after a pass in the middle."""
+    page.click("tab passes")
+    page.click("pass 3")
+
+
+GRAPH_SHOTS = (
+    Shot("fusion", "A whole model by blocks; one is open, and an edge says why it is not fused.",
+         block_opened, fusion),
+    Shot("decided", "Two calls are kept apart: old and new numbers, and the arena.", decided,
+         lambda: fusion("lenet")),
+    Shot("graph-passes", "A model after one of its passes, and what the pass did.",
+         passes_scrubbed, fusion),
+)  # fmt: skip
+"""What there is to see of the fusion view."""
 TUNING_SHOTS = (
     (Shot("dashboard", "A run, and the space knob by knob.", tuning_tab("knobs")), 1400, "light"),
     (Shot("why", "Why A was predicted before B.", two_trials), 1400, "dark"),

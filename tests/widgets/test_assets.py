@@ -37,9 +37,8 @@ def test_modules_that_import_each_other_are_refused(tmp_path, monkeypatch):
 
 
 def test_every_file_is_used():
-    assert {path.stem for path in FILES} == set(assets.order("replay")) | set(
-        assets.order("tuning")
-    )
+    used = [name for entry in ("replay", "tuning", "graph-replay") for name in assets.order(entry)]
+    assert {path.stem for path in FILES} == set(used)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -55,7 +54,7 @@ def test_a_file_makes_no_markup_from_text_and_loads_nothing(path):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to read the module with")
 def test_the_module_is_javascript(tmp_path):
-    for name in ("workbench", "tuning"):
+    for name in ("workbench", "tuning", "graph"):
         path = tmp_path / f"{name}.mjs"
         path.write_text(assets.module(name))
         subprocess.run(["node", "--check", path], check=True)

@@ -5,6 +5,7 @@ import pytest
 from tests.widgets.axe import violations
 from tests.widgets.looks import problems_of
 from tests.widgets.shots import (
+    GRAPH_SHOTS,
     SHOTS,
     Shot,
     expand,
@@ -26,7 +27,7 @@ def everything_open(page):
 
 
 STATES = {
-    **{shot.name: shot for shot in SHOTS},
+    **{shot.name: shot for shot in (*SHOTS, *GRAPH_SHOTS)},
     "everything open": Shot("everything open", "", everything_open),
     "many states": Shot("many states", "", everything_open, threads),
     "tuning": Shot("tuning", "", tuning_tab("knobs"), tuned),

@@ -10,11 +10,19 @@ from dlcompiler import te
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.schedule import create_schedule
 from tests import watched_runs
+from tests.fusion_networks import chain
 from tests.static_pictures import pictures_in
 from tests.widgets.test_live_page import matmul
 
 pytest.importorskip("dlcompiler_widgets")
-from dlcompiler_widgets import Explorer, LoopTree, MemoryScopes, TuningView, static_output
+from dlcompiler_widgets import (
+    Explorer,
+    GraphView,
+    LoopTree,
+    MemoryScopes,
+    TuningView,
+    static_output,
+)
 from dlcompiler_widgets.explorer import pictures
 from dlcompiler_widgets.explorer.measuring import Measured
 from dlcompiler_widgets.static_output import LARGEST_BYTES, StaticOutput, static_page
@@ -85,8 +93,9 @@ def test_a_widget_has_a_view_and_a_picture(shell, made, code):
         lambda: MemoryScopes(matmul()[0]),
         lambda: TuningDashboard(watched_runs.ended(24)),
         lambda: TuningView(watched_runs.ended(24)),
+        lambda: GraphView(chain(3)),
     ],
-    ids=["loop tree", "memory scopes", "dashboard", "tuning view"],
+    ids=["loop tree", "memory scopes", "dashboard", "tuning view", "graph view"],
 )
 def test_every_widget_does(shell, made, make):
     made["w"] = make()

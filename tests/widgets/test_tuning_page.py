@@ -229,6 +229,7 @@ def test_the_code_and_the_explorer(page):
     assert "open in the Explorer" in page.widget.status["text"]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("width", [500, 765, 1200])
 def test_nothing_is_too_small_or_sticks_out(contexts, run, width):
     live = show(contexts, run, width)
@@ -253,6 +254,7 @@ def test_wide_pages_have_two_columns(contexts, run):
     assert places == {765: False, 1200: True}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious(contexts, scheme, rules):
     live = show(contexts, ended(24), color_scheme=scheme)

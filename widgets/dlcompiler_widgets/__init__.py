@@ -2,11 +2,12 @@
 
 ::
 
-    from dlcompiler_widgets import Explorer, TuningView
+    from dlcompiler_widgets import Explorer, GraphView, TuningView
 
     Explorer(s, [A, B, C])
     LoopTree(s)                # one pane of it; so are the others of `explorer`
     TuningView(run)
+    GraphView(module)          # of a model: which calls are fused, and why
 
 In a notebook, a schedule as the last line of a cell is then shown as its workbench, and a cell that
 begins with ``%%explore`` holds an expression: see `notebook`.
@@ -33,6 +34,7 @@ from dlcompiler_widgets.explorer import (
     ThreadBlock,
     Waves,
 )
+from dlcompiler_widgets.graphs import GraphPanel, GraphView
 from dlcompiler_widgets.notebook import (
     join_notebook,
     load_ipython_extension,
@@ -53,6 +55,8 @@ __all__ = [
     "CodePanes",
     "Dependences",
     "Explorer",
+    "GraphPanel",
+    "GraphView",
     "HistoryTree",
     "IterationSpace",
     "LoopTree",

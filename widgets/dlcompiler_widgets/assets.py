@@ -28,6 +28,8 @@ WORKBENCH_SHEETS = (
 """The style sheets of the workbench, in their order."""
 TUNING_SHEETS = ("tokens", "workbench", "layout", "picture", "text", "tuning", "static")
 """Those of the tuning dashboard."""
+GRAPH_SHEETS = ("tokens", "workbench", "layout", "picture", "graph", "static")
+"""Those of the fusion view."""
 
 
 @cache

@@ -8,13 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler import ops
+from dlcompiler import dtypes, ops
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Call, Function, TensorType, calls
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array, Attributes, operator_name
+from dlcompiler.graph.operators.relations import chosen_axes
 from dlcompiler.ops.gemm import packed_width
+from dlcompiler.ops.norms import EPSILON
 from dlcompiler.ops.widening import sums_dtype
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -210,6 +212,58 @@ def _pool(kind: str) -> _Translate:
     return translate
 
 
+def _softmax(kind: str) -> _Translate:
+    def translate(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        (data,) = kinds
+        return Wanted(kind, {"shape": data.shape, "axis": attrs["axis"], "dtype": data.dtype})
+
+    return translate
+
+
+def _layer_norm(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data = kinds[0]
+    is_usual = attrs["center"] and attrs["scale"] and attrs["epsilon"] == EPSILON
+    if not is_usual or attrs["axis"] not in (-1, data.rank - 1):
+        return None
+    return Wanted("layer_norm", {"shape": data.shape, "dtype": data.dtype})
+
+
+def _reduction(function: str) -> _Translate:
+    def translate(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        (data,) = kinds
+        if not dtypes.is_float(data.dtype) or dtypes.bits(data.dtype) < 32:
+            return None
+        axes = chosen_axes(attrs, data.rank)
+        return Wanted("reduction", {
+            "function": function, "shape": data.shape, "axes": axes,
+            "keepdims": int(attrs["keepdims"]), "dtype": data.dtype,
+        })  # fmt: skip
+
+    return translate
+
+
+def _global_pool(function: str) -> _Translate:
+    reduction = _reduction(function)
+
+    def translate(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        layout = attrs["layout"]
+        if layout not in ("NCHW", "NHWC") or attrs["out_layout"] not in ("", layout):
+            return None
+        axes = (layout.index("H"), layout.index("W"))
+        whole = {"axis": axes, "exclude": False, "keepdims": True}
+        return reduction(whole, kinds, target, is_packed)
+
+    return translate
+
+
 TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.conv2d": _conv2d,
     "nn.dense": _dense,
@@ -217,5 +271,11 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.batch_matmul": _matmul,
     "nn.max_pool2d": _pool("max"),
     "nn.avg_pool2d": _pool("avg"),
+    "nn.softmax": _softmax("softmax"),
+    "nn.log_softmax": _softmax("log_softmax"),
+    "nn.layer_norm": _layer_norm,
+    **{name: _reduction(name) for name in ("sum", "mean", "max", "min")},
+    "nn.global_avg_pool2d": _global_pool("mean"),
+    "nn.global_max_pool2d": _global_pool("max"),
 }
 """Operator of graphs -> what it is in the library."""

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.display import render
 from dlcompiler.errors import CallError, DLCompilerError, GraphError
 from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.execution.saving import save_model
@@ -77,6 +78,11 @@ class RunnableModel:
     def kernel_names(self) -> tuple[str, ...]:
         """Names of the different kernels, by their numbers in `steps`."""
         raise NotImplementedError
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of the constants that its steps read, packed; [byte]."""
+        return sum(array.nbytes for array in self._steps.weights)
 
     def __call__(self, /, *args: Any, **named: Any) -> Outputs:
         """Compute the result of the model.
@@ -179,6 +185,9 @@ class RunnableModel:
             As of a call.
         """
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return render("model", self)
 
     # -- arguments --------------------------------------------------------------------------------
 

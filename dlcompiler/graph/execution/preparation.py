@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.graph.passes.base import PassContext
+from dlcompiler.graph.passes.base import Observer, PassContext
 from dlcompiler.graph.passes.bind import bind
 from dlcompiler.graph.passes.pipeline import optimize
 
@@ -17,7 +17,11 @@ MOST_CALLS = 64
 
 
 def prepared(
-    module: Module, params: Mapping[str, Array], context: PassContext, function: str
+    module: Module,
+    params: Mapping[str, Array],
+    context: PassContext,
+    function: str,
+    observers: Sequence[Observer] = (),
 ) -> Module:
     """Return a module whose ``main`` is a function of a model, as kernels.
 
@@ -31,6 +35,8 @@ def prepared(
         Of `optimize`.
     function : str
         The function.
+    observers : sequence
+        Of `optimize`.
 
     Raises
     ------
@@ -45,4 +51,4 @@ def prepared(
     chosen = module.with_function(MAIN, module[function])
     fusion = {"max_depth": MOST_CALLS, **context.config.get("fuse_ops", {})}
     limited = replace(context, config={**context.config, "fuse_ops": fusion})
-    return optimize(bind(chosen, params), context=limited)
+    return optimize(bind(chosen, params), context=limited, observers=observers)

@@ -169,8 +169,8 @@ def _reshaped(call: Call, trees: Mapping[Node, Tree]) -> Tree:
                 whole = known[value]
                 known[node] = whole[index] if isinstance(whole, tuple) else None
             case Call(_, (data, *_)):
-                known[node] = known[data]
-    return known[call.op.body]
+                known[node] = known.get(data)  # None for a constant inside the kernel
+    return known.get(call.op.body)
 
 
 def _made(kind: Type, name: str, number: int) -> tuple[tuple[Value, ...], Tree]:

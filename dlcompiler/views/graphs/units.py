@@ -48,9 +48,11 @@ class Unit:
     is_result: bool = False
     is_fold: bool = False
     """It stands for several units that are left out."""
+    is_computed: bool = True
+    """It is a call; not a parameter, a branch, or a function as a value."""
 
 
-def units_of(module: Module, function: Function) -> list[Unit]:
+def units_of(module: Module, function: Function, *, all_inputs: bool = False) -> list[Unit]:
     """Return the units of a function, each behind those that it reads.
 
     Parameters
@@ -59,8 +61,10 @@ def units_of(module: Module, function: Function) -> list[Unit]:
         The module.
     function : Function
         One of its functions.
+    all_inputs : bool
+        Whether each parameter is an input; else some may be weights, by where they are read.
     """
-    found = _Reader(module, function).units
+    found = _Reader(module, function, all_inputs).units
     # A branch may read what is computed before it, and is found before it.
     return _in_order(found)
 
@@ -119,20 +123,20 @@ def size_of(kind: Type | None) -> int:
 class _Reader:
     """Finds the units of a function, in the order of computation."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, function: Function, all_inputs: bool) -> None:
         self.types = _types(module)
         self.units: list[Unit] = []
         self.made: dict[Node, Unit] = {}
         self.values: dict[Var, Node] = {}
         """Variables of lets, and what they stand for."""
-        self.inputs = _inputs(function)
+        self.inputs = set(function.params) if all_inputs else _inputs(function)
         outer = list(post_order(function.body, _below))
         for node in outer:
             if isinstance(node, Let):
                 self.values[node.var] = node.value
         for param in function.params:
             if param in self.inputs:
-                self._add(param, Unit(param.name, is_input=True))
+                self._add(param, Unit(param.name, is_input=True, is_computed=False))
         needs = [found for node in outer if (found := self._visit(node)) is not None]
         for unit, args in needs:
             self._connect(unit, args)
@@ -153,10 +157,10 @@ class _Reader:
             case Call(callee, args):
                 return self._add(node, Unit("call", [("call", "")])), (callee, *args)
             case If():
-                unit = Unit("if", [("if", "one of two branches")])
+                unit = Unit("if", [("if", "one of two branches")], is_computed=False)
                 return self._add(node, unit), _inside(node)
             case Function():
-                unit = Unit("function", [("function", "a value")])
+                unit = Unit("function", [("function", "a value")], is_computed=False)
                 return self._add(node, unit), _inside(node)
         return None
 

@@ -20,8 +20,8 @@ from tests.share import share_of
 BOTH = {"cpu": "cpu", "gpu": "gpu"}
 REASON = device_of(resolve("opencl")).why_unavailable()
 OPENCL = pytest.param("opencl", marks=pytest.mark.skipif(REASON is not None, reason=str(REASON)))
-CASES = share_of(90, at_least=9)
-MANY = share_of(600, at_least=60)
+CASES = share_of(60, at_least=9)
+MANY = share_of(300, at_least=40)
 X = np.random.default_rng(0).standard_normal((4, 64)).astype("f")
 
 

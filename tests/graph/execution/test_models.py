@@ -54,7 +54,9 @@ def test_a_convolution_and_what_follows_is_one_kernel_with_packed_weights():
     packed = [kernel.name for kernel in model.kernels if kernel.packings]
     assert "fused_conv2d_add_add_relu" in packed
     assert "fused_dense_add" in packed
-    assert {kernel.operator for kernel in model.kernels} == {"dense", "pool2d", "conv2d_direct", ""}
+    assert {kernel.operator for kernel in model.kernels} == {
+        "dense", "pool2d", "conv2d_direct", "reduction", "softmax",
+    }  # fmt: skip
 
 
 def test_equal_kernels_are_built_once():
@@ -180,3 +182,26 @@ def test_another_schedule_in_the_registry_is_used():
         schedules["cpu"] = chosen
     assert called
     assert before.kernels[1].built is not after.kernels[1].built
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+@pytest.mark.parametrize(
+    ("call", "operator_name"),
+    [
+        (lambda x: op.nn.softmax(x, axis=0), "softmax"),
+        (lambda x: op.nn.log_softmax(x, axis=-1), "log_softmax"),
+        (lambda x: op.mean(x, axis=(0, 2), keepdims=True), "reduction"),
+        (lambda x: op.max(x, axis=1, exclude=True), "reduction"),
+        (lambda x: op.sum(x), "reduction"),
+        (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,))), "layer_norm"),
+        (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,)), epsilon=0.5), ""),
+        (lambda x: op.nn.layer_norm(x, var("g", (7,)), var("b", (7,)), axis=1), ""),
+    ],
+)
+def test_rows_and_reductions_have_the_schedules_of_the_library(call, operator_name, target):
+    module = Module.from_expr(op.nn.relu(call(var("x", (5, 7, 9)))))
+    model = build(module, target)
+    assert model.kernels[0].operator == operator_name
+    inputs = arrays_for(model)
+    expected = evaluate(module, *inputs)
+    np.testing.assert_allclose(model(*inputs), expected, rtol=1e-4, atol=1e-6)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import GraphError
-from dlcompiler.graph import evaluate, op, optimize, plan_memory
-from dlcompiler.graph.ir import Call, Function, Module, TensorType, Tuple, Var
+from dlcompiler.graph import build, evaluate, op, optimize, plan_memory
+from dlcompiler.graph.ir import Call, Constant, Function, Module, TensorType, Tuple, Var
 from tests.graph.memory.arena import Arena
 from tests.graph.passes.fusion.test_kernel_counts import MODELS
 from tests.graph.random_graphs import RandomGraph, flat, inputs_of
@@ -151,3 +151,13 @@ def test_why_an_input_of_a_concatenation_is_copied():
     module = optimize(Module.from_expr(Tuple((WHOLE, op.nn.relu(FIRST)))))
     (reason, *_) = [d.reason for d in plan_memory(module).decisions if d.rule == "copied"]
     assert reason == "relu_1 would be stored over concatenate_1, which is read later"
+
+
+def test_a_kernel_that_reshapes_a_constant_stores_it():
+    x = Var("x", TensorType((2, 3)))
+    two = op.reshape(Constant(np.float32(2)), newshape=[1, 1])
+    module = optimize(Module.from_expr(Function((x,), Tuple((two, op.exp(x))))), 0)
+    assert len(plan_memory(module).kernels) == 2
+    two_back, powers = build(module, opt_level=0)(np.zeros((2, 3), "float32"))
+    assert two_back.tolist() == [[2]]
+    assert powers.tolist() == [[1] * 3] * 2
