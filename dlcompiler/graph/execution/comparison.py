@@ -151,7 +151,7 @@ def compare(
 
 
 def _is_tolerance(value: object) -> bool:
-    return isinstance(value, int | float | np.floating) and 0 <= value < math.inf
+    return isinstance(value, int | float | np.floating) and bool(0 <= value < math.inf)
 
 
 def _leaves(outputs: Outputs) -> list[Array]:
