@@ -11,9 +11,8 @@ def test_the_card_of_a_plan():
     given = builders.mlp()
     plan = plan_memory(optimize(given.bound))
     card = memory_card(plan)
-    assert card["text"].endswith(
-        f"for {len(plan.placements)} values of {len(plan.kernels)} kernels"
-    )
+    count = len(plan.placements)
+    assert card["text"].endswith(f"for {count} values of {len(plan.kernels)} kernels")
     bars = [mark for mark in card["scene"]["marks"] if mark.get("role") == "bar"]
     assert len(bars) == count
     assert "<img" in plan._repr_html_() or "<svg" in plan._repr_html_()
