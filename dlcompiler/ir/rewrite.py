@@ -50,7 +50,8 @@ def _getter(kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
 
 def children(node: Node) -> list[Node]:
     """Return the nodes directly below `node`."""
-    read = _getter(type(node))
+    kind: type = type(node)
+    read = _getter(kind)
     found: list[Node] = []
     for value in () if read is None else read(node):
         if type(value) is tuple:
@@ -70,13 +71,33 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        read = _getter(type(current))
+        kind: type = type(current)
+        read = _getter(kind)
         if read is not None:
             for value in reversed(read(current)):
                 if type(value) is tuple:
                     stack += reversed(value)
                 elif value is not None:
                     stack.append(value)
+
+
+def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and all statements below it once, parents first; skip expressions."""
+    seen: set[int] = set()
+    stack = [stmt]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        kind: type = type(current)
+        read = _getter(kind)
+        for value in () if read is None else reversed(read(current)):
+            if type(value) is tuple:
+                stack += [item for item in reversed(value) if isinstance(item, Stmt)]
+            elif isinstance(value, Stmt):
+                stack.append(value)
 
 
 def walk_up(node: Node) -> Iterator[Node]:

@@ -77,6 +77,7 @@ from dlcompiler.ir import (
     seq,
     substitute,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import constant_extent, in_copies, push_origin, statements
@@ -415,7 +416,7 @@ def _names(buffers: Iterable[Buffer]) -> str:
 
 
 def _written(stmt: Stmt) -> set[Buffer]:
-    return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+    return {node.buffer for node in walk_statements(stmt) if isinstance(node, Store)}
 
 
 def _read(stmt: Stmt) -> set[Buffer]:

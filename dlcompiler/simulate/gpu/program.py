@@ -333,7 +333,9 @@ class _Walk:
         for lane in range(0, lanes, at_once):
             inside = place
             if predicate is not None:
-                holds = self.reader.predicate(at_lane(predicate, index_const(lane), self.vectors), scope)
+                holds = self.reader.predicate(
+                    at_lane(predicate, index_const(lane), self.vectors), scope
+                )
                 inside = under(place, holds)
             self.executed(f"{verb} {space}", inside)
             if space == "local":
@@ -388,8 +390,9 @@ class _Walk:
         self, buffer: Buffer, indices: tuple[Expr, ...], lanes: int, scope: Scope
     ) -> bool:
         """Tell whether lanes are neighbours in memory, from a multiple of their number on."""
+        is_linear = all(map(_is_linear, indices))
         places = []
-        for lane in range(lanes):
+        for lane in range(2 if is_linear else lanes):
             forms = [self.reader.form_at(index, lane, scope, {}) for index in indices]
             places.append(self._offset(buffer, forms, scope))
         start = places[0]
@@ -399,6 +402,12 @@ class _Walk:
                 return False
         factors = start.constant, *start.terms.values()
         return not any(factor % lanes for factor in factors)
+
+
+def _is_linear(index: Expr) -> bool:
+    """Tell whether each lane of an index is as far from the next one, or depends on data."""
+    is_ramp = isinstance(index, Ramp) and dtypes.is_index(index.dtype)
+    return is_ramp or dtypes.lanes(index.dtype) == 1
 
 
 def _copies_words(store: Store) -> bool:

@@ -29,6 +29,7 @@ from dlcompiler.ir import (
     Var,
     extent_expr,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.expr import lanes_of
 from dlcompiler.simulate.gpu.forms import Form, constant_form
@@ -146,7 +147,7 @@ def phases_of(thread: OneThread) -> list[Phase]:
 
 def _parts(stmt: Stmt) -> list[Stmt | None]:
     """Return a statement cut at its barriers; None for a part without statements."""
-    if not any(isinstance(node, Barrier) for node in walk(stmt)):
+    if not any(isinstance(node, Barrier) for node in walk_statements(stmt)):
         return [stmt]
     match stmt:
         case Barrier():
