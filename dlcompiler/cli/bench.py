@@ -293,8 +293,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite",
         choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
-        "on a simulated GPU, candidates of a search for one, or kernels on a GPU of this machine, models with and without fusion, or judge "
-        "predicted times by measured ones",
+        "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
+        "models with and without fusion, or judge predicted times by measured ones",
     )
     parser.add_argument(
         "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"
