@@ -18,6 +18,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "func": "dlcompiler.views.render.html:func_html",
         "module": "dlcompiler.views.graphs.module_card:module_html",
         "model_comparison": "dlcompiler.views.graphs.comparison_card:comparison_html",
+        "memory_plan": "dlcompiler.views.graphs.memory_card:memory_html",
         "model": "dlcompiler.views.graphs.model_card:model_html",
         "schedule": "dlcompiler.views.render.html:schedule_html",
         "history": "dlcompiler.views.render.html:history_html",

@@ -17,7 +17,7 @@ from dlcompiler.ir import (
     Stmt,
     Store,
     is_thread,
-    walk,
+    walk_statements,
 )
 from dlcompiler.ir.program import Program
 from dlcompiler.ir.rewrite import children
@@ -54,8 +54,9 @@ def check_threads(func: PrimFunc, target: Target) -> None:
         _check_axes(func, target, loops)
         _check_block(func, target, loops)
         _check_virtual(func, target, loops)
-    shares_warps = any(isinstance(n, Allocate) and n.buffer.scope == WARP for n in walk(func.body))
-    for loop in walk(func.body):
+    inside = list(walk_statements(func.body))
+    shares_warps = any(isinstance(n, Allocate) and n.buffer.scope == WARP for n in inside)
+    for loop in inside:
         if isinstance(loop, For) and loop.kind == "vectorized":
             _check_lanes(func, target, loop)
         if isinstance(loop, For) and loop.kind == "threadIdx.x" and shares_warps:
@@ -236,7 +237,7 @@ def _check_warp(func: PrimFunc, target: Target, loop: For) -> None:
 
 def _check_lanes(func: PrimFunc, target: Target, loop: For) -> None:
     count, limit = constant_extent(loop), target.limit("max_vector_bytes")
-    for store in walk(loop.body):
+    for store in walk_statements(loop.body):
         if not isinstance(store, Store) or count is None:
             continue
         size = count * dtypes.bytes_of(store.buffer.dtype)

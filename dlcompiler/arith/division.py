@@ -124,8 +124,10 @@ def grouped(division: Division, analyzer: Analyzer) -> Affine | None:
 @law(compare("eq", x // c // d, x // (c * d)), when=(compare("ne", c, 0), d > 0))
 def nested(division: Division, analyzer: Analyzer) -> Affine | None:
     """Simplify ``x // c // d`` to ``x // (c*d)``."""
-    match division.op, division.rest.to_expr():
-        case "floordiv", Binary("floordiv", inner, Const(value, _)):
+    if division.op != "floordiv" or len(division.rest.terms) != 1:
+        return None
+    match division.rest.to_expr():
+        case Binary("floordiv", inner, Const(value, _)):
             divisor = division.divisor.times(int(value))
             whole = divide("floordiv", analyzer.affine(inner), divisor, analyzer)
             return division.quotient.plus(whole)
@@ -176,7 +178,7 @@ def whole(affine: Affine, term: Term, analyzer: Analyzer) -> Affine | None:
     known = analyzer.where_running(dividend, divisor)
     if not divisor.is_constant and known.bounds(divisor).low < 1:
         return None
-    partner = divide("floordiv", dividend, divisor, analyzer)
+    partner = _partner(term, analyzer)
     wanted = partner.product(divisor).times(term.factor)
     if not _contains(affine, wanted):
         return None
@@ -194,7 +196,7 @@ def digits(affine: Affine, term: Term, analyzer: Analyzer) -> Affine | None:
     dividend, divisor = _operands(term, analyzer)
     if not divisor.is_constant or divisor.constant < 0:
         return None
-    partner = divide("floordiv", dividend, divisor, analyzer)
+    partner = _partner(term, analyzer)
     for other in affine.terms.values():
         if other.factor == divisor.constant * term.factor and (count := _modulus(other, partner)):
             both = divide("floormod", dividend, divisor.times(count), analyzer)
@@ -211,6 +213,16 @@ def _operands(term: Term, analyzer: Analyzer) -> tuple[Affine, Affine]:
     remainder = term.parts[0]
     assert isinstance(remainder, Binary)
     return analyzer.affine(remainder.a), analyzer.affine(remainder.b)
+
+
+def _partner(term: Term, analyzer: Analyzer) -> Affine:
+    """Return the quotient with the same operands as a remainder, which is asked for repeatedly."""
+    remainder = term.parts[0]
+    known = analyzer.partners.get(id(remainder))
+    if known is None:
+        quotient = divide("floordiv", *_operands(term, analyzer), analyzer)
+        known = analyzer.partners[id(remainder)] = remainder, quotient
+    return known[1]
 
 
 def _contains(affine: Affine, part: Affine) -> bool:

@@ -19,6 +19,7 @@ from dlcompiler.bench import (
     gpu,
     gpu_device,
     gpu_model,
+    gpu_search,
     graphs,
     intrinsics,
     run_benchmarks,
@@ -278,6 +279,7 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "intrinsics": lambda args: _rows_of(args, intrinsics.run_suite),
     "gpu": lambda args: _rows_of(args, gpu.run_suite),
     "gpu-model": _gpu_model,
+    "gpu-search": lambda args: _rows_of(args, gpu_search.run_suite),
     "gpu-device": _gpu_device,
     "graph": lambda args: _rows_of(args, graphs.run_suite),
 }
@@ -291,8 +293,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite",
         choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
-        "on a simulated GPU or on one of this machine, models with and without fusion, or judge "
-        "predicted times by measured ones",
+        "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
+        "models with and without fusion, or judge predicted times by measured ones",
     )
     parser.add_argument(
         "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"

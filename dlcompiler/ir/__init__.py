@@ -113,6 +113,7 @@ from dlcompiler.ir.rewrite import (
     substitute,
     tree_size,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.specialize import condition_value, extent_value, specialize
 from dlcompiler.ir.stmt import (
@@ -245,4 +246,5 @@ __all__ = [
     "tree_size",
     "verify_func",
     "walk",
+    "walk_statements",
 ]

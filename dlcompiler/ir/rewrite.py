@@ -9,7 +9,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from dlcompiler.ir.expr import Binary, Const, Expr, Reducer, Var
 from dlcompiler.ir.stmt import Stmt
@@ -39,12 +39,21 @@ def _child_names(kind: type) -> tuple[str, ...]:
     return () if kind is Const else tuple(n for n in _field_names(kind) if n in CHILD_FIELDS)
 
 
+@cache
+def _getter(kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
+    """Return a function that reads all these fields at once; None for a leaf."""
+    names = _child_names(kind)
+    if len(names) < 2:
+        return (lambda node: (getattr(node, names[0]),)) if names else None
+    return operator.attrgetter(*names)
+
+
 def children(node: Node) -> list[Node]:
     """Return the nodes directly below `node`."""
     kind: type = type(node)
+    read = _getter(kind)
     found: list[Node] = []
-    for name in _child_names(kind):
-        value = getattr(node, name)
+    for value in () if read is None else read(node):
         if type(value) is tuple:
             found += value
         elif value is not None:
@@ -62,7 +71,33 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        stack += reversed(children(current))
+        kind: type = type(current)
+        read = _getter(kind)
+        if read is not None:
+            for value in reversed(read(current)):
+                if type(value) is tuple:
+                    stack += reversed(value)
+                elif value is not None:
+                    stack.append(value)
+
+
+def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and all statements below it once, parents first; skip expressions."""
+    seen: set[int] = set()
+    stack = [stmt]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        kind: type = type(current)
+        read = _getter(kind)
+        for value in () if read is None else reversed(read(current)):
+            if type(value) is tuple:
+                stack += [item for item in reversed(value) if isinstance(item, Stmt)]
+            elif isinstance(value, Stmt):
+                stack.append(value)
 
 
 def walk_up(node: Node) -> Iterator[Node]:
@@ -108,17 +143,19 @@ def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Apply `visit` to the children of `node`; return the same object if none changed."""
     kind: type = type(node)
+    read = _getter(kind)
+    if read is None:
+        return node
     changed: dict[str, object] = {}
-    for name in _child_names(kind):
-        old = getattr(node, name)
+    for place, old in enumerate(read(node)):
         if type(old) is tuple:
             items = tuple([visit(item) for item in old])
             if any(map(operator.is_not, items, old)):
-                changed[name] = items
+                changed[_child_names(kind)[place]] = items
         elif old is not None:
             new = visit(old)
             if new is not old:
-                changed[name] = new
+                changed[_child_names(kind)[place]] = new
     if not changed:
         return node
     values = [changed[n] if n in changed else getattr(node, n) for n in _field_names(kind)]

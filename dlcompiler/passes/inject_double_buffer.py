@@ -77,6 +77,7 @@ from dlcompiler.ir import (
     seq,
     substitute,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.passes.base import constant_extent, in_copies, push_origin, statements
@@ -284,17 +285,18 @@ def _gathered(
     because a loop of one iteration around them was removed. A buffer in `near` is allocated in the
     body of the loop, so it cannot be computed outside.
     """
-    fills = [not own.isdisjoint(_written(stmt)) for stmt in stmts]
+    written, read = [_written(stmt) for stmt in stmts], [_read(stmt) for stmt in stmts]
+    fills = [not own.isdisjoint(buffers) for buffers in written]
     for n in reversed(range(len(stmts))):
-        made = _written(stmts[n])
-        users = [
-            m for m, stmt in enumerate(stmts)
-            if m != n and made & _touched(stmt) and not _only_writes(stmt, made)
+        made = written[n]
+        users = [  # all that touch what it makes, but do not only write it
+            m for m in range(len(stmts))
+            if m != n and (made & read[m] or (made & written[m] and made != written[m]))
         ]  # fmt: skip
         is_for_fills = bool(users) and all(fills[m] and m > n for m in users)
         # Checks stand directly before the fill that they protect, and must run before it.
         is_for_fills |= _is_check(stmts[n]) and n + 1 < len(stmts) and fills[n + 1]
-        fills[n] |= is_for_fills and not (own & _touched(stmts[n]) or near & made)
+        fills[n] |= is_for_fills and not (own & (made | read[n]) or near & made)
     # A barrier between two fills belongs to them if it orders their use of a common buffer.
     for n in range(1, len(stmts) - 1):
         if isinstance(stmts[n], Barrier) and fills[n - 1] and fills[n + 1]:
@@ -414,13 +416,11 @@ def _names(buffers: Iterable[Buffer]) -> str:
 
 
 def _written(stmt: Stmt) -> set[Buffer]:
-    return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+    return {node.buffer for node in walk_statements(stmt) if isinstance(node, Store)}
 
 
-def _only_writes(stmt: Stmt, buffers: set[Buffer]) -> bool:
-    """Tell whether a statement writes these buffers, and does not read them."""
-    read = {node.buffer for node in walk(stmt) if isinstance(node, Load)}
-    return _written(stmt) == buffers and buffers.isdisjoint(read)
+def _read(stmt: Stmt) -> set[Buffer]:
+    return {node.buffer for node in walk(stmt) if isinstance(node, Load)}
 
 
 def _touched(stmt: Stmt) -> set[Buffer]:

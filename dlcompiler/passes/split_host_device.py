@@ -52,6 +52,7 @@ from dlcompiler.ir import (
     structural_equal,
     substitute,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.base import statements
@@ -97,7 +98,7 @@ def _nests(
 
 def _outlives_blocks(stmt: Allocate, loops: tuple[For, ...]) -> bool:
     """Tell whether memory outside all launches is used by several blocks."""
-    kinds = (node.kind for node in walk(stmt.body) if isinstance(node, For))
+    kinds = (node.kind for node in walk_statements(stmt.body) if isinstance(node, For))
     return not loops and any(kind.startswith("blockIdx") for kind in kinds)
 
 

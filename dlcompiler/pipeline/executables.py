@@ -13,6 +13,7 @@ from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.ir.program import Program
 from dlcompiler.output_files import write_file
 from dlcompiler.passes.cut_at_barriers import as_cpu_function
+from dlcompiler.passes.vectorize_unrolled import vectorize_unrolled
 from dlcompiler.pipeline.gpu_report import GPUReport, report_of
 from dlcompiler.pipeline.launch_limits import LaunchLimits
 from dlcompiler.runtime.arguments import check_all
@@ -182,14 +183,15 @@ class LoadedSource:
 def source_for_host(program: Program) -> Source:
     """Return code for this CPU that computes what a program for a GPU computes.
 
-    The threads of a block run one after another to each barrier: see `passes.cut_at_barriers`.
+    The threads of a block run one after another to each barrier: see `passes.cut_at_barriers`. What
+    one of them computes in unrolled loops becomes vectors: `passes.vectorize_unrolled`.
 
     Raises
     ------
     TargetError
         The threads of a kernel cannot be merged: see `passes.merge_thread_loops`.
     """
-    return emit(Program.of(as_cpu_function(program)), resolve("cpu"))
+    return emit(Program.of(vectorize_unrolled(as_cpu_function(program))), resolve("cpu"))
 
 
 class SimulatedKernel(LoadedSource):

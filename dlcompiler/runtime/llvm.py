@@ -450,7 +450,8 @@ def _through_passes(
 
 def _run_passes(module: Any, options: Options) -> None:
     binding = _llvm()
-    tuning = binding.create_pipeline_tuning_options(speed_level=options.opt_level)
+    level = options.opt_level if options.pass_level is None else options.pass_level
+    tuning = binding.create_pipeline_tuning_options(speed_level=level)
     tuning.loop_vectorization = options.loop_vectorize
     tuning.loop_interleaving = options.loop_vectorize
     tuning.slp_vectorization = options.slp_vectorize

@@ -27,6 +27,8 @@ class Options:
     """Features beyond those of ``cpu``, each ``"+name"`` or ``"-name"``."""
     opt_level: int = 3
     """0 to 3."""
+    pass_level: int | None = None
+    """Level of LLVM's passes, 0 to 3; None: `opt_level`, which is also that of code generation."""
     loop_vectorize: bool = False
     """Let LLVM make vectors of loops that the schedule left scalar."""
     slp_vectorize: bool = True

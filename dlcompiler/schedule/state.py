@@ -206,11 +206,18 @@ class StageState:
 
     def position(self, axis: Axis) -> int:
         """Return the position of a loop in the nest, 0 for the outermost."""
-        return next(n for n, leaf in enumerate(self.leaves) if leaf is axis)
+        # By identity: `==` of axes builds an expression.
+        for number, leaf in enumerate(self.leaves):
+            if leaf is axis:
+                return number
+        raise ValueError(f"{axis} is no loop of {self.name}")
 
     def has_leaf(self, axis: Axis) -> bool:
         """Tell whether `axis` is a loop of the stage in this state."""
-        return any(leaf is axis for leaf in self.leaves)
+        for leaf in self.leaves:  # noqa: SIM110  asked for often, and any() takes twice as long
+            if leaf is axis:
+                return True
+        return False
 
     def label(self, axis: Axis) -> str:
         """Return ``stage.axis``."""

@@ -189,3 +189,14 @@ def bounds_kept_over_any_step(patch: Patch) -> None:
         return result
 
     patch.method("schedule.state:State", "with_stage", wrong)
+
+
+@LEGALITY("schedule/legality/thread_problems.py", tests="schedule/test_device_programs.py")
+def stages_inside_are_as_before(patch: Patch) -> None:
+    """A stage is not checked again if only the loops of threads around it have changed."""
+    patch.function(
+        "schedule.legality.thread_problems:_is_as_before",
+        lambda original, state, stage, before: (
+            before.has_stage(stage.name) and before.stage(stage.name) is stage
+        ),
+    )

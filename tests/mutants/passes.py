@@ -238,3 +238,9 @@ def loaded_an_iteration_late(patch: Patch) -> None:
         return a if op == "add" and b == 1 else binary(op, a, b)
 
     patch.value("passes.inject_double_buffer", "binary", wrong)
+
+
+@PASSES("passes/vectorize_unrolled.py", tests="passes/test_vectorize_unrolled.py")
+def iterations_read_each_other(patch: Patch) -> None:
+    """An unrolled loop becomes a vector although an iteration reads what another one stores."""
+    patch.function("passes.vectorize_unrolled:_are_same", lambda original, places: True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
+from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.simulate import interpret
@@ -124,3 +125,16 @@ def test_a_chain_of_stages_each_a_launch_of_its_own():
         outer, inner = s[tensor].split(s[tensor].op.axis[0], 4)
         bound(s, tensor, (outer, inner), ("blockIdx.x", "threadIdx.x"))
     assert agrees(s, [A, R])
+
+
+def test_threads_bound_around_a_stage_are_checked_for_it():
+    """The step changes another stage than the one it is refused for."""
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((8, 8), lambda i, j: B[i, j] * 2.0, name="C")
+    D = te.compute((8, 8), lambda i, j: C[i, j] - 1.0, name="D")
+    s = te.create_schedule(D.op)
+    s[D].bind(D.op.axis[1], te.thread_axis("threadIdx.x"))
+    s[B].compute_at(s[C], C.op.axis[0])
+    with pytest.raises(ScheduleError, match="B would be computed outside the threads of C"):
+        s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))

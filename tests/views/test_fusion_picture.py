@@ -199,7 +199,7 @@ def test_what_the_passes_did(resnet):
 
 def test_the_arena_shows_every_value_at_its_address(resnet):
     found, _ = resnet
-    scene = arena_scene(found.plan, found)
+    scene = arena_scene(found.plan)
     bars = [mark for mark in scene["marks"] if mark["role"] == "bar"]
     assert len(bars) == len(found.plan.placements) == len(scene["table"]["rows"])
     assert all(bar["keys"] for bar in bars)

@@ -41,9 +41,10 @@ COMMAND = (*MEASUREMENT_WORKER[:-1], WORKER_MODULE)
 _MOST_WORKERS = 16
 _MAKING = threading.Lock()
 _LOOK_S = 0.1
-_WORTH_OPTIMIZING = 6e7
-"""Floating-point operations from which on code that LLVM optimizes runs so much faster that this
-takes less time: 40 ms for the product of 256 by 256 matrices, where it saves 20 ms."""
+_WORTH_REGISTERS, _WORTH_OPTIMIZING = 4e7, 1.5e8
+"""Floating-point operations from which on code runs so much faster that this takes less time: if
+LLVM assigns registers, which takes 15 ms; and if its passes optimize, which takes 60 ms more.
+Measured with products of 256 and 320 and convolutions of 29 and 58 million operations."""
 
 _Found: TypeAlias = "tuple[int, Measured] | BaseException"
 
@@ -94,6 +95,11 @@ class SimulatedPool:
     def devices(self) -> tuple[Device, ...]:
         """The simulated GPU."""
         return self._devices
+
+    @property
+    def workers(self) -> int:
+        """The most processes that work at once [1]."""
+        return self._count
 
     def measure(self, configs: Sequence[Tried], best_s: float | None, report: Report) -> None:
         """Measure a batch; see `dlcompiler.autotune.pools.measure_pool.MeasurePool`."""
@@ -255,8 +261,11 @@ def _options(operator: Operator, workload: Workload) -> Options:
     """Return options with which compiling and running a candidate takes the least time."""
     outputs = [t for t in operator.define(workload) if not isinstance(t.op, PlaceholderOp)]
     work = work_of(outputs)
-    level = 1 if work is None or work.flops >= _WORTH_OPTIMIZING else 0
-    return Options.for_target(resolve("cpu"), opt_level=level)
+    flops = math.inf if work is None else work.flops
+    return Options.for_target(
+        resolve("cpu"),
+        opt_level=int(flops >= _WORTH_REGISTERS), pass_level=int(flops >= _WORTH_OPTIMIZING),
+    )  # fmt: skip
 
 
 def _cores() -> int:

@@ -34,6 +34,7 @@ from dlcompiler.ir import (
     free_vars,
     structural_equal,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.operations import BINARY
 from dlcompiler.ir.printer import format_buffer
@@ -359,12 +360,12 @@ class Statements:
 
 def has_assertions(body: Stmt) -> bool:
     """Tell whether a statement contains assertions."""
-    return any(isinstance(node, Assert) for node in walk(body))
+    return any(isinstance(node, Assert) for node in walk_statements(body))
 
 
 def reports_values(body: Stmt) -> bool:
     """Tell whether a statement contains assertions that report numbers."""
-    return any(isinstance(node, Assert) and node.values for node in walk(body))
+    return any(isinstance(node, Assert) and node.values for node in walk_statements(body))
 
 
 def _update(stmt: Store) -> Binary | None:

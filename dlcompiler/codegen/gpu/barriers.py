@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dlcompiler.analysis import analyze_races
-from dlcompiler.ir import Barrier, Seq, Stmt, seq, walk
+from dlcompiler.ir import Barrier, Seq, Stmt, seq, walk_statements
 from dlcompiler.ir.program import Launch
 from dlcompiler.ir.rewrite import map_children
 from dlcompiler.passes.merge_thread_loops import ThreadProgram
@@ -19,8 +19,10 @@ from dlcompiler.passes.merge_thread_loops import ThreadProgram
 def inserted(launch: Launch, thread: ThreadProgram) -> list[Barrier]:
     """Return the barriers in what a thread does that are not in the loops of the launch."""
     nest = launch.kernel.body if launch.nest is None else launch.nest
-    given = {id(node) for node in walk(nest) if isinstance(node, Barrier)}
-    return [n for n in walk(thread.body) if isinstance(n, Barrier) and id(n) not in given]
+    given = {id(node) for node in walk_statements(nest) if isinstance(node, Barrier)}
+    return [
+        n for n in walk_statements(thread.body) if isinstance(n, Barrier) and id(n) not in given
+    ]
 
 
 def without_needless(

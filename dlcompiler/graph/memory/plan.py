@@ -68,7 +68,7 @@ class MemoryPlan:
         )
 
     def _repr_html_(self) -> str:
-        return render("memory plan", self)
+        return render("memory_plan", self)
 
 
 def plan_memory(module: Module, function: str = MAIN) -> MemoryPlan:

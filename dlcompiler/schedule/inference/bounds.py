@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dlcompiler.arith import Affine, Analyzer, Interval, Span, relax, union
 from dlcompiler.ir import (
@@ -380,7 +381,8 @@ def derived_extents(
     return extents
 
 
-def largest_extents(stage: StageState) -> dict[Axis, Extent]:
+@lru_cache(maxsize=256)  # cached: each step asks for those of all unrolled stages
+def largest_extents(stage: StageState) -> Mapping[Axis, Extent]:
     """Return the extents of a stage's axes when it computes its whole (rounded) tensor.
 
     Wherever the stage is attached, none of its loops has more iterations.

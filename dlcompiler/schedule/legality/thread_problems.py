@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlcompiler.ir import WARP, Axis, free_vars, is_in_block, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
-from dlcompiler.schedule.inference.recurrences import is_update
+from dlcompiler.schedule.inference.recurrences import hosts, is_update
 from dlcompiler.schedule.inference.scan_blocks import block_problems
 from dlcompiler.schedule.inference.thread_loops import (
     has_own_launches,
@@ -25,33 +25,61 @@ from dlcompiler.schedule.state import AttachedAt, StageState, State, is_scan
 from dlcompiler.schedule.verdict import Illegal
 
 
-def thread_problems(state: State) -> Iterator[Illegal]:
-    """Yield the reasons why threads of a device cannot run a stage."""
+def thread_problems(state: State, before: State | None = None) -> Iterator[Illegal]:
+    """Yield the reasons why threads of a device cannot run a stage.
+
+    Parameters
+    ----------
+    state
+        A placed state.
+    before
+        A valid state, if the state comes from one: what is the same in both is not checked again.
+    """
     if not uses_threads(state):
         return
     if has_bounds(state):
         yield from block_problems(state)
     for stage in state.stages:
-        bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
-        if "parallel" in stage.kinds.values():
-            yield from _parallel_problems(state, stage)
-        if isinstance(stage.attachment, AttachedAt):
-            yield from _cooperation_problems(state, stage, stage.attachment, bound)
-        if reduced_by_threads(stage):
-            yield from _reduction_problems(state, stage)
-        yield from _block_problems(state, stage)
-        for leaf in bound:
-            around = stage.leaves[: stage.position(leaf)]
-            for outer in (*around, *stage.leaves[stage.position(leaf) + 1 :]):
-                kind = stage.kind(outer)
-                if kind == "parallel" or (kind == "vectorized" and outer in around):
-                    yield Illegal(
-                        "structural",
-                        f"threads of a device cannot run inside a {kind} loop",
-                        got=f"{stage.label(leaf)} and {stage.label(outer)}, {kind}",
-                        hint="bind the outer loop to blockIdx.x",
-                        conflicts=(stage.key(leaf), stage.key(outer)),
-                    )
+        if before is None or not _is_as_before(state, stage, before):
+            yield from _stage_problems(state, stage)
+
+
+def _is_as_before(state: State, stage: StageState, before: State) -> bool:
+    """Tell whether all that `_stage_problems` reads is the same in another state.
+
+    It reads the stage and those around it; of a shared reduction, and of recurrences, more.
+    """
+    if not uses_threads(before) or reduced_by_threads(stage) or hosts(state):
+        return False
+    while before.has_stage(stage.name) and before.stage(stage.name) is stage:
+        if not isinstance(stage.attachment, AttachedAt):
+            return True
+        stage = state.stage(stage.attachment.stage)
+    return False
+
+
+def _stage_problems(state: State, stage: StageState) -> Iterator[Illegal]:
+    bound = [leaf for leaf in stage.leaves if is_thread(stage.kind(leaf))]
+    kinds = set(stage.kinds.values())
+    if "parallel" in kinds:
+        yield from _parallel_problems(state, stage)
+    if isinstance(stage.attachment, AttachedAt):
+        yield from _cooperation_problems(state, stage, stage.attachment, bound)
+    if reduced_by_threads(stage):
+        yield from _reduction_problems(state, stage)
+    yield from _block_problems(state, stage)
+    for leaf in bound if kinds & {"parallel", "vectorized"} else ():
+        place = stage.position(leaf)
+        for number, outer in enumerate(stage.leaves):
+            kind = stage.kind(outer)
+            if kind == "parallel" or (kind == "vectorized" and number < place):
+                yield Illegal(
+                    "structural",
+                    f"threads of a device cannot run inside a {kind} loop",
+                    got=f"{stage.label(leaf)} and {stage.label(outer)}, {kind}",
+                    hint="bind the outer loop to blockIdx.x",
+                    conflicts=(stage.key(leaf), stage.key(outer)),
+                )
 
 
 def _parallel_problems(state: State, stage: StageState) -> Iterator[Illegal]:

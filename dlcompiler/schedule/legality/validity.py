@@ -48,7 +48,7 @@ def problems(state: State, before: State | None = None) -> Iterator[Illegal]:
         yield from _depth_problems(state, stage)
         if isinstance(stage.attachment, AttachedAt):
             yield from _attachment_problems(state, stage, stage.attachment)
-    yield from thread_problems(state)
+    yield from thread_problems(state, placed(before) if before else None)
     yield from _recurrence_problems(state)
     for stage in state.stages:
         if stage.tensorized is not None:

@@ -331,24 +331,24 @@ class _Walk:
         bytes_ = dtypes.bytes_of(buffer.dtype)
         at_once = self._at_once(buffer, indices, predicate, lanes, is_write=is_write, scope=scope)
         for lane in range(0, lanes, at_once):
-            at = index_const(lane)
-            single = indices if lanes == 1 else tuple(at_lane(i, at, self.vectors) for i in indices)
             inside = place
             if predicate is not None:
-                holds = self.reader.predicate(at_lane(predicate, at, self.vectors), scope)
+                holds = self.reader.predicate(
+                    at_lane(predicate, index_const(lane), self.vectors), scope
+                )
                 inside = under(place, holds)
             self.executed(f"{verb} {space}", inside)
             if space == "local":
                 continue
-            address = self._offset(buffer, single, scope).times(bytes_)
+            forms = [self.reader.form_at(i, lane, scope, self.vectors) for i in indices]
+            address = self._offset(buffer, forms, scope).times(bytes_)
             kind: Space = "shared" if space == "shared" else "global"
             self.found.accesses.append((site, inside, Access(kind, address, bytes_ * at_once)))
 
-    def _offset(self, buffer: Buffer, indices: Sequence[Expr], scope: Scope) -> Form:
+    def _offset(self, buffer: Buffer, indices: Sequence[Form], scope: Scope) -> Form:
         """Return the distance of an element from the first one; [elements]."""
         total = constant_form(0)
-        for index, stride in zip(indices, buffer.strides, strict=True):
-            form = self.reader.form(index, scope)
+        for form, stride in zip(indices, buffer.strides, strict=True):
             if isinstance(stride, int):
                 total = total.plus(form, stride)
             else:
@@ -390,10 +390,11 @@ class _Walk:
         self, buffer: Buffer, indices: tuple[Expr, ...], lanes: int, scope: Scope
     ) -> bool:
         """Tell whether lanes are neighbours in memory, from a multiple of their number on."""
+        is_linear = all(map(_is_linear, indices))
         places = []
-        for lane in range(lanes):
-            single = [at_lane(index, index_const(lane), {}) for index in indices]
-            places.append(self._offset(buffer, single, scope))
+        for lane in range(2 if is_linear else lanes):
+            forms = [self.reader.form_at(index, lane, scope, {}) for index in indices]
+            places.append(self._offset(buffer, forms, scope))
         start = places[0]
         for number, place in enumerate(places):
             distance = place.plus(start, -1)
@@ -401,6 +402,12 @@ class _Walk:
                 return False
         factors = start.constant, *start.terms.values()
         return not any(factor % lanes for factor in factors)
+
+
+def _is_linear(index: Expr) -> bool:
+    """Tell whether each lane of an index is as far from the next one, or depends on data."""
+    is_ramp = isinstance(index, Ramp) and dtypes.is_index(index.dtype)
+    return is_ramp or dtypes.lanes(index.dtype) == 1
 
 
 def _copies_words(store: Store) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,9 +21,12 @@ from dlcompiler.ir import (
     Load,
     Logical,
     Not,
+    Ramp,
     Select,
     Var,
+    index_const,
 )
+from dlcompiler.ir.lanes import at_lane
 from dlcompiler.ir.operations import BINARY, DIVISIONS
 from dlcompiler.simulate.gpu.forms import (
     TRUE,
@@ -46,6 +49,8 @@ from dlcompiler.simulate.gpu.forms import (
 Known: TypeAlias = Form | Predicate
 Scope: TypeAlias = Mapping[Var, Known]
 """What each variable in scope stands for."""
+Vectors: TypeAlias = Mapping[Var, Callable[[Expr], Expr]]
+"""For each variable that is a vector, a function from the number of a lane to its value there."""
 Interval: TypeAlias = tuple[float, float]
 LARGEST = 1 << 40
 """Largest number in an array with which this module computes; [1]."""
@@ -82,6 +87,29 @@ class Reader:
         if key not in self._forms:
             self._forms[key] = expr, scope, self._form(expr, scope)
         return self._forms[key][2]
+
+    def form_at(self, index: Expr, lane: int, scope: Scope, vectors: Vectors) -> Form:
+        """Return one lane of a vector of indices as a form; a scalar is the same at each lane.
+
+        Parameters
+        ----------
+        index
+            A scalar or a vector.
+        lane
+            Number of the lane.
+        scope
+            What each variable stands for.
+        vectors
+            See `dlcompiler.ir.lanes.at_lane`.
+        """
+        if dtypes.lanes(index.dtype) == 1:
+            return self.form(index, scope)
+        match index:
+            case Ramp(base, stride) if dtypes.is_index(base.dtype):
+                first, step = self.form(base, scope), self.form(stride, scope)
+                if first.is_known and step.is_known:
+                    return first.plus(step, lane)
+        return self.form(at_lane(index, index_const(lane), vectors), scope)
 
     def _form(self, expr: Expr, scope: Scope) -> Form:
         match expr:
@@ -288,10 +316,20 @@ def _divided(op: Any) -> Any:
     """Return a division of arrays that gives 0 for a divisor of 0."""
 
     def function(a: Integers, b: Integers) -> Integers:
+        if b.ndim == 0 and b > 0:
+            return _divided_by_number(op, a, int(b))
         safe = np.where(b == 0, 1, b)
         return np.where(b == 0, 0, BINARY[op].arrays(a, safe))
 
     return function
+
+
+def _divided_by_number(op: Any, a: Integers, b: int) -> Integers:
+    """Return a division by a positive number; shifts and masks take a tenth of the time."""
+    if op in ("floordiv", "floormod") and b & (b - 1) == 0:
+        return a >> (b.bit_length() - 1) if op == "floordiv" else a & (b - 1)
+    result: Integers = BINARY[op].arrays(a, b)
+    return result
 
 
 _FUNCTIONS: dict[str, Any] = {

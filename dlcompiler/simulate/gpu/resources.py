@@ -23,6 +23,7 @@ from dlcompiler.ir import (
     Store,
     Var,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import children
 from dlcompiler.simulate.gpu.program import OneThread
@@ -87,7 +88,7 @@ def estimated(thread: OneThread, bodies: Sequence[Body] = ()) -> Resources:
     needed = _registers(thread.body, 0, set(thread.shared))
     needed = max([needed, *(body.results + body.early for body in bodies)])
     arrays = {node.buffer for node in walk(thread.body) if isinstance(node, Load | Store | Region)}
-    own = {node.buffer for node in walk(thread.body) if isinstance(node, Allocate)}
+    own = {s.buffer for s in walk_statements(thread.body) if isinstance(s, Allocate)}
     needed += RESERVED + len(thread.axes) + 2 * len(arrays - own - set(thread.shared))
     spilled = 4 * max(needed - MOST_REGISTERS, 0)
     dense = max((b for b in bodies if b.keeps_its_order), key=lambda body: body.live, default=None)

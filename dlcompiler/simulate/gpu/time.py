@@ -19,7 +19,6 @@ from dlcompiler.simulate.gpu.occupancy import Occupancy
 from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.resources import Resources
 from dlcompiler.simulate.gpu.time_demand import Demand, demand_of, spill
-from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Phase, Read, phases_of, read_phase
 from dlcompiler.simulate.gpu.time_queues import clocks_together
 from dlcompiler.simulate.gpu.transactions import SECTOR_BYTES
@@ -266,9 +265,10 @@ class _Machine:
 
         full, rest = divmod(blocks, self.resident * self.processors)
         last = clocks_of(math.ceil(rest / self.processors)) if rest else 0.0
-        clocks = full * clocks_of(self.resident) + last
+        wave = clocks_of(self.resident)
+        clocks = full * wave + last
         ideal = bound * blocks / self.processors
-        tail = max(last - clocks_of(self.resident) * rest / (self.resident * self.processors), 0.0)
+        tail = max(last - wave * rest / (self.resident * self.processors), 0.0)
         second = counted.launches / rates["clock"]
         terms = [
             Term(name, n * blocks / active * second,
@@ -368,7 +368,7 @@ def _of_arrays(
             if reach.space != "global" or reach.is_write != is_write:
                 continue
             inner = {loop.var: loop.extent for loop in reach.loops[level:]}
-            sectors = touched(reach.address, {**blocks, **read.threads, **inner}, reach.bytes)
+            sectors = read.touched(reach, {**blocks, **read.threads, **inner})
             times = math.prod(loop.extent for loop in reach.loops[:level]) if is_total else 1
             found[reach.buffer] = max(found[reach.buffer], sectors * times)
     return found

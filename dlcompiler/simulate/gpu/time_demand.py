@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from dlcompiler.ir import Buffer
 from dlcompiler.simulate.gpu.counters import AccessCounters, KernelCounters
-from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.time_phases import Loop, Reach, Read
 from dlcompiler.simulate.gpu.time_values import bodies_of, distinct_loads
 from dlcompiler.simulate.gpu.transactions import LINE_BYTES, SECTOR_BYTES, WORD_BYTES
@@ -265,7 +264,7 @@ def _held(reach: Reach, level: int, read: Read) -> tuple[float, float]:
     inside = _inside(reach)
     run = {**read.threads, **{loop.var: loop.extent for loop in inside[level:]}}
     around = [loop.extent for loop in reach.loops if loop.var not in run]
-    return touched(reach.address, run, reach.bytes), math.prod(around)
+    return read.touched(reach, run), math.prod(around)
 
 
 def _by_array(

@@ -76,7 +76,7 @@ def _of_parts(
     offsets = sum((factor * part.at(values) for part, factor in parts), np.zeros(1, np.int64))
     for var in loops:  # terms of the same variables: (i // 8)·K + i − 8·(i // 8)
         offsets = offsets + address.terms.get(var, 0) * values[var]
-    places = np.unique(offsets)
+    places = np.sort(offsets)  # equal ones may stay: no gap is between them
     gaps = np.diff(places)
     starts = np.flatnonzero(gaps > max(bytes_, SECTOR_BYTES)) + 1
     runs = len(starts) + 1

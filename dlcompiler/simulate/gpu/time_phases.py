@@ -28,14 +28,14 @@ from dlcompiler.ir import (
     ThreadTag,
     Var,
     extent_expr,
-    index_const,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.expr import lanes_of
-from dlcompiler.ir.lanes import at_lane
 from dlcompiler.simulate.gpu.forms import Form, constant_form
 from dlcompiler.simulate.gpu.program import OneThread
 from dlcompiler.simulate.gpu.reading import Reader, Scope
+from dlcompiler.simulate.gpu.time_footprints import touched
 from dlcompiler.simulate.gpu.unrolling import is_left, is_unrolled
 
 
@@ -114,11 +114,22 @@ class Read:
     """Branches of a thread that unrolling removes; [1]."""
     guarded: set[Buffer] = field(default_factory=set)
     """Arrays of the thread of which elements are stored elsewhere under a condition."""
+    _touched: dict[tuple[object, ...], float] = field(default_factory=dict)
 
     @property
     def buffers(self) -> set[Buffer]:
         """The arrays that are accessed."""
         return {reach.buffer for reach in self.reaches}
+
+    def touched(self, reach: Reach, extents: Mapping[Var, int]) -> float:
+        """Return how many sectors an access touches: see `time_footprints.touched`.
+
+        Several bounds of a time ask for the same: it is computed once.
+        """
+        key = reach, frozenset(extents.items())
+        if key not in self._touched:
+            self._touched[key] = touched(reach.address, extents, reach.bytes)
+        return self._touched[key]
 
 
 def phases_of(thread: OneThread) -> list[Phase]:
@@ -136,7 +147,7 @@ def phases_of(thread: OneThread) -> list[Phase]:
 
 def _parts(stmt: Stmt) -> list[Stmt | None]:
     """Return a statement cut at its barriers; None for a part without statements."""
-    if not any(isinstance(node, Barrier) for node in walk(stmt)):
+    if not any(isinstance(node, Barrier) for node in walk_statements(stmt)):
         return [stmt]
     match stmt:
         case Barrier():
@@ -272,8 +283,7 @@ class _Walk:
         size = dtypes.bytes_of(buffer.dtype)
         total = constant_form(0)
         for index, stride in zip(indices, buffer.strides, strict=True):
-            single = index if lanes == 1 else at_lane(index, index_const(0), {})
-            form = self.reader.form(single, scope)
+            form = self.reader.form_at(index, 0, scope, {})
             step = stride if isinstance(stride, int) else None
             if step is None:
                 other = self.reader.form(extent_expr(stride), scope)

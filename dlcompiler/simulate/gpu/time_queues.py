@@ -44,21 +44,25 @@ def clocks_together(demands: Sequence[tuple[float, float]], delay: float) -> flo
     most = delay + sum(d * max(n, 1) for d, n in demands)
     if most <= least:
         return float(least)
+    shares = [(d, d * max(n - 1, 0)) for d, n in demands]
     for _ in range(_STEPS):
         middle = (least + most) / 2
-        if _needed(demands, delay, middle) > middle:
+        if _needed(shares, delay, middle) > middle:
             least = middle
         else:
             most = middle
     return float(most)
 
 
-def _needed(demands: Sequence[tuple[float, float]], delay: float, clocks: float) -> float:
-    """Return what a warp needs if all of them go through once in some clocks."""
+def _needed(shares: Sequence[tuple[float, float]], delay: float, clocks: float) -> float:
+    """Return what a warp needs if all of them go through once in some clocks.
+
+    `shares` has for each resource the clocks that a warp uses it, and those of all others.
+    """
     total = delay
-    for clocks_each, warps in demands:
-        busy = clocks_each * max(warps - 1, 0) / clocks
+    for own, others in shares:
+        busy = others / clocks
         if busy >= 1:
             return math.inf
-        total += clocks_each / (1 - busy)
+        total += own / (1 - busy)
     return total

@@ -39,7 +39,7 @@ def fusion_parts(
     scene = fusion_scene(fusion_picture(graph, shown), table)
     parts = {"the graph": join(_facts(facts), scene_html(scene))}
     if graph.plan is not None and graph.plan.placements:
-        parts["the arena"] = _folded("The arena", scene_html(arena_scene(graph.plan, graph)))
+        parts["the arena"] = _folded("The arena", scene_html(arena_scene(graph.plan)))
     if times is not None:
         parts["the times"] = _folded("Time of each kernel", scene_html(times))
     if steps:

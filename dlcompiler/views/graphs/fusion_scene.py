@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dlcompiler.graph import MemoryPlan
-from dlcompiler.views.graphs.fused_graph import FusedGraph, Verdict
+from dlcompiler.views.graphs.fused_graph import Verdict
 from dlcompiler.views.graphs.fusion_picture import EdgeLine, FusionPicture, kernel_key
 from dlcompiler.views.graphs.module_card import shortened
 from dlcompiler.views.render.boxes import count
@@ -115,22 +115,20 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
 # -- the arena ------------------------------------------------------------------------------------
 
 
-def arena_scene(plan: MemoryPlan, graph: FusedGraph) -> Scene:
+def arena_scene(plan: MemoryPlan) -> Scene:
     """Return where values lie in the arena, and when: addresses against kernels.
 
     Parameters
     ----------
     plan : MemoryPlan
-        ``graph.plan``.
-    graph : FusedGraph
-        Whose kernels the values are chosen by.
+        The plan; each value belongs to the kernel that stores it.
     """
     number = max(len(plan.kernels), 1)
     step = min(max(_STEP_PX[0], 560.0 / number), _STEP_PX[1])
     width, size = _LEFT_PX + number * step + 12, max(plan.bytes, 1)
     scale = _PLOT_PX / size
     bottom = _TOP_PX + _PLOT_PX
-    kernels = {kernel.name: kernel_key(n) for n, kernel in enumerate(graph.kernels)}
+    kernels = {name: kernel_key(n) for n, name in enumerate(plan.kernels)}
     marks: list[Mark] = [
         _line(_LEFT_PX, _TOP_PX, width - 12, _TOP_PX, "axis"),
         _line(_LEFT_PX, bottom, width - 12, bottom, "axis"),

@@ -132,7 +132,7 @@ def arena(session: Session) -> Json:
         return {"scene": None, "message": f"There is no plan: {graph.why_no_plan}."}
     if not graph.plan.placements:
         return {"scene": None, "message": "No value lies in the arena: kernels store results only."}
-    scene = arena_scene(graph.plan, graph)
+    scene = arena_scene(graph.plan)
     if session.source.target.device != "cpu":
         scene["summary"] = f"{ON_CPUS} {scene['summary']}"
     return {"scene": scene, "message": ""}
