@@ -46,7 +46,7 @@ class Anchor:
     call: Call
     selection: ops.Selection
     inputs: tuple[Tensor, ...]
-    """Placeholders for the arguments of the call."""
+    """Placeholders for the arguments of the call; some may be computed in the kernel."""
     result: Tensor
     packings: Mapping[int, Packing]
     """Arguments that are packed at build."""
@@ -75,7 +75,7 @@ def anchor_of(
     if len(inside) != 1:
         return None
     (call,) = inside
-    if len(set(call.args)) < len(call.args) or not all(a in function.params for a in call.args):
+    if len(set(call.args)) < len(call.args):
         return None
     wanted = _wanted(call, types, target, _is_packed(call, function, constants))
     if wanted is None:
@@ -96,6 +96,8 @@ def anchor_of(
 def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> bool:
     """Tell whether the weight is a constant, and only this call reads it."""
     weight = call.args[-1]
+    if weight not in function.params:
+        return False
     readers = [each for each in calls(function.body) if weight in each.args]
     return function.params.index(weight) in constants and readers == [call]
 

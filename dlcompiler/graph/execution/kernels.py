@@ -13,7 +13,12 @@ from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
 from dlcompiler.graph.execution.epilogues import folded
-from dlcompiler.graph.execution.scheduling import schedule_plainly, schedule_rest
+from dlcompiler.graph.execution.prologues import is_injective, place_before, preceded
+from dlcompiler.graph.execution.scheduling import (
+    schedule_plainly,
+    schedule_rest,
+    schedule_stages,
+)
 from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
 from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import Function, Module, Node, Op, calls
@@ -124,10 +129,22 @@ def _anchored(
     anchor = anchor_of(function, types, target, call.constants)
     if anchor is None:
         return None
-    known: dict[Node, Tensor] = dict(zip(anchor.call.args, anchor.inputs, strict=True))
-    known[anchor.call] = anchor.result
+    inputs = dict(zip(anchor.call.args, anchor.inputs, strict=True))
+    known: dict[Node, Tensor] = {
+        arg: tensor for arg, tensor in inputs.items() if arg in function.params
+    }
+    known[anchor.call] = result = anchor.result
     definition = define(function, types, known)
-    result = anchor.result
+    before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
+    if before:
+        given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
+        changed = preceded(definition.outputs, given)
+        if len(given) < len(before) or changed is None:
+            return None
+        definition = replace(
+            definition, outputs=tuple(changed.get(each, each) for each in definition.outputs)
+        )
+        result = changed.get(result, result)
     if len(definition.outputs) == 1:
         whole = folded(result, definition.outputs[0])
         if whole is not None:
@@ -138,9 +155,11 @@ def _anchored(
     record = None if db is None else best(chosen.workload, target, db)
     config = chosen.config if record is None else record.config
     try:
+        stored = place_before(s, [each for each in before.values() if isinstance(each, Tensor)])
         chosen.operator.schedule_for(target).apply(s, (result,), config, target)
     except ScheduleError:  # of an expression that is too large for its loops
         return None
+    schedule_stages(s, stored, target)
     schedule_rest(s, [tensor for tensor in definition.outputs if tensor is not result], target)
     packings = {function.params.index(anchor.call.args[n]): p for n, p in anchor.packings.items()}
     return _Made(definition, s, packings, chosen.operator.name)

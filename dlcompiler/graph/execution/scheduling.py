@@ -52,18 +52,37 @@ def schedule_rest(s: Schedule, outputs: Sequence[Tensor], target: Target) -> Non
     if not outputs:
         return
     inline_injective(s)
-    for stage in s.stages:
-        op = stage.op
-        if not isinstance(op, ComputeOp) or not is_untouched(stage.state):
+    schedule_stages(s, [stage.tensor for stage in s.stages], target, outputs)
+
+
+def schedule_stages(
+    s: Schedule, tensors: Sequence[Tensor], target: Target, outputs: Sequence[Tensor] = ()
+) -> None:
+    """Schedule those of some stages that no step has touched.
+
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    tensors : sequence of Tensor
+        Tensors of the stages.
+    target : Target
+        A CPU or a GPU.
+    outputs : sequence of Tensor
+        Outputs among them.
+    """
+    for tensor in tensors:
+        op = tensor.op
+        if not isinstance(op, ComputeOp) or not is_untouched(s[tensor].state):
             continue
         if not op.axis and target.device != "gpu":
             continue
         before = s.node.id
         try:
             if target.device == "gpu":
-                _schedule_launch(s, stage.tensor, target)
+                _schedule_launch(s, tensor, target)
             else:
-                _schedule_stage(s, stage.tensor, target, is_output=stage.tensor in outputs)
+                _schedule_stage(s, tensor, target, is_output=tensor in outputs)
         except ScheduleError:  # the loops stay as they are written
             s.jump(before)
 
