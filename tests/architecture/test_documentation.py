@@ -47,6 +47,14 @@ def test_every_public_name_has_an_entry(module):
     assert wanted == {name for where, name in described() if where == module}
 
 
+def test_no_page_has_both_sides_of_a_conflict():
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    marks = ("<" * 7, ">" * 7)
+    assert len(pages) > 30
+    lines = [(page, line) for page in pages for line in page.read_text("utf-8").splitlines()]
+    assert not [page for page, line in lines if line.startswith(marks)]
+
+
 def test_no_name_has_two_entries():
     assert len(described()) == len(set(described()))
 
