@@ -94,17 +94,29 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     function, types = alone.main, types_of(alone)
     made = _anchored(function, types, call, target, db) or _plain(function, types, target)
     definition = made.definition
-    program = lower_program(
-        made.schedule, definition.args, target, symbol_of(function), unread=definition.unread
-    )
-    if call.is_in_place:
-        program = Program.of(replace(program.func, is_in_place=True))
-    built = build_program(program, target)
-    built.args = definition.args
+    try:
+        built = _compiled(made, symbol_of(function), target, is_in_place=call.is_in_place)
+    except TargetError as error:
+        if target.device == "cpu":
+            raise
+        raise TargetError(
+            error.operation, error.problem, got=error.got, because=error.because,
+            hint='run it on a CPU: op.on_device(value, "cpu"), and a target for each device',
+        ) from error  # fmt: skip
     inside = tuple(aligned_copy(array) for _, array in definition.weights)
     for array in inside:  # other models may have the same kernel
         array.flags.writeable = False
     return ModelKernel(function, made.schedule, built, inside, made.packings, made.operator)
+
+
+def _compiled(made: _Made, name: str, target: Target, *, is_in_place: bool) -> Built:
+    definition = made.definition
+    program = lower_program(made.schedule, definition.args, target, name, unread=definition.unread)
+    if is_in_place:
+        program = Program.of(replace(program.func, is_in_place=True))
+    built = build_program(program, target)
+    built.args = definition.args
+    return built
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,6 +230,18 @@ def test_targets_that_do_not_fit(targets, problem):
         build(parts(), targets)
 
 
+def test_what_a_gpu_cannot_do_is_refused_with_a_remedy():
+    x = var("x", (3, 4))
+    total = op.cumsum(op.exp(x), axis=1)
+    with pytest.raises(TargetError, match="outside any thread") as error:
+        build(Module.from_expr(total), "gpu")
+    assert "on_device" in error.value.hint
+    module = Module.from_expr(op.on_device(total, "cpu"))
+    model = build(module, {"gpu": "gpu", "cpu": "cpu"})
+    a = np.random.default_rng(0).standard_normal((3, 4)).astype("f")
+    np.testing.assert_allclose(model(a), evaluate(module, a), rtol=1e-5)
+
+
 @pytest.mark.skipif(
     device_of(resolve("cuda")).why_unavailable() is None, reason="a CUDA device is here"
 )
