@@ -31,7 +31,8 @@ lldiv malloc mblen mbstowcs mbtowc qsort rand realloc srand strtod strtof strtol
 strtoul strtoull system wcstombs wctomb aligned_alloc memchr memcmp memcpy memmove memset strcat
 strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy strpbrk strrchr strspn
 strstr strtok strxfrm index rindex random printf puts putchar scanf getchar remove rename std
-fpclassify isfinite isgreater isgreaterequal isinf isless islessequal islessgreater isnan isnormal isunordered signbit
+fpclassify isfinite isgreater isgreaterequal isinf isless islessequal islessgreater isnan isnormal
+isunordered signbit
 math_errhandling signgam main errno assert linux unix i386 stdin stdout stderr
 NULL NAN INFINITY I EOF RAND_MAX EXIT_SUCCESS EXIT_FAILURE MB_CUR_MAX DOMAIN SING OVERFLOW UNDERFLOW
 PLOSS TLOSS X_TLOSS MAXFLOAT
