@@ -10,12 +10,13 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.execution.model import KernelTime, RunnableModel, check_repeats
 from dlcompiler.graph.execution.spaces import Space
@@ -187,6 +188,20 @@ class DeviceModel(RunnableModel):
             for n, step in enumerate(self.steps)
             if step.kernel != COPY
         ]
+
+    def save(self, path: str | Path) -> NoReturn:
+        """Refuse to write a file: code of devices cannot be saved.
+
+        Raises
+        ------
+        UserError
+            Always.
+        """
+        raise UserError(
+            f"save a model to {path}", "code of devices cannot be saved",
+            got=", ".join(target.name for target in self.targets.values()),
+            hint="graph.to_json(module) writes the graph; a model for a CPU can be saved",
+        )  # fmt: skip
 
     def _predicted(self, step: Step, run: DeviceRun) -> Mapping[int, float]:
         """Return the predicted time of a kernel, if it is simulated."""

@@ -6,7 +6,14 @@ import threading
 import numpy as np
 import pytest
 
-from dlcompiler.errors import CallError, DeviceUnavailable, GraphError, ProgramError, TargetError
+from dlcompiler.errors import (
+    CallError,
+    DeviceUnavailable,
+    GraphError,
+    ProgramError,
+    TargetError,
+    UserError,
+)
 from dlcompiler.graph import DeviceModel, Transfer, build, builders, compare, evaluate, op, var
 from dlcompiler.graph.ir import Module, Tuple
 from dlcompiler.graph.ir.traverse import rewrite
@@ -228,6 +235,12 @@ def test_arguments_that_do_not_fit():
 def test_targets_that_do_not_fit(targets, problem):
     with pytest.raises((GraphError, TargetError), match=problem):
         build(parts(), targets)
+
+
+def test_a_model_on_devices_is_not_saved(tmp_path):
+    with pytest.raises(UserError, match="cannot be saved"):
+        build(parts(), BOTH).save(tmp_path / "m")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_what_a_gpu_cannot_do_is_refused_with_a_remedy():
