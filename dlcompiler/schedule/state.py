@@ -169,6 +169,8 @@ class StageState:
     """The step that made the buffer a rolling one; '' if none did."""
     group: Group | None = None
     """The group that the stage belongs to."""
+    cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed of the stage, by name; it lives as long as the stage."""
 
     @property
     def tensor(self) -> Tensor:
@@ -235,7 +237,7 @@ class StageState:
 
 NOTES = frozenset({"pragmas"})
 """Fields of a stage that no check of a state reads."""
-_CHECKED = tuple(item.name for item in fields(StageState) if item.name not in NOTES)
+_CHECKED = tuple(item.name for item in fields(StageState) if item.init and item.name not in NOTES)
 
 
 def differs_in_notes_only(stage: StageState, other: StageState) -> bool:

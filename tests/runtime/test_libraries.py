@@ -104,7 +104,7 @@ def test_assertions(tmp_path, name):
 
 def test_all_that_a_function_is_made_of_is_saved(kernel):
     made_of = inspect.signature(Function.__init__).parameters.keys() - {"self", "module", "holds"}
-    assert made_of <= libraries._description(kernel).keys()
+    assert made_of <= libraries.describe(kernel).keys()
 
 
 def test_without_a_compiler(kernel, tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_files_that_are_no_libraries_are_refused(kernel, tmp_path):
 
 
 def test_code_of_another_machine_is_refused(kernel, tmp_path, monkeypatch):
-    description = {**libraries._description(kernel), "triple": "sparc-unknown-linux-gnu"}
+    description = {**libraries.describe(kernel), "triple": "sparc-unknown-linux-gnu"}
     path = tmp_path / "lib.bin"
     path.write_bytes(libraries._container(description))
     with pytest.raises(UserError, match="another family of processors"):
@@ -329,7 +329,7 @@ def test_a_pipe_is_never_opened(kernel, tmp_path):
 
 def test_a_description_that_makes_no_sense_is_refused(kernel, tmp_path):
     path = tmp_path / "lib.bin"
-    good = libraries._description(kernel)
+    good = libraries.describe(kernel)
     for change in (
         {"params": [{"name": "A"}]},
         {"params": 3},

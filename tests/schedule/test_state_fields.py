@@ -26,7 +26,7 @@ from tests.fuzz.expressions import random_expression
 from tests.fuzz.threads import ThreadWalk
 from tests.fuzz.walks import Walk
 
-FIELDS = {field.name for field in fields(StageState)}
+FIELDS = {field.name for field in fields(StageState) if field.init}
 SEEDS = range(40)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from dlcompiler.arith import Affine, Analyzer, Interval, Span, relax, union
 from dlcompiler.ir import (
@@ -381,14 +380,16 @@ def derived_extents(
     return extents
 
 
-@lru_cache(maxsize=256)  # cached: each step asks for those of all unrolled stages
 def largest_extents(stage: StageState) -> Mapping[Axis, Extent]:
     """Return the extents of a stage's axes when it computes its whole (rounded) tensor.
 
     Wherever the stage is attached, none of its loops has more iterations.
     """
-    axes = stage.op.axis
-    return derived_extents(stage, [_multiple(a.extent, stage.rounded.get(a)) for a in axes])
+    known: Mapping[Axis, Extent] | None = stage.cache.get("largest extents")
+    if known is None:  # cached: each step asks for those of all unrolled stages
+        whole = [_multiple(axis.extent, stage.rounded.get(axis)) for axis in stage.op.axis]
+        known = stage.cache["largest extents"] = derived_extents(stage, whole)
+    return known
 
 
 def is_same(a: Extent, b: Extent) -> bool:

@@ -51,7 +51,7 @@ MOVED = frozenset(
     }
 )  # fmt: skip
 """Fields of a stage that stay valid in another layout; all others must be empty."""
-_OF_LOOPS = tuple(item.name for item in fields(StageState) if item.name not in MOVED)
+_OF_LOOPS = tuple(item.name for item in fields(StageState) if item.init and item.name not in MOVED)
 
 
 @answering
