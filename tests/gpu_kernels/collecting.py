@@ -50,6 +50,7 @@ def keep(program, call=None) -> None:
         kept = read(path)
         if len(kept.calls) >= MOST_CALLS:
             return
+        kept.program = program  # an earlier version of the project may have written the file
     kept = kept or Kept(program, os.environ.get("PYTEST_CURRENT_TEST", "").split(" ")[0])
     if call is not None:
         kept.calls.append(call)

@@ -17,7 +17,7 @@ from tests.share import share_of
 
 pytestmark = pytest.mark.skipif(c_compiler() is None, reason="no C compiler")
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-shared"]
-CASES = share_of(40, at_least=6)
+CASES = share_of(40, at_least=4)
 
 
 def compiled(folder, *flags):

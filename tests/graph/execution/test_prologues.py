@@ -68,7 +68,7 @@ def check(before, anchor, target, after=False):
     return model
 
 
-@pytest.mark.parametrize("target", ["cpu", "gpu"])
+@pytest.mark.parametrize("target", ["cpu", pytest.param("gpu", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("anchor", ANCHORS)
 @pytest.mark.parametrize(
     "before",

@@ -15,7 +15,7 @@ from tests.graph.execution.executed_graphs import CONTEXTS, case, list_of, poiso
 from tests.graph.random_graphs import flat
 from tests.share import share_of
 
-CASES = share_of(40, at_least=6)
+CASES = share_of(40, at_least=4)
 
 
 @pytest.mark.parametrize("seed", range(CASES))
