@@ -87,28 +87,7 @@ class Interface:
 
     def header(self, codes: Codes) -> list[str]:
         """Return the lines of the header."""
-        guard = f"{self.symbol.upper().rstrip('_')}_H"
-        return [
-            *self._about(codes),
-            f"#ifndef {guard}",
-            f"#define {guard}",
-            "",
-            "#include <stdbool.h>",
-            "#include <stdint.h>",
-            "",
-            *([*codes.definitions(), ""] if codes.messages else ()),
-            "#ifdef __cplusplus",
-            'extern "C" {',
-            "#endif",
-            "",
-            *_ended(self.declaration(""), ";"),
-            "",
-            "#ifdef __cplusplus",
-            "}",
-            "#endif",
-            "",
-            "#endif",
-        ]
+        return guarded(self.symbol, self._about(codes), codes.definitions(), self.declaration(""))
 
     def declaration(self, qualifier: str) -> list[str]:
         """Return the head of the function; `qualifier` stands before the name of each array."""
@@ -155,5 +134,42 @@ class Interface:
         return f"{kind}{bits}, {'written' if param in self.func.outputs else 'read'}"
 
 
-def _ended(lines: Sequence[str], end: str) -> list[str]:
-    return [*lines[:-1], lines[-1] + end]
+def guarded(
+    symbol: str, about: Sequence[str], macros: Sequence[str], declaration: Sequence[str]
+) -> list[str]:
+    """Return the lines of a header for C and C++.
+
+    Parameters
+    ----------
+    symbol
+        The identifier of the function that it declares.
+    about
+        The comment that it begins with.
+    macros
+        Definitions of its macros.
+    declaration
+        The head of the function.
+    """
+    guard = f"{symbol.upper().rstrip('_')}_H"
+    return [
+        *about,
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdbool.h>",
+        "#include <stdint.h>",
+        "",
+        *([*macros, ""] if macros else ()),
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        *declaration[:-1],
+        f"{declaration[-1]};",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "",
+        "#endif",
+    ]

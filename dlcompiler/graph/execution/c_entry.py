@@ -30,6 +30,7 @@ from dlcompiler import dtypes
 from dlcompiler.codegen.c.dialect import C99
 from dlcompiler.codegen.c.generator import Written, preamble, written
 from dlcompiler.codegen.c.helpers import Helpers
+from dlcompiler.codegen.c.interface import PLACES, guarded
 from dlcompiler.codegen.c.literals import literal
 from dlcompiler.codegen.c.names import Names, comment
 from dlcompiler.errors import MAX_VALUES, OutOfMemory, filled
@@ -50,7 +51,6 @@ BYTE_ORDER = (
 )
 _OCTAL = [f"\\{byte:03o}" for byte in range(256)]
 _COLUMNS = 96
-_PLACES = tuple(f"{{{place}}}" for place in range(MAX_VALUES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,7 @@ class _Writer:
     # -- the header -------------------------------------------------------------------------------
 
     def _header(self) -> list[str]:
-        guard = f"{self.prefix}_H"
-        return [
-            *self._about(), f"#ifndef {guard}", f"#define {guard}", "", "#include <stdbool.h>",
-            "#include <stdint.h>", "", *self._macros(), "#ifdef __cplusplus", 'extern "C" {',
-            "#endif", "", *_ended(self._declaration()), "", "#ifdef __cplusplus", "}", "#endif", "",
-            "#endif",
-        ]  # fmt: skip
+        return guarded(self.symbol, self._about(), self._macros(), self._declaration())
 
     def _about(self) -> list[str]:
         about = {name: _description(param)
@@ -179,8 +173,8 @@ class _Writer:
         lines = []
         for number, message in enumerate(self.messages, 1):
             macro = f"{self.prefix}_{self._macro(number)}"
-            lines.append(f"#define {macro} {number}  /* {comment(filled(message, _PLACES))} */")
-        return [*lines, ""] if lines else []
+            lines.append(f"#define {macro} {number}  /* {comment(filled(message, PLACES))} */")
+        return lines
 
     def _macro(self, number: int) -> str:
         """Return the end of the name of a message."""
@@ -362,7 +356,3 @@ def _wrapped(head: str, items: Sequence[str], end: str, indent: str) -> list[str
 
 def _indented(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
-
-
-def _ended(lines: Sequence[str]) -> list[str]:
-    return [*lines[:-1], f"{lines[-1]};"]

@@ -6,7 +6,6 @@ on another device is copied; so are inputs and results of a model on a GPU.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,8 +108,8 @@ class DeviceModel(RunnableModel):
         """The copies between devices in each call, in order; weights are copied once, before."""
         default = next(iter(self.targets))
         is_gpu = self.targets[default].device != "cpu"
-        inputs = [Transfer(p.name, HOST, default, _bytes(p)) for p in self._steps.inputs]
-        outputs = [Transfer(p.name, default, HOST, _bytes(p)) for p in self._steps.outputs]
+        inputs = [Transfer(p.name, HOST, default, p.nbytes) for p in self._steps.inputs]
+        outputs = [Transfer(p.name, default, HOST, p.nbytes) for p in self._steps.outputs]
         between = [
             Transfer(step.name, step.places[0].device, step.places[1].device, step.places[0].bytes)
             for step in self.steps
@@ -338,10 +337,6 @@ class DeviceRun:
 def _on(space: Space, array: Array) -> Any:
     """Return an array of this process in the memory of a device."""
     return space.part(space.bytes_of(array), 0, array.shape, dtypes.from_numpy(array.dtype))
-
-
-def _bytes(param: Param) -> int:
-    return math.prod(param.static_shape) * dtypes.to_numpy(param.dtype).itemsize
 
 
 def _refuse_overlaps(params: Sequence[Param], arrays: Sequence[Array]) -> None:

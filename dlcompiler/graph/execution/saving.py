@@ -249,4 +249,4 @@ def _is_inside(place: Place, sizes: Mapping[str, Sequence[int]], arena: int) -> 
 def _bytes(param: Param) -> int:
     if not param.is_static or param.is_number or any(extent < 0 for extent in param.static_shape):
         raise ValueError(f"no array of known size: {param}")
-    return math.prod(param.static_shape) * dtypes.to_numpy(param.dtype).itemsize
+    return param.nbytes
