@@ -12,20 +12,39 @@ from functools import cache
 
 from dlcompiler.errors import TargetError
 from dlcompiler.registry import Registry
+from dlcompiler.target.accelerators import (
+    Accelerator,
+    Engine,
+    Instruction,
+    Memory,
+    MemoryPort,
+    TokenQueue,
+    copy,
+    tensor_op,
+)
+from dlcompiler.target.accelerators.model import has_scope, made_scopes
 from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
 __all__ = [
     "REGISTRY",
+    "Accelerator",
     "CacheLevel",
+    "Engine",
+    "Instruction",
+    "Memory",
+    "MemoryPort",
     "MemoryScope",
     "Target",
+    "TokenQueue",
+    "copy",
     "cuda",
     "is_known_scope",
     "known_scopes",
     "names",
     "opencl",
     "resolve",
+    "tensor_op",
 ]
 
 GPUS = (
@@ -58,6 +77,10 @@ REGISTRY: Registry[Target | Callable[[], Target]] = Registry(
         "wasm32": "dlcompiler.target.presets:WASM32",
         "c": "dlcompiler.target.presets:C99",
         "gpu": "dlcompiler.target.gpus:GPU",
+        "vta-pynq": "dlcompiler.target.accelerators.presets:PYNQ",
+        "vta-ultra96": "dlcompiler.target.accelerators.presets:ULTRA96",
+        "vta-de10": "dlcompiler.target.accelerators.presets:DE10",
+        "vdla-paper": "dlcompiler.target.accelerators.presets:VDLA_PAPER",
         "mali-t860": "dlcompiler.target.mali:MALI_T860",
         "opencl": "dlcompiler.target.gpus:OPENCL",
         "cuda": "dlcompiler.target.gpus:CUDA",
@@ -76,12 +99,12 @@ def names() -> tuple[str, ...]:
     return tuple(REGISTRY)
 
 
-def resolve(target: str | Target) -> Target:
+def resolve(target: str | Target | Accelerator) -> Target:
     """Return the target of a name; a `Target` is returned unchanged.
 
     Parameters
     ----------
-    target : str or Target
+    target : str, Target or Accelerator
         ``"cpu"`` is this machine, ``"c"`` any machine with a C compiler; `names` lists all.
         ``"cuda:1"`` is the second GPU, ``"cuda -arch=sm_80"`` one of at least this architecture.
 
@@ -101,6 +124,8 @@ def resolve(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if isinstance(target, Accelerator):
+        return target.target
     if target not in REGISTRY and isinstance(target, str):
         if " " in target.strip():
             return _with_architecture(target)
@@ -171,7 +196,8 @@ def known_scopes() -> frozenset[str]:
     Targets that are detected at first use are left out: they are CPUs, with the scopes of presets.
     So are entries that cannot be imported: they refuse their own use.
     """
-    return frozenset(scope.name for target in _importable() for scope in target.scopes)
+    of_targets = (scope.name for target in _importable() for scope in target.scopes)
+    return frozenset((*of_targets, *made_scopes()))
 
 
 def is_known_scope(name: str) -> bool:
@@ -182,6 +208,8 @@ def is_known_scope(name: str) -> bool:
     name : str
         Name of the scope: ``"shared"``.
     """
+    if has_scope(name):
+        return True
     return any(scope.name == name for target in _importable() for scope in target.scopes)
 
 

@@ -136,6 +136,8 @@ class Target:
     rates: Mapping[str, Rate] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Rates and latencies, from which times on a simulated machine are predicted: see
     `dlcompiler.target.gpu_rates`. Without them no times are predicted."""
+    accelerator: Any = field(default=None, hash=False)
+    """The `dlcompiler.target.Accelerator` that this is the target of; None for other machines."""
 
     def __post_init__(self) -> None:
         _check_fields(self, "target")
@@ -248,7 +250,7 @@ def _check_fields(item: Any, noun: str) -> None:
     """
     for each in fields(item):
         value = getattr(item, each.name)
-        if not _CHECKS[str(each.type)](value):
+        if each.type != "Any" and not _CHECKS[str(each.type)](value):
             raise TargetError(
                 f"describe a {noun}", f"the field {each.name!r} has a wrong type",
                 got=f"{value!r:.200} ({type(value).__name__})", expected=str(each.type),

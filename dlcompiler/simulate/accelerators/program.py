@@ -1,0 +1,66 @@
+"""A program of an accelerator: instructions in order, and what lies in DRAM at the start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.target.accelerators import Accelerator, Instruction
+
+
+class Step(NamedTuple):
+    """One instruction of a program."""
+
+    instruction: Instruction
+    values: tuple[int, ...]
+    """Of the fields that are neither fixed nor tokens, in the order of
+    `dlcompiler.target.accelerators.encodings.operand_fields`."""
+    pops: tuple[str, ...] = ()
+    """Names of the queues from which it pops a token before it begins."""
+    pushes: tuple[str, ...] = ()
+    """Names of the queues into which it pushes a token when it is done."""
+    origin: Any = None
+    """The statement of the loop IR that it comes from; None for one from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class DramBuffer:
+    """An array in the DRAM of an accelerator."""
+
+    name: str
+    address: int
+    """Where it begins [byte]."""
+    shape: tuple[int, ...]
+    dtype: str
+    role: str = "input"
+    """``"input"``, ``"output"``, ``"temporary"`` or ``"micro-ops"``."""
+
+    @property
+    def bytes(self) -> int:
+        """Size [byte]."""
+        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class InstructionProgram:
+    """Instructions of an accelerator in the order in which they are fetched."""
+
+    accelerator: Accelerator
+    steps: tuple[Step, ...]
+    buffers: tuple[DramBuffer, ...] = ()
+    micro_ops: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros((0, 3), dtype=np.int64)
+    )
+    """Micro-ops as they lie in DRAM; (count, operands): the element of each operand [elements]."""
+    micro_op_address: int = 0
+    """Where the micro-ops begin [byte]."""
+    instruction_address: int = 0
+    """Where the instructions begin [byte]."""
+    dram_bytes: int = 0
+    """Size of the DRAM that the program uses [byte]."""
+
+    def __len__(self) -> int:
+        return len(self.steps)

@@ -1,0 +1,345 @@
+"""Accelerators as values, checked when they are made."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from dlcompiler.errors import TargetError
+from dlcompiler.target.accelerators.encodings import checked_fields, with_fields
+from dlcompiler.target.accelerators.parts import (
+    Engine,
+    Instruction,
+    Memory,
+    MemoryPort,
+    TokenQueue,
+)
+from dlcompiler.target.model import MemoryScope, Target
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """A machine with memories of its own and engines that run at the same time.
+
+    Parameters
+    ----------
+    name : str
+        Its scopes are called ``"<name>.<memory>"``.
+    memories, engines, instructions : sequences
+        Its parts. Instructions without fields get an encoding in words of `word_bits`.
+    queues : sequence of TokenQueue, optional
+        Without it there is a queue in each direction between engines that access the same memory.
+    port : MemoryPort
+        The way to DRAM.
+    clock_hz : float
+        Clock [1/s].
+    word_bits : int
+        Size of an instruction [bit].
+
+    Raises
+    ------
+    TargetError
+        A name occurs twice or is unknown, a depth does not fit a field, a queue has no pop, or an
+        operand of an intrinsic does not have the shape and dtype of its memory's elements.
+    """
+
+    name: str
+    memories: Sequence[Memory]
+    engines: Sequence[Engine]
+    instructions: Sequence[Instruction]
+    queues: Sequence[TokenQueue] | None = None
+    port: MemoryPort = field(default_factory=MemoryPort)
+    clock_hz: float = 100e6
+    word_bits: int = 128
+    profile: str = ""
+    """Rules of the timed simulator, if they are not the general ones: ``"A"`` or ``"B"``."""
+
+    def __post_init__(self) -> None:
+        for noun in ("memories", "engines", "instructions"):
+            object.__setattr__(self, noun, tuple(getattr(self, noun)))
+        operands = tuple(_with_operands(self, each) for each in self.instructions)
+        object.__setattr__(self, "instructions", operands)
+        self._check_names()
+        queues = _queues_between(self) if self.queues is None else tuple(self.queues)
+        object.__setattr__(self, "queues", queues)
+        with_words = tuple(with_fields(self, each) for each in self.instructions)
+        object.__setattr__(self, "instructions", with_words)
+        for each in self.instructions:
+            self._check_instruction(each)
+        self._check_queues()
+        _made[self.name] = self
+
+    def memory(self, name: str) -> Memory:
+        """Return the memory of a name."""
+        return _named(self, self.memories, name, "memory")
+
+    def engine(self, name: str) -> Engine:
+        """Return the engine of a name."""
+        return _named(self, self.engines, name, "engine")
+
+    def instruction(self, name: str) -> Instruction:
+        """Return the instruction of a name."""
+        return _named(self, self.instructions, name, "instruction")
+
+    def scope_of(self, memory: str) -> str:
+        """Return the name of a memory as a scope of buffers: ``"toy.tile"``."""
+        return f"{self.name}.{memory}"
+
+    def of(self, engine: str) -> tuple[Instruction, ...]:
+        """Return the instructions of an engine."""
+        return tuple(each for each in self.instructions if each.engine == engine)
+
+    def accessors(self, memory: str) -> tuple[str, ...]:
+        """Return the names of the engines that read or write a memory."""
+        using = (i.engine for i in self.instructions if memory in (*i.reads, *i.writes))
+        return tuple(dict.fromkeys(using))
+
+    @property
+    def target(self) -> Target:
+        """The target of which this is the machine: ``dlc.build(…, target=accelerator)``."""
+        scopes = [MemoryScope("global", 0, None, 64)]
+        for memory in self.memories:
+            scope = self.scope_of(memory.name)
+            who = self.accessors(memory.name)
+            size = memory.element_bytes
+            scopes.append(MemoryScope(scope, 1, memory.bytes, size, size, who))
+        return Target(
+            self.name, "accelerator", "instructions", "", "", (), "none", 8, 1, 1, (),
+            tuple(scopes), ("cthread",), runs_on="accelerator", accelerator=self,
+        )  # fmt: skip
+
+    def with_(self, **changes: Any) -> Accelerator:
+        """Return this accelerator with other parts; all checks are made again."""
+        return replace(self, **changes)
+
+    def _check_names(self) -> None:
+        where = f"describe the accelerator {self.name!r}"
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise TargetError(
+                where, "this is no name", got=repr(self.name), expected="letters, digits, '_', '-'"
+            )
+        for noun in ("memories", "engines", "instructions"):
+            names = [each.name for each in getattr(self, noun)]
+            if not names:
+                raise TargetError(where, f"it has no {noun}")
+            if twice := [name for name, count in _counts(names).items() if count > 1]:
+                raise TargetError(where, f"two {noun} have the same name", got=twice[0])
+        for each in self.instructions:
+            self.engine(each.engine)
+            for memory in (*each.reads, *each.writes):
+                self.memory(memory)
+        for memory in self.memories:
+            if memory.depth < 1 or not memory.shape or min(memory.shape) < 1:
+                raise TargetError(
+                    where, f"the memory {memory.name!r} is empty", got=str(memory),
+                    expected="a depth and a shape of at least 1",
+                )  # fmt: skip
+
+    def _check_instruction(self, instruction: Instruction) -> None:
+        where = f"describe the accelerator {self.name!r}"
+        checked_fields(self, instruction, where)
+        operands = intrinsic_operands(instruction.intrinsic) if instruction.intrinsic else ()
+        for (operand, memory_name), tensor in zip(
+            instruction.operands.items(), operands, strict=False
+        ):
+            memory = self.memory(memory_name)
+            if not _is_element(tensor, memory):
+                raise TargetError(
+                    where,
+                    f"{operand} of {instruction.name} is no element of {memory_name}",
+                    got=f"{tensor.dtype}{list(tensor.static_shape)}",
+                    expected=f"{memory.dtype}{list(memory.shape)}",
+                )
+
+    def _check_queues(self) -> None:
+        where = f"describe the accelerator {self.name!r}"
+        assert self.queues is not None
+        for queue in self.queues:
+            for engine, name, verb in (
+                (queue.source, queue.push_field, "pushes into"),
+                (queue.sink, queue.pop_field, "pops"),
+            ):
+                self.engine(engine)
+                if not any(each.field(name) for each in self.of(engine)):
+                    raise TargetError(
+                        where, f"nobody {verb} the queue {queue.name}",
+                        got=f"no instruction of {engine} has the field {name!r}",
+                    )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"Accelerator({self.name!r}, memories: {', '.join(m.name for m in self.memories)};"
+            f" engines: {', '.join(e.name for e in self.engines)})"
+        )
+
+
+def copy(
+    engine: str,
+    *,
+    into: str = "",
+    out_of: str = "",
+    cycles: Callable[[int], int] | None = None,
+    pads: bool = False,
+    name: str = "",
+) -> Instruction:
+    """Return an instruction that copies a block of elements between DRAM and a memory.
+
+    Parameters
+    ----------
+    engine : str
+        The engine that runs it.
+    into, out_of : str
+        The memory that it loads into, or stores from: one of both.
+    cycles : callable, optional
+        ``f(n)``, the cycles for n elements; without it the memory port decides.
+    pads : bool
+        Whether it can write zeros around a block that it loads.
+    name : str, optional
+        Its name in listings.
+
+    Examples
+    --------
+    >>> copy("load", into="tile", cycles=lambda n: 6 + n).name
+    'load tile'
+    """
+    if bool(into) == bool(out_of):
+        raise TargetError(
+            f"describe a copy of the engine {engine}", "it needs one memory",
+            got=f"into={into!r}, out_of={out_of!r}",
+        )  # fmt: skip
+    memory, kind = (into, "load") if into else (out_of, "store")
+    return Instruction(
+        name or f"{kind} {memory}",
+        engine,
+        "load" if into else "store",
+        memory,
+        cycles=cycles,
+        pads=pads,
+    )
+
+
+def tensor_op(
+    engine: str,
+    intrinsic: Any,
+    *,
+    cycles: Callable[[int], int],
+    memories: Sequence[str] = (),
+    name: str = "",
+) -> Instruction:
+    """Return an instruction that computes a tensor intrinsic on elements of memories.
+
+    Parameters
+    ----------
+    engine : str
+        The engine that runs it.
+    intrinsic : TensorIntrin
+        What it computes.
+    cycles : callable
+        ``f(n)``, the cycles for n executions in one instruction.
+    memories : sequence of str, optional
+        The memory of the result, then those of the inputs. Without it, the one memory whose
+        elements have the shape and dtype of the operand.
+    name : str, optional
+        Its name in listings; the intrinsic's without it.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> double = te.tensor_intrin("gemm_f32_6x16x64")
+    >>> tensor_op("array", double, cycles=lambda n: n, memories=("c", "a", "b")).operands["dst"]
+    'c'
+    """
+    operands = dict(zip(_operand_names(intrinsic), memories, strict=False))
+    return Instruction(
+        name or intrinsic.name, engine, "tensor", operands=MappingProxyType(operands),
+        intrinsic=intrinsic, cycles=cycles,
+    )  # fmt: skip
+
+
+def _operand_names(intrinsic: Any) -> tuple[str, ...]:
+    """Return names for the operands of an intrinsic: ``dst``, ``src``, ``wgt``, ``src3``, …"""
+    count = len(intrinsic_operands(intrinsic))
+    return ("dst", "src", "wgt", *(f"src{n}" for n in range(3, count)))[:count]
+
+
+def _with_operands(accelerator: Accelerator, instruction: Instruction) -> Instruction:
+    """Return an instruction with a memory for each operand of its intrinsic.
+
+    Raises
+    ------
+    TargetError
+        No memory, or more than one, has elements of the shape and dtype of an operand.
+    """
+    if instruction.intrinsic is None or instruction.operands:
+        return instruction
+    found = {}
+    intrinsic = instruction.intrinsic
+    for name, tensor in zip(_operand_names(intrinsic), intrinsic_operands(intrinsic), strict=True):
+        fitting = [m.name for m in accelerator.memories if _is_element(tensor, m)]
+        if len(fitting) != 1:
+            raise TargetError(
+                f"describe the accelerator {accelerator.name!r}",
+                f"{name} of {instruction.name} can be in {len(fitting)} memories",
+                got=", ".join(fitting) or "none",
+                expected=f"one with elements of {tensor.dtype}{list(tensor.static_shape)}",
+                hint="tensor_op(…, memories=(…)) names them" if fitting else None,
+            )
+        found[name] = fitting[0]
+    return replace(instruction, operands=MappingProxyType(found))
+
+
+def _is_element(tensor: Any, memory: Memory) -> bool:
+    """Tell whether a tensor has the shape of an element, but for dimensions of extent 1."""
+    shape = [n for n in memory.shape if n != 1]
+    return (memory.dtype, shape) == (tensor.dtype, [n for n in tensor.static_shape if n != 1])
+
+
+def intrinsic_operands(intrinsic: Any) -> tuple[Any, ...]:
+    """Return the tensors of an intrinsic: its result, then its inputs."""
+    return (intrinsic.output, *intrinsic.inputs)
+
+
+# Accelerators that are in use: a schedule puts buffers into their memories by name.
+_made: weakref.WeakValueDictionary[str, Accelerator] = weakref.WeakValueDictionary()
+
+
+def made_scopes() -> frozenset[str]:
+    """Return the names of the memories of all accelerators that are in use, as scopes."""
+    return frozenset(made.scope_of(m.name) for made in list(_made.values()) for m in made.memories)
+
+
+def has_scope(name: str) -> bool:
+    """Tell whether an accelerator that is in use has a memory of this name, as a scope."""
+    owner, _, memory = name.partition(".")
+    made = _made.get(owner)
+    return made is not None and any(each.name == memory for each in made.memories)
+
+
+def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:
+    """Return a queue in each direction between engines that access the same memory."""
+    pairs: dict[tuple[str, str], None] = {}
+    for memory in accelerator.memories:
+        pairs |= dict.fromkeys(itertools.permutations(accelerator.accessors(memory.name), 2))
+    return tuple(TokenQueue(source, sink) for source, sink in sorted(pairs))
+
+
+def _named(accelerator: Accelerator, items: Iterable[Any], name: str, noun: str) -> Any:
+    known = {each.name: each for each in items}
+    if name not in known:
+        raise TargetError(
+            f"describe the accelerator {accelerator.name!r}", f"it has no such {noun}",
+            got=repr(name), expected=", ".join(known),
+        )  # fmt: skip
+    return known[name]
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    listed = list(names)
+    return {name: listed.count(name) for name in listed}
