@@ -6,8 +6,10 @@ host, which makes one instruction after another: what depends on them is a numbe
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from dlcompiler.arith import Affine, Analyzer
@@ -27,14 +29,12 @@ from dlcompiler.ir import (
     free_vars,
     index_const,
 )
-from dlcompiler.ir.operations import fold_index
+from dlcompiler.ir.operations import COMPARISONS, fold_index
 
 Slots: TypeAlias = Mapping[Var, int]
 """Loop variable -> its place in the list of the host's numbers."""
 Number: TypeAlias = Callable[[Sequence[int]], int]
 """Returns the value of an expression for the numbers of the host."""
-_SIGNS = {"add": "+", "sub": "-", "mul": "*"}
-_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 def host_number(expr: Expr, slots: Slots) -> Number:
@@ -47,38 +47,60 @@ def host_number(expr: Expr, slots: Slots) -> Number:
     slots
         Where the number of each variable is.
     """
-    text = f"lambda v: {_python(expr, slots)}"
-    made: Number = eval(text, {"fold": fold_index, "min": min, "max": max})
-    return made
+    if expr.dtype == "index" and not isinstance(expr, Const | Var):
+        return _sum(Analyzer({}).affine(expr), slots)
+    return _number(expr, slots)
 
 
-def _python(expr: Expr, slots: Slots) -> str:
+def _sum(affine: Affine, slots: Slots) -> Number:
+    """Return the function of a sum, which is most of what the host computes."""
+    linear, others = [], []
+    for term in affine.terms.values():
+        if isinstance(term.atom, Var):
+            linear.append((slots[term.atom], term.factor))
+        else:
+            others.append((_number(term.atom, slots), term.factor))
+    constant = affine.constant
+
+    def total(numbers: Sequence[int]) -> int:
+        value = constant
+        for slot, factor in linear:
+            value += numbers[slot] * factor
+        for other, factor in others:
+            value += other(numbers) * factor
+        return value
+
+    return total
+
+
+def _number(expr: Expr, slots: Slots) -> Number:
     match expr:
         case Const(value):
-            return repr(int(value))
+            number = int(value)
+            return lambda _: number
         case Var():
-            return f"v[{slots[expr]}]"
+            return operator.itemgetter(slots[expr])
         case Binary(op, a, b):
-            first, second = _python(a, slots), _python(b, slots)
-            if op in _SIGNS:
-                return f"({first} {_SIGNS[op]} {second})"
-            return (
-                f"{op}({first}, {second})"
-                if op in ("min", "max")
-                else f"fold({op!r}, {first}, {second})"
-            )
+            return _applied(partial(fold_index, op), a, b, slots)
         case Compare(op, a, b):
-            return f"({_python(a, slots)} {_COMPARISONS[op]} {_python(b, slots)})"
-        case Logical(op, a, b):
-            return f"({_python(a, slots)} {op} {_python(b, slots)})"
+            return _applied(COMPARISONS[op].numbers, a, b, slots)
+        case Logical("and", a, b):
+            return _applied(lambda x, y: x and y, a, b, slots)
+        case Logical("or", a, b):
+            return _applied(lambda x, y: x or y, a, b, slots)
         case Not(value):
-            return f"(not {_python(value, slots)})"
+            return _applied(lambda x, _: not x, value, value, slots)
         case Select(condition, a, b) | IfThenElse(condition, a, b):
-            parts = (_python(part, slots) for part in (a, condition, b))
-            return "({} if {} else {})".format(*parts)
+            which, first, second = (host_number(part, slots) for part in (condition, a, b))
+            return lambda v: first(v) if which(v) else second(v)
         case Cast(value):
-            return _python(value, slots)
+            return host_number(value, slots)
     raise InternalError("make instructions", "the host has no such expression", got=str(expr))
+
+
+def _applied(operation: Callable[[int, int], int], a: Expr, b: Expr, slots: Slots) -> Number:
+    first, second = host_number(a, slots), host_number(b, slots)
+    return lambda v: operation(first(v), second(v))
 
 
 @dataclass(frozen=True, slots=True)
