@@ -32,6 +32,8 @@ MEMORY_TYPES = MappingProxyType({"uop": 0, "wgt": 1, "inp": 2, "acc": 3, "out": 
 ALU_OPERATIONS = ("min", "max", "add", "shr")
 """Operations of the ALU, in the order of their codes; a shift by a negative number is to the
 left."""
+MEASURED_LATENCY = MappingProxyType({"A": 0, "B": 16})
+"""Latency of the memory with which each profile was measured [clock]."""
 _HALF = 64
 """No field crosses the halves of a word; [bit]."""
 _TOKENS = ("pop_prev", "pop_next", "push_prev", "push_next")
@@ -58,8 +60,9 @@ class VtaConfig:
     """Width of the memory bus, 64 bits by default; [log2 bit]."""
     clock_hz: float = 100e6
     """Clock [1/s]."""
-    dram_latency: int = 16
-    """Cycles before the first data of a request that finds the port idle [clock]."""
+    dram_latency: int | None = None
+    """Cycles before the first data of a request that finds the port idle; None for those of the
+    memory with which the profile was measured: 0 for A, 16 for B [clock]."""
     profile: str = "B"
     """Rules of the timed simulator: ``"A"``, the RTL of 2019, or ``"B"``, that of 2021."""
 
@@ -76,6 +79,12 @@ class VtaConfig:
                 "configure VTA: profile", "no such profile", got=repr(self.profile),
                 expected="'A' (the RTL of 2019) or 'B' (2021)",
             )  # fmt: skip
+
+    @property
+    def port(self) -> MemoryPort:
+        """The memory port."""
+        latency = MEASURED_LATENCY[self.profile] if self.dram_latency is None else self.dram_latency
+        return MemoryPort((1 << self.LOG_BUS_WIDTH) // 8, latency)
 
     @property
     def batch(self) -> int:
@@ -154,12 +163,14 @@ def vta(
         ),
     )  # fmt: skip
     return Accelerator(
-        name, memories, tuple(map(Engine, ("load", "compute", "store"))), instructions, QUEUES,
-        MemoryPort((1 << config.LOG_BUS_WIDTH) // 8, config.dram_latency), config.clock_hz,
+        name, memories, ENGINES, instructions, QUEUES,
+        config.port, config.clock_hz,
         profile=config.profile,
     )  # fmt: skip
 
 
+ENGINES = tuple(map(Engine, ("load", "compute", "store")))
+"""The engines; each has a queue of 512 instructions."""
 QUEUES = (
     TokenQueue("load", "compute", "push_next", "pop_prev"),
     TokenQueue("compute", "load", "push_prev", "pop_next"),

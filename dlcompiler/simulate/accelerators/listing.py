@@ -1,0 +1,54 @@
+"""Instructions as text: one line each, which `assembler.assemble` reads back."""
+
+from __future__ import annotations
+
+from dlcompiler.simulate.accelerators.program import InstructionProgram, Step
+from dlcompiler.target.accelerators import Accelerator
+from dlcompiler.target.accelerators.encodings import operand_fields
+
+
+def instruction_text(accelerator: Accelerator, step: Step) -> str:
+    """Return an instruction as a line: its name, its fields, what it pops and pushes.
+
+    Fields that are 0 are left out.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.accelerators.vta import preset
+    >>> vta = preset("vta-pynq")
+    >>> gemm = vta.instruction("gemm")
+    >>> values = [1 if name in ("iter_out", "iter_in", "uop_end") else 0
+    ...           for name in operand_fields(vta, gemm)]
+    >>> instruction_text(vta, Step(gemm, tuple(values), ("load->compute",)))
+    'gemm uop_end=1 iter_out=1 iter_in=1 pop load->compute'
+    """
+    names = operand_fields(accelerator, step.instruction)
+    parts = [step.instruction.name]
+    parts += [f"{name}={value}" for name, value in zip(names, step.values, strict=True) if value]
+    parts += [f"pop {queue}" for queue in step.pops]
+    parts += [f"push {queue}" for queue in step.pushes]
+    return " ".join(parts)
+
+
+def step_line(program: InstructionProgram, step: int) -> str:
+    """Return an instruction with its number, and where it comes from."""
+    each = program.steps[step]
+    origin = f"  # {each.origin}" if each.origin is not None else ""
+    return f"{step}: {instruction_text(program.accelerator, each)}{origin}"
+
+
+def disassemble(program: InstructionProgram, *, origins: bool = False) -> str:
+    """Return a program as text, one line an instruction.
+
+    Parameters
+    ----------
+    program : InstructionProgram
+        The program.
+    origins : bool
+        Whether a comment says where each instruction comes from.
+    """
+    lines = []
+    for step in program.steps:
+        comment = f"  # {step.origin}" if origins and step.origin is not None else ""
+        lines.append(instruction_text(program.accelerator, step) + comment.replace("\n", " "))
+    return "".join(f"{line}\n" for line in lines)
