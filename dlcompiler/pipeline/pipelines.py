@@ -32,6 +32,7 @@ from dlcompiler.passes import (
     unroll_loops,
     vectorize_loops,
 )
+from dlcompiler.passes.split_host_accelerator import split_host_accelerator
 from dlcompiler.passes.split_host_device import split_host_device
 from dlcompiler.registry import Registry
 from dlcompiler.target import Target
@@ -156,7 +157,7 @@ PIPELINES: Registry[Pipeline] = Registry(
     {
         "cpu": Pipeline(CPU_PASSES),
         "gpu": Pipeline(GPU_PASSES, check_threads, check_kernels, split_host_device),
-        "accelerator": Pipeline(ACCELERATOR_PASSES),
+        "accelerator": Pipeline(ACCELERATOR_PASSES, divide=split_host_accelerator),
     },
     ("passes", "check_nests", "check_result", "divide"),
 )

@@ -116,15 +116,14 @@ class Computation:
         """Return the instruction's loops for the ranges of the inner loops."""
         if ranges not in self._loops:
             loops = [
-                (high - low, each.steps) for (low, high), each in zip(ranges, self.inner, strict=True)
+                (high - low, each.steps)
+                for (low, high), each in zip(ranges, self.inner, strict=True)
             ]
             self._loops[ranges] = loops_of(loops, len(self.buffers), self.most)
         return self._loops[ranges]
 
 
-def loops_of(
-    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int
-) -> Loops:
+def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int) -> Loops:
     """Return loops as two loops of an instruction around micro-ops.
 
     Parameters
@@ -216,7 +215,9 @@ def _check_operand(where: str, name: str, region: Region, scope: str, numbers: i
         )  # fmt: skip
     extents = [int(e.value) if isinstance(e, Const) else 0 for e in region.extents]
     dense, reach = math.prod(extents), 1
-    for extent, stride in zip(reversed(extents), reversed(region.buffer.static_strides), strict=True):
+    for extent, stride in zip(
+        reversed(extents), reversed(region.buffer.static_strides), strict=True
+    ):
         if extent != 1 and stride != reach:
             dense = 0
         reach *= extent
@@ -267,7 +268,9 @@ def elementwise_computation(
 
 def _computation(
     instruction: Instruction, split: Split, lanes: Lanes, sizes: Sequence[int], where: str
-) -> tuple[tuple[HostLoop, ...], tuple[Inner, ...], tuple[Number, ...], tuple[int, ...], tuple[Bound, ...]]:
+) -> tuple[
+    tuple[HostLoop, ...], tuple[Inner, ...], tuple[Number, ...], tuple[int, ...], tuple[Bound, ...]
+]:
     """Return what a `Computation` holds of its loops."""
     del instruction
     extents, conditions = split.nest.extents, split.nest.conditions

@@ -198,7 +198,9 @@ def copy_pattern(
 
 def memory_of(buffer: Buffer, accelerator: Accelerator) -> Memory | None:
     """Return the memory of an accelerator in which a buffer lies."""
-    return next((m for m in accelerator.memories if accelerator.scope_of(m.name) == buffer.scope), None)
+    return next(
+        (m for m in accelerator.memories if accelerator.scope_of(m.name) == buffer.scope), None
+    )
 
 
 def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
@@ -222,9 +224,7 @@ def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
     return None
 
 
-def _instruction(
-    ends: _Ends, memory: Memory, accelerator: Accelerator, where: str
-) -> Instruction:
+def _instruction(ends: _Ends, memory: Memory, accelerator: Accelerator, where: str) -> Instruction:
     """Return the instruction for a copy.
 
     A store may read a memory that gets each result of another one, as its dtype.
@@ -247,9 +247,7 @@ def _instruction(
     )  # fmt: skip
 
 
-def _columns_and_rows(
-    split: Split, lanes: Lanes, numbers: int, where: str
-) -> tuple[Dim, Dim]:
+def _columns_and_rows(split: Split, lanes: Lanes, numbers: int, where: str) -> tuple[Dim, Dim]:
     """Return the columns and rows of a copy, and leave all other loops to the host.
 
     Raises

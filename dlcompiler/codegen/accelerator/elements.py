@@ -50,7 +50,11 @@ def lanes_of(split: Split, numbers: int, where: str) -> Lanes:
     reached = 1
     while reached < numbers:
         var = next(
-            (v for v in split.inner if v not in inside and all(f.factor(v) == reached for f in forms)),
+            (
+                v
+                for v in split.inner
+                if v not in inside and all(f.factor(v) == reached for f in forms)
+            ),
             None,
         )
         count = min(extents[var], numbers // reached) if var is not None else 0

@@ -196,7 +196,8 @@ class _Maker:
         is_in_place = (
             isinstance(chain.first, Load)
             and chain.first.buffer is leaf.buffer
-            and flat_index(leaf.buffer, chain.first.indices, self.analyzer).plus(mine, -1).terms == {}
+            and flat_index(leaf.buffer, chain.first.indices, self.analyzer).plus(mine, -1).terms
+            == {}
         )
         if not is_in_place:
             yield self._reset(nest, instruction)
@@ -213,7 +214,14 @@ class _Maker:
                 buffers[1] = operand.buffer
                 sums[1] = flat_index(operand.buffer, operand.indices, self.analyzer)
             yield elementwise_computation(
-                buffers, sums, nest, instruction, self.accelerator, self.analyzer, self.slots, fields
+                buffers,
+                sums,
+                nest,
+                instruction,
+                self.accelerator,
+                self.analyzer,
+                self.slots,
+                fields,
             )
 
     def _reset(self, nest: Nest, like: Instruction) -> Computation:

@@ -86,5 +86,3 @@ def _live(stmt: Stmt, outer: tuple[Buffer, ...]) -> Iterator[tuple[Buffer, ...]]
     for part in children(stmt):
         if isinstance(part, Stmt):
             yield from _live(part, outer)
-
-

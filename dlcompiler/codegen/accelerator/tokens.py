@@ -125,9 +125,7 @@ class ExactTokens:
             source = next(
                 n
                 for n in open_
-                if not any(
-                    self._clocks[o][needed[o] - 1][n] >= needed[n] for o in open_ if o != n
-                )
+                if not any(self._clocks[o][needed[o] - 1][n] >= needed[n] for o in open_ if o != n)
             )
             self._token(int(source), mine, int(needed[source]), draft)
 
@@ -170,5 +168,3 @@ def _latest(accesses: npt.NDArray[np.int64], elements: Elements | slice) -> npt.
     part = accesses[:, elements]
     latest: npt.NDArray[np.int64] = part.max(axis=1) if part.shape[1] else part.sum(axis=1)
     return latest
-
-
