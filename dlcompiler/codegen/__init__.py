@@ -21,6 +21,7 @@ REGISTRY: Registry[Callable[[Program, Target], Source]] = Registry(
         "llvm": "dlcompiler.codegen.llvm:emit",
         "c": "dlcompiler.codegen.c:emit",
         "loops": "dlcompiler.codegen.loops:emit",
+        "instructions": "dlcompiler.codegen.accelerator:emit",
         "cuda": "dlcompiler.codegen.gpu:emit_cuda",
         "opencl": "dlcompiler.codegen.gpu:emit_opencl",
         "hip": "dlcompiler.codegen.gpu:emit_hip",

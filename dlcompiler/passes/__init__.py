@@ -3,6 +3,7 @@
 from dlcompiler.passes.base import Pass
 from dlcompiler.passes.batch_assertions import batch_assertions
 from dlcompiler.passes.branch_on_padding import branch_on_padding
+from dlcompiler.passes.compute_in_place import compute_in_place
 from dlcompiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from dlcompiler.passes.flatten_storage import flatten_storage
 from dlcompiler.passes.inject_double_buffer import inject_double_buffer
@@ -25,6 +26,7 @@ __all__ = [
     "Pass",
     "batch_assertions",
     "branch_on_padding",
+    "compute_in_place",
     "eliminate_common_subexpressions",
     "flatten_storage",
     "inject_double_buffer",

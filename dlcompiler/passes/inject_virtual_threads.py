@@ -41,6 +41,7 @@ from dlcompiler.ir import (
     ExternCall,
     For,
     If,
+    IntrinsicCall,
     Let,
     Load,
     Prefetch,
@@ -60,7 +61,9 @@ from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import constant_extent, in_copies, push_origin, statements
 
 
-def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFunc:
+def inject_virtual_threads(
+    func: PrimFunc, *, max_unrolled: int = 16, whole_nests: bool = False
+) -> PrimFunc:
     """Replace loops of virtual threads by the statements of all of them in one thread.
 
     Parameters
@@ -69,6 +72,9 @@ def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFun
         Any function without vector operations.
     max_unrolled
         With more virtual threads each statement gets a serial loop instead of copies; [1].
+    whole_nests
+        Whether loops around a single statement stay together, as an accelerator runs them by one
+        instruction. Otherwise their statements alternate between the threads.
 
     Raises
     ------
@@ -79,7 +85,9 @@ def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFun
 
     def rule(node: Node) -> Node:
         if isinstance(node, For) and node.kind == "vthread":
-            return _Injection(node, max_unrolled).run(push_origin(node.body, node.origin))
+            return _Injection(node, max_unrolled, whole_nests=whole_nests).run(
+                push_origin(node.body, node.origin)
+            )
         return node
 
     if not any(isinstance(stmt, For) and stmt.kind == "vthread" for stmt in statements(func.body)):
@@ -90,7 +98,7 @@ def inject_virtual_threads(func: PrimFunc, *, max_unrolled: int = 16) -> PrimFun
 class _Injection:
     """Replaces one loop of virtual threads by loops or copies around its statements."""
 
-    def __init__(self, loop: For, max_unrolled: int) -> None:
+    def __init__(self, loop: For, max_unrolled: int, *, whole_nests: bool) -> None:
         count = constant_extent(loop)
         if count is None:
             raise ScheduleError(
@@ -108,6 +116,7 @@ class _Injection:
                 )  # fmt: skip
         self.var, self.count = loop.var, count
         self.is_unrolled = count <= max_unrolled
+        self.whole_nests = whole_nests
         self.own = {buffer: _with_copies(buffer, count) for buffer in own_buffers(loop)}
         """Private buffer of a virtual thread -> the buffer with one copy for each of them."""
 
@@ -115,6 +124,8 @@ class _Injection:
         """Return a statement that does the work of `stmt` for all virtual threads."""
         if not self.depends(stmt):
             return stmt
+        if self.whole_nests and _is_nest(stmt):
+            return self.copies(stmt)
         match stmt:
             case Seq(items):
                 return seq(map(self.run, items))
@@ -152,6 +163,13 @@ class _Injection:
         if not self.is_unrolled:
             return For(self.var, index_const(self.count), "serial", own)
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))
+
+
+def _is_nest(stmt: Stmt) -> bool:
+    """Tell whether a statement is one store or call, perhaps with loops and conditions around."""
+    while isinstance(stmt, For) or (isinstance(stmt, If) and stmt.otherwise is None):
+        stmt = stmt.body if isinstance(stmt, For) else stmt.then
+    return isinstance(stmt, Store | IntrinsicCall)
 
 
 def differs(node: Node, var: Var, own: Container[Buffer]) -> bool:

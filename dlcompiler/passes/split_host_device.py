@@ -69,7 +69,7 @@ def split_host_device(func: PrimFunc) -> Program:
     temporaries: list[Buffer] = []
     nests = list(_nests(func.body, temporaries))
     names = [f"{func.name}_kernel{n}" for n in range(len(nests))]
-    launches = (_launch(func, name, *nest) for name, nest in zip(names, nests, strict=True))
+    launches = (launch_of(func, name, *nest) for name, nest in zip(names, nests, strict=True))
     return Program(func, tuple(launches), tuple(temporaries))
 
 
@@ -102,7 +102,25 @@ def _outlives_blocks(stmt: Allocate, loops: tuple[For, ...]) -> bool:
     return not loops and any(kind.startswith("blockIdx") for kind in kinds)
 
 
-def _launch(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> Launch:
+def launch_of(func: PrimFunc, name: str, loops: tuple[For, ...], nest: Stmt) -> Launch:
+    """Return a nest as a kernel, which takes the buffers and numbers that it uses.
+
+    Parameters
+    ----------
+    func
+        The program.
+    name
+        Name of the kernel.
+    loops
+        Loops of the host around the launch.
+    nest
+        What the kernel computes.
+
+    Raises
+    ------
+    TargetError
+        It calls code from outside.
+    """
     for call in (stmt for stmt in statements(nest) if isinstance(stmt, ExternCall)):
         raise TargetError(
             f"split {func.name} into kernels",

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import CallError, DeviceUnavailable, TargetError
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
+from dlcompiler.pipeline.accelerator_kernel import times_on as accelerator_times
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.executables import Built, CKernel, Kernel, NullKernel, SimulatedKernel
 from dlcompiler.pipeline.gpu_report import times_on
@@ -87,6 +89,18 @@ class SimulatedDevice(HostMemory):
     def times(self, target: Target) -> Provenance | None:
         """Return the provenance of times: predicted, for this target; None if it has no rates."""
         return times_on(target) if target.rates else None
+
+
+class AcceleratorDevice(HostMemory):
+    """An accelerator simulated on this CPU: its values, and its cycles."""
+
+    def load(self, source: Source, target: Target) -> AcceleratorKernel:
+        """Return a program that the simulators of accelerators run."""
+        return AcceleratorKernel(source, target)
+
+    def times(self, target: Target) -> Provenance:
+        """Return the provenance of times: simulated, for this accelerator."""
+        return accelerator_times(target)
 
 
 class DriverDevice:
@@ -212,6 +226,7 @@ class NullDevice(HostMemory):
 
 
 HOST, C, SIMULATOR, NULL = HostDevice(), CDevice(), SimulatedDevice(), NullDevice()
+ACCELERATOR = AcceleratorDevice()
 OPENCL = DriverDevice("opencl", "OpenCL C", lambda number: opencl.driver(number))
 CUDA = DriverDevice("cuda", "CUDA C", lambda number: cuda.driver(number))
 DEVICES: Registry[Device] = Registry(
@@ -220,6 +235,7 @@ DEVICES: Registry[Device] = Registry(
         "host": "dlcompiler.pipeline.devices:HOST",
         "c compiler": "dlcompiler.pipeline.devices:C",
         "simulator": "dlcompiler.pipeline.devices:SIMULATOR",
+        "accelerator": "dlcompiler.pipeline.devices:ACCELERATOR",
         "opencl": "dlcompiler.pipeline.devices:OPENCL",
         "cuda": "dlcompiler.pipeline.devices:CUDA",
         "null": "dlcompiler.pipeline.devices:NULL",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dlcompiler.analysis.device_intrinsics import check_intrinsics
 from dlcompiler.analysis.device_limits import check_memory, check_threads
@@ -14,6 +15,7 @@ from dlcompiler.passes import (
     Pass,
     batch_assertions,
     branch_on_padding,
+    compute_in_place,
     eliminate_common_subexpressions,
     inject_double_buffer,
     inject_prefetch,
@@ -30,6 +32,7 @@ from dlcompiler.passes import (
     unroll_loops,
     vectorize_loops,
 )
+from dlcompiler.passes.split_host_accelerator import split_host_accelerator
 from dlcompiler.passes.split_host_device import split_host_device
 from dlcompiler.registry import Registry
 from dlcompiler.target import Target
@@ -120,6 +123,19 @@ GPU_PASSES = tuple(
     if item.name != "narrow"
     for each in ((_BEFORE[item.name], item) if item.name in _BEFORE else (item,))
 )
+# The engines of an accelerator run one instruction after another: no loop is unrolled or vectorized,
+# and buffers get their places when instructions are chosen.
+ACCELERATOR_PASSES = (
+    Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("double buffer", inject_double_buffer),
+    Pass("in place", compute_in_place, reads_target=True),
+    Pass(
+        "virtual threads",
+        partial(inject_virtual_threads, whole_nests=True),
+        requires=frozenset({"affine indices"}),
+    ),
+    Pass("simplify threads", simplify, requires=frozenset({"affine indices"})),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +158,7 @@ PIPELINES: Registry[Pipeline] = Registry(
     {
         "cpu": Pipeline(CPU_PASSES),
         "gpu": Pipeline(GPU_PASSES, check_threads, check_kernels, split_host_device),
+        "accelerator": Pipeline(ACCELERATOR_PASSES, divide=split_host_accelerator),
     },
     ("passes", "check_nests", "check_result", "divide"),
 )

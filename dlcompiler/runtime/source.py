@@ -106,6 +106,8 @@ class Source:
 
     launches: Launches | None = None
     """How the host runs the kernels; None for code that is one function."""
+    parts: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    """For an accelerator, the instructions of each launch, or None where the host computes it."""
 
     @property
     def symbol(self) -> str:

@@ -86,5 +86,7 @@ def _problem(work: Work) -> str | None:
         return "an instruction without a micro-op: hardware does not end it"
     operation = fields.get("operation", 0)
     if instruction.operations and operation >= len(instruction.operations):
-        return f"no such operation: {operation}; this machine has {', '.join(instruction.operations)}"
+        return (
+            f"no such operation: {operation}; this machine has {', '.join(instruction.operations)}"
+        )
     return None

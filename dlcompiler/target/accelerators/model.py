@@ -112,7 +112,8 @@ class Accelerator:
             scopes.append(MemoryScope(scope, 1, memory.bytes, size, size, who))
         return Target(
             self.name, "accelerator", "instructions", "", "", (), "none", 8, 1, 1, (),
-            tuple(scopes), ("cthread",), runs_on="accelerator", accelerator=self,
+            tuple(scopes), ("cthread",), frozenset(i.name for i in self.instructions if i.kind == "tensor"),
+            runs_on="accelerator", accelerator=self,
         )  # fmt: skip
 
     def with_(self, **changes: Any) -> Accelerator:

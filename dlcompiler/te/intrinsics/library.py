@@ -16,6 +16,8 @@ name          sizes                  computes
 `mma_load_…`   of a tile              a tile of A (``a_f16``), B (``b_f16``) or B transposed
                                      (``bt_f16``), of each kind, into a fragment
 `mma_store_…`  `16x8`                 a fragment of sums (``f32``, ``s32``) into memory
+`vta_gemm`     ``b x o x k``          ``acc[i, j] += inp[i, k] * wgt[j, k]`` of int8, in int32, by the
+                                     accelerator VTA
 ============  =====================  ==============================================================
 
 The name of an intrinsic is the family's name with the sizes: ``gemm_f32_6x16x64``. The last
@@ -188,6 +190,19 @@ def families_for(result: str, read: Sequence[str]) -> list[Family]:
     return [f for f in own if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
 
 
+def _vta_gemm(batch: int, out: int, k: int) -> Declared:
+    inp, wgt = (
+        placeholder((batch, k), "int8", name="inp"),
+        placeholder((out, k), "int8", name="wgt"),
+    )
+    r = reduce_axis((0, k), name="k")
+
+    def element(i: object, j: object) -> object:
+        return sum(inp[i, r].astype("int32") * wgt[j, r].astype("int32"), axis=r)
+
+    return compute((batch, out), element, name="acc"), {}
+
+
 def _gemm(m: int, n: int, k: int) -> Declared:
     a, b = placeholder((m, k), name="A"), placeholder((k, n), name="B")
     r = reduce_axis((0, k), name="k")
@@ -250,5 +265,8 @@ FAMILIES: dict[str, Family] = {
     "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), _U8S8, 1, "dot4", group=4),
     "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), _S8S8, 1, "dot4", group=4),
     **{family.name: family for family in _tensor_core_families()},
+    "vta_gemm": Family(
+        "vta_gemm", ("batch", "out", "k"), _vta_gemm, ("int32", "int8", "int8"), 2, "gemm"
+    ),
 }
 """Name -> family of shipped intrinsics."""

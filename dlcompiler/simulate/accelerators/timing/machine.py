@@ -202,7 +202,9 @@ class Machine:
                 self.queues[q].name for q in self.works[step].pops
                 if self._popped[q] >= len(self._pushes[q])
             ]  # fmt: skip
-            text = f"{names[self.works[step].engine]} at instruction {step} for {', '.join(missing)}"
+            text = (
+                f"{names[self.works[step].engine]} at instruction {step} for {', '.join(missing)}"
+            )
             texts.append(text)
         raise InstructionError(
             "simulate the program", "deadlock: every engine that has instructions waits for a token",

@@ -260,6 +260,3 @@ def _pieces(total: int, most: int) -> Iterator[int]:
 
 def _ceil(value: int, divisor: int) -> int:
     return -(-value // divisor)
-
-
-

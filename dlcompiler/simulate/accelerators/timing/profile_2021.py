@@ -98,10 +98,7 @@ class Profile2021:
         machine, fields, name = self._machine, work.fields, work.instruction.memory
         element = machine.program.accelerator.memory(name).dram_bytes
         client = CLIENTS.index(name) if name in CLIENTS else len(CLIENTS)
-        beats = [
-            self._beats(address, size)
-            for address, size in self._row_pieces(work, element)
-        ]
+        beats = [self._beats(address, size) for address, size in self._row_pieces(work, element)]
         if name == "uop":
 
             def loaded(data: list[tuple[int, int]]) -> None:
@@ -139,8 +136,7 @@ class Profile2021:
         element = self._machine.program.accelerator.memory(work.instruction.memory).dram_bytes
         vector = 1 + -(-element // self._bus)  # read the vector, then send its beats
         return sum(
-            WRITE_SETUP + vector * (size // element)
-            for _, size in self._row_pieces(work, element)
+            WRITE_SETUP + vector * (size // element) for _, size in self._row_pieces(work, element)
         )
 
 

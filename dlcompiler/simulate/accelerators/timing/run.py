@@ -42,7 +42,9 @@ class Wait:
         parts = []
         if self.cycles:
             source = f" of instruction {self.step}" if self.step is not None else ""
-            what = "it to be fetched" if self.reason == "fetch" else f"a token {self.reason}{source}"
+            what = (
+                "it to be fetched" if self.reason == "fetch" else f"a token {self.reason}{source}"
+            )
             parts.append(f"waited {self.cycles} cycles for {what}")
         if self.port_cycles:
             parts.append(f"{self.port_cycles} cycles for the memory port")
@@ -187,7 +189,9 @@ def _cycles(program: InstructionProgram, machine: Machine) -> int:
             return machine.start[step]
     if any(each.kind == "finish" for each in program.accelerator.instructions):
         raise InstructionError(
-            "time the program", "it never finishes", kind="deadlock",
+            "time the program",
+            "it never finishes",
+            kind="deadlock",
             expected="a FINISH instruction, for which the host waits",
         )
     return max(machine.end, default=0)

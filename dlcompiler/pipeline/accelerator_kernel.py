@@ -1,0 +1,156 @@
+"""Programs of accelerators, simulated: what they compute, how many cycles they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.codegen import emit
+from dlcompiler.ir import Buffer
+from dlcompiler.ir.program import Launch, Program
+from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.runtime.arguments import check_all
+from dlcompiler.runtime.llvm import compile_ir
+from dlcompiler.runtime.options import Options
+from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.simulate.accelerators import InstructionProgram
+from dlcompiler.simulate.accelerators.timing.run import TimedRun, time_program
+from dlcompiler.target import Target, resolve
+
+
+@dataclass(frozen=True, eq=False)
+class AcceleratorReport:
+    """How long the parts of a program take on an accelerator; all numbers are simulated.
+
+    What the host computes between them is not counted.
+    """
+
+    target: Target
+    runs: tuple[TimedRun, ...]
+    """The times of each part that the accelerator runs, in order."""
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of all parts; [clock]."""
+        return sum(run.cycles for run in self.runs)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all parts at the accelerator's clock [s]."""
+        return sum(run.seconds for run in self.runs)
+
+    @property
+    def busy(self) -> dict[str, int]:
+        """Cycles in which each engine was busy; [clock]."""
+        engines = self.target.accelerator.engines
+        return {e.name: sum(run.busy[e.name] for run in self.runs) for e in engines}
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the numbers come from."""
+        return times_on(self.target)
+
+    def __str__(self) -> str:
+        total = max(self.cycles, 1)
+        parts = [f"{name} busy {cycles / total:.0%}" for name, cycles in self.busy.items()]
+        return f"{self.cycles:,} cycles (simulated): {', '.join(parts)}"
+
+    def __repr__(self) -> str:
+        return f"AcceleratorReport({self})"
+
+
+def times_on(target: Target) -> Provenance:
+    """Return the provenance of times: simulated, on this accelerator."""
+    profile = target.accelerator.profile
+    return Provenance("simulated", f"{target.name}, profile {profile}" if profile else target.name)
+
+
+class AcceleratorKernel(LoadedSource):
+    """A program built for an accelerator: call it with NumPy arrays, outputs last."""
+
+    @property
+    def parts(self) -> tuple[InstructionProgram | None, ...]:
+        """The instructions of each launch; None where the host computes."""
+        return self.generated.parts
+
+    @property
+    def instructions(self) -> InstructionProgram:
+        """The instructions of the first part that the accelerator runs."""
+        return next(part for part in self.parts if part is not None)
+
+    def __call__(self, *arguments: Any, seed: int | None = None) -> None:
+        """Compute what the engines compute, simulated.
+
+        Parameters
+        ----------
+        arguments : ndarray
+            One for each parameter; outputs are written.
+        seed : int, optional
+            The engines take turns at random. Without it, each runs as far as it can.
+
+        Raises
+        ------
+        CallError
+            The arguments do not fit.
+        InstructionError
+            The program deadlocks, reads what nothing has written, or two engines access an element
+            without a token between them.
+        """
+        check_all(self.name, self.generated.interface.params, arguments)
+        arrays: dict[Buffer, npt.NDArray[Any]] = {
+            buffer: np.asarray(array)
+            for buffer, array in zip(self.func.buffers, arguments, strict=True)
+        }
+        for buffer in self.program.temporaries:
+            arrays[buffer] = np.zeros(buffer.static_shape, buffer.dtype)
+        for launch, part, host in zip(self.program.launches, self.parts, self._hosts, strict=True):
+            given = [arrays[buffer] for buffer in launch.kernel.buffers]
+            if host is not None:
+                host(*given)
+            elif part is not None:
+                self._run(part, launch, given, seed)
+
+    def _run(
+        self,
+        part: InstructionProgram,
+        launch: Launch,
+        arrays: Sequence[npt.NDArray[Any]],
+        seed: int | None,
+    ) -> None:
+        from dlcompiler.simulate.accelerators.functional.run import run_program
+
+        names = [buffer.name for buffer in launch.kernel.buffers]
+        outputs = {buffer.name for buffer in launch.kernel.outputs}
+        given = dict(zip(names, arrays, strict=True))
+        result = run_program(part, given, seed=seed)
+        for name in outputs:
+            np.copyto(given[name], result.array(name))
+
+    @cached_property
+    def _hosts(self) -> tuple[Kernel | None, ...]:
+        """The machine code of the launches that the host computes."""
+        machine = resolve("cpu")
+        hosts: list[Kernel | None] = []
+        for launch, part in zip(self.program.launches, self.parts, strict=True):
+            if part is not None:
+                hosts.append(None)
+                continue
+            source = emit(Program.of(launch.kernel), machine)
+            module = compile_ir(source.text, Options.for_target(machine))
+            hosts.append(Kernel(module, source, machine))
+        return tuple(hosts)
+
+    def report(self, *arguments: Any) -> AcceleratorReport:  # type: ignore[override]
+        """Return the cycles of its parts, simulated; the arguments make no difference."""
+        del arguments
+        return self._report
+
+    @cached_property
+    def _report(self) -> AcceleratorReport:
+        runs = tuple(time_program(part) for part in self.parts if part is not None)
+        return AcceleratorReport(self.target, runs)
