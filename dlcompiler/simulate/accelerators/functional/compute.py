@@ -93,8 +93,10 @@ def elementwise(
                 _check_amounts(right, step, findings)
         results[at] = apply(operation, results[at], right)
 
-    for which in [slice(n, n + 1) for n in range(len(target))] if by_steps else _waves(
-        target, source, grid, same=sources is results
+    for which in (
+        [slice(n, n + 1) for n in range(len(target))]
+        if by_steps
+        else _waves(target, source, grid, same=sources is results)
     ):
         update(which)
     state.stores[operands[names[0]]].written[target] = True
@@ -184,9 +186,7 @@ def _check_amounts(amounts: Values, step: int, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def _write_beside(
-    work: Work, state: State, operand: str, target: npt.NDArray[np.int64]
-) -> None:
+def _write_beside(work: Work, state: State, operand: str, target: npt.NDArray[np.int64]) -> None:
     """Write results into the other memories that get them, with the low bits of each."""
     for name, other in work.instruction.also_writes.items():
         if name != operand:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Axis, Binary, Cast, Const, Expr, Reduce, TensorLoad, Var
+from dlcompiler.ir import Binary, Cast, Expr, Reduce, TensorLoad
 from dlcompiler.simulate.accelerators.errors import InstructionError
+from dlcompiler.simulate.accelerators.functional.formula import COMBINERS, Formula, formula_of
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 Indices = npt.NDArray[np.int64]
 Values = npt.NDArray[Any]
 _LARGEST_BATCH = 1 << 14
 """Updates that are computed at a time, so that the gathered operands stay in caches."""
-_COMBINERS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
-_BINARY = {**_COMBINERS, "sub": np.subtract}
 
 
 @dataclass(frozen=True)
@@ -97,50 +96,7 @@ class Contraction:
         return values.astype(self.result)
 
 
-@dataclass(frozen=True)
-class Formula:
-    """An update by any expression of elements, evaluated for all updates at a time."""
-
-    body: Expr
-    """The value of an element of the result, or what is combined to it."""
-    axes: tuple[Axis, ...]
-    reduced: tuple[Axis, ...]
-    tensors: tuple[Any, ...]
-    combiner: np.ufunc
-    accumulates: bool
-    identity: Any
-
-    def products(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
-        """Return what each update gives; (updates, *shape)."""
-        return _in_batches(self._batch, memories, elements)
-
-    def _batch(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
-        return self._of([memory[each] for memory, each in zip(memories, elements, strict=True)])
-
-    def one(self, inputs: Sequence[Values]) -> Values:
-        """Return what one update gives."""
-        return self._of([each[None] for each in inputs])[0]
-
-    def _of(self, gathered: Sequence[Values]) -> Values:
-        count = len(gathered[0])
-        places = {
-            id(axis.var): np.arange(axis.extent).reshape(-1, *[1] * after)
-            for after, axis in enumerate(reversed((*self.axes, *self.reduced)))
-        }
-        operands = {
-            id(tensor): values.reshape(count, *tensor.static_shape)
-            for tensor, values in zip(self.tensors, gathered, strict=True)
-        }
-        values = np.asarray(_value(self.body, places, operands))
-        shape = (count, *(axis.extent for axis in (*self.axes, *self.reduced)))
-        values = np.broadcast_to(values, shape)
-        if self.reduced:
-            over = tuple(range(1 + len(self.axes), values.ndim))
-            values = self.combiner.reduce(values, axis=over, dtype=values.dtype)
-        return values
-
-
-Meaning = Contraction | Formula
+Meaning: TypeAlias = "Contraction | Formula"
 
 
 def _in_batches(compute: Any, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
@@ -152,40 +108,15 @@ def _in_batches(compute: Any, memories: Sequence[Values], elements: Sequence[Ind
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _value(expr: Expr, places: Mapping[int, Indices], operands: Mapping[int, Values]) -> Any:
-    """Return the value of an expression at all places; the first dimension is the update.
-
-    Raises
-    ------
-    InstructionError
-        The expression has an operation that is not known here.
-    """
-    match expr:
-        case Const(value, dtype):
-            return np.asarray(value, dtype=np.int64 if dtype == "index" else dtype)
-        case Var() if id(expr) in places:
-            return places[id(expr)]
-        case Cast(value, dtype):
-            return _value(value, places, operands).astype(np.int64 if dtype == "index" else dtype)
-        case Binary(op, a, b) if op in _BINARY:
-            return _BINARY[op](_value(a, places, operands), _value(b, places, operands))
-        case TensorLoad(tensor, indices) if id(tensor) in operands:
-            array = operands[id(tensor)]
-            at = np.broadcast_arrays(*(_value(each, places, operands) for each in indices))
-            dims = at[0].ndim if at else 0
-            update = np.arange(len(array)).reshape(-1, *[1] * dims)
-            return array[(update, *at)]
-    raise InstructionError(
-        "simulate a tensor instruction", "its intrinsic has an expression that is not known here",
-        kind="unsupported", got=str(expr),
-        expected="sums, products, minima, maxima and casts of elements",
-    )  # fmt: skip
-
-
 def meaning_of(accelerator: Accelerator, instruction: Instruction) -> Meaning:
     """Return what a tensor instruction computes.
 
     Without an intrinsic, it is VTA's GEMM: ``dst[b, o] += src[b, i] * wgt[o, i]``.
+
+    Raises
+    ------
+    InstructionError
+        Its intrinsic is a reduction that NumPy does not have.
     """
     memories = [accelerator.memory(name) for name in instruction.operands.values()]
     kinds = [memory.dtype for memory in memories]
@@ -207,23 +138,14 @@ def meaning_of(accelerator: Accelerator, instruction: Instruction) -> Meaning:
             )
             if _is_integer(kinds[0]) or set(kinds) == {kinds[0]}:
                 return _contraction(output, loads, shapes, kinds)
-    return _formula(op, tensors)
-
-
-def _formula(op: Any, tensors: tuple[Any, ...]) -> Formula:
-    body = op.body
-    if not isinstance(body, Reduce):
-        return Formula(body, tuple(op.axis), (), tensors, np.add, False, 0)
-    if body.reducer.op not in _COMBINERS or body.condition is not None or body.init:
+    formula = formula_of(instruction.intrinsic, memories[0].shape)
+    if formula is None:
         raise InstructionError(
-            "simulate a tensor instruction", "its reduction is not known here", kind="unsupported",
-            got=str(body), expected=f"a reduction by {', '.join(_COMBINERS)}",
+            "simulate the program", f"{instruction.name} is a reduction that is not known here",
+            kind="unsupported", got=repr(instruction.intrinsic),
+            expected=f"a reduction by {', '.join(COMBINERS)}",
         )  # fmt: skip
-    identity = body.reducer.identity(body.dtype).value
-    combiner = _COMBINERS[body.reducer.op]
-    return Formula(
-        body.value, tuple(op.axis), tuple(body.axes), tensors, combiner, True, identity
-    )
+    return formula
 
 
 def _factors(

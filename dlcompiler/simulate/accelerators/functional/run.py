@@ -12,13 +12,13 @@ import numpy.typing as npt
 from dlcompiler.errors import CallError
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.functional import compute, hazards, transfers
-from dlcompiler.simulate.accelerators.functional.dram import buffer_in, initial_dram
 from dlcompiler.simulate.accelerators.functional.findings import Findings
 from dlcompiler.simulate.accelerators.functional.meaning import Meaning, meaning_of
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grid, Grids, own_micro_op
 from dlcompiler.simulate.accelerators.functional.order import interleaving
 from dlcompiler.simulate.accelerators.functional.races import Races
 from dlcompiler.simulate.accelerators.functional.state import State
+from dlcompiler.simulate.accelerators.images import array_of, buffer_of, dram_image
 from dlcompiler.simulate.accelerators.program import InstructionProgram
 from dlcompiler.simulate.accelerators.work import Work, works_of
 
@@ -40,7 +40,7 @@ class FunctionalRun:
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """Return a buffer of the program after it, as an array of its shape."""
-        return buffer_in(self.program, self.dram, name)
+        return array_of(self.dram, buffer_of(self.program, name))
 
 
 def run_program(
@@ -77,7 +77,7 @@ def run_program(
         DRAM is no array of bytes, or an array is none of the program's buffers.
     """
     if isinstance(dram, Mapping):
-        dram = initial_dram(program, dram)
+        dram = dram_image(program, dram)
     if not isinstance(dram, np.ndarray) or dram.dtype != np.uint8 or dram.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
     return _Run(program, dram.copy(), by_steps=by_steps, collect=collect).run(seed)
