@@ -14,6 +14,7 @@ from dlcompiler.codegen.accelerator.writer import Writer
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Allocate, Const, For, If, PrimFunc, Seq, Stmt, walk_statements
 from dlcompiler.simulate.accelerators import InstructionProgram
+from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator
 
 
@@ -78,7 +79,7 @@ class _Host:
             case _:
                 raise ScheduleError(
                     f"build {self.func.name} for {self.accelerator.name}",
-                    "it has no instruction for this", got=str(stmt).strip(),
+                    "it has no instruction for this", got=origin_text(stmt),
                 )  # fmt: skip
 
     def _holds(self, stmt: If) -> bool:

@@ -18,6 +18,7 @@ from dlcompiler.codegen.accelerator.nests import Nest, nest_of
 from dlcompiler.codegen.accelerator.operations import Chain, chain_of
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import IntrinsicCall, Load, PrimFunc, Stmt, Store, walk, walk_statements
+from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 Pattern: TypeAlias = "CopyPattern | Computation"
@@ -90,13 +91,14 @@ class Patterns:
             raise ScheduleError(
                 f"build {self.func.name} for {self.accelerator.name}",
                 f"no instruction computes {nest.leaf.buffer.name}",
-                got=str(nest.leaf).strip(),
+                got=origin_text(nest.leaf),
                 because=f"it is in memory {nest.leaf.buffer.scope!r}",
                 expected="a copy between DRAM and a memory, an intrinsic (tensorize),"
                 " or an elementwise operation in a memory of results",
             )
-        self._computed.add(nest.leaf.buffer.name)
-        yield from self._elementwise(nest, instruction, chain_of(nest.leaf, instruction))
+        for each in self._elementwise(nest, instruction, chain_of(nest.leaf, instruction)):
+            self._computed.add(nest.leaf.buffer.name)
+            yield each
 
     def _elementwise(
         self, nest: Nest, instruction: Instruction, chain: Chain
@@ -153,7 +155,7 @@ class Patterns:
             raise ScheduleError(
                 f"compute {nest.leaf.buffer.name} by {like.name}",
                 "it writes over its first operand, which is another buffer",
-                got=str(nest.leaf).strip(),
+                got=origin_text(nest.leaf),
                 hint="let the operand be used by this stage only, at the same loop",
             )
         mine = flat_index(nest.leaf.buffer, nest.leaf.indices, self.analyzer)

@@ -16,6 +16,7 @@ from dlcompiler.codegen.accelerator.tokens import Draft, ExactTokens
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
+from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction
 from dlcompiler.target.accelerators.encodings import operand_fields
 
@@ -173,7 +174,7 @@ class Writer:
                     f"build {self.func.name} for {self.accelerator.name}",
                     f"{name} of {instruction.name} does not fit its field",
                     got=str(value), expected=f"{field.least} to {field.most}",
-                    because=str(origin).strip(), hint="choose smaller tiles",
+                    because=origin_text(origin), hint="choose smaller tiles",
                 )  # fmt: skip
         return Step(instruction, row, origin=origin)
 

@@ -158,9 +158,7 @@ class _Run:
         names = list(work.instruction.operands)
         reads = names[:1] if work.fields.get("use_imm") else names
         self._note_accesses(work, grid, step, reads)
-        compute.elementwise(
-            work, grid, self._state, step, self._findings, by_steps=self._by_steps
-        )
+        compute.elementwise(work, grid, self._state, step, self._findings, by_steps=self._by_steps)
 
     def _grid(self, work: Work, step: int) -> Grid:
         """Return the updates of an instruction, all of which are inside the memories."""
@@ -200,4 +198,3 @@ class _Run:
         if not work.fields.get("reset"):
             for name, memory in instruction.also_writes.items():
                 races.access(memory, grid.unique[name], work, step, is_write=True)
-
