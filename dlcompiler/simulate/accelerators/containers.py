@@ -165,9 +165,7 @@ class _Document:
             self._integer(self._described, "dram_bytes"),
         )  # fmt: skip
 
-    def _accelerator(
-        self, machine: Mapping[str, Any], given: Accelerator | None
-    ) -> Accelerator:
+    def _accelerator(self, machine: Mapping[str, Any], given: Accelerator | None) -> Accelerator:
         found = given
         if found is None:
             config = machine.get("vta")
@@ -210,7 +208,9 @@ class _Document:
         is_named = isinstance(name, str) and role in _ROLES
         if not is_named or not isinstance(dtype, str) or dtype not in _DTYPES:
             raise _error(self._path, "a buffer cannot be used", got=repr(each)[:80])
-        if not isinstance(shape, list) or not all(type(n) is int and 0 < n < 1 << 32 for n in shape):
+        if not isinstance(shape, list) or not all(
+            type(n) is int and 0 < n < 1 << 32 for n in shape
+        ):
             raise _error(self._path, "the shape of a buffer cannot be used", got=repr(shape)[:80])
         return DramBuffer(str(name), self._integer(each, "address"), tuple(shape), dtype, str(role))
 

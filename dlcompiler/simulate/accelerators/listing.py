@@ -43,10 +43,12 @@ def origin_text(origin: object) -> str:
 
 
 def step_line(program: InstructionProgram, step: int) -> str:
-    """Return an instruction with its number, and where it comes from."""
+    """Return an instruction with its number, and where it comes from: statement and axes."""
     each = program.steps[step]
     origin = origin_text(each.origin)
+    axes = ", ".join(map(str, getattr(each.origin, "origin", ())))
     comment = f"  # {origin}" if origin else ""
+    comment += f" ({axes})" if axes else ""
     return f"{step}: {instruction_text(program.accelerator, each)}{comment}"
 
 

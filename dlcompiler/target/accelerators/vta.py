@@ -76,7 +76,7 @@ class VtaConfig:
                     f"configure VTA: {each.name}", "this is no binary logarithm of a size",
                     got=repr(value), expected="a whole number, 0 to 30",
                 )  # fmt: skip
-        if not (isinstance(self.clock_hz, int | float) and 0 < self.clock_hz < 1e12):
+        if type(self.clock_hz) not in (int, float) or not 0 < self.clock_hz < 1e12:
             raise TargetError(
                 "configure VTA: clock_hz", "this is no clock", got=repr(self.clock_hz),
                 expected="a positive number [1/s]",
@@ -200,13 +200,20 @@ def config_of(accelerator: Accelerator) -> VtaConfig | None:
     inp, wgt, acc, port = sizes["inp"], sizes["wgt"], sizes["acc"], accelerator.port
     if not all(len(memory.shape) == 2 for memory in (inp, wgt, acc)):
         return None
+    widths = {"INP_WIDTH": inp, "WGT_WIDTH": wgt, "ACC_WIDTH": acc}
+    sizes_of = {"UOP": sizes["uop"], "INP": inp, "WGT": wgt, "ACC": acc}
     is_measured = port.latency == MEASURED_LATENCY[accelerator.profile]
+    logs = {
+        **{f"LOG_{name}": _log(dtypes.bits(memory.dtype)) for name, memory in widths.items()},
+        **{f"LOG_{name}_BUFF_SIZE": _log(memory.bytes) for name, memory in sizes_of.items()},
+        "LOG_BATCH": _log(inp.shape[0]),
+        "LOG_BLOCK_IN": _log(inp.shape[1]),
+        "LOG_BLOCK_OUT": _log(acc.shape[1]),
+        "LOG_BUS_WIDTH": _log(port.bytes_per_cycle * 8),
+    }
     config = VtaConfig(
-        *(_log(dtypes.bits(memory.dtype)) for memory in (inp, wgt, acc)),
-        *(_log(number) for number in (inp.shape[0], inp.shape[1], acc.shape[1])),
-        *(_log(memory.bytes) for memory in (sizes["uop"], inp, wgt, acc)),
-        _log(port.bytes_per_cycle * 8), accelerator.clock_hz,
-        None if is_measured else port.latency, accelerator.profile,
+        **logs, clock_hz=accelerator.clock_hz, profile=accelerator.profile,
+        dram_latency=None if is_measured else port.latency,
     )  # fmt: skip
     parts = (config.memories(), config.port, ENGINES, QUEUES)
     own = (accelerator.memories, port, accelerator.engines, accelerator.queues)

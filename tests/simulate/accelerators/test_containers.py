@@ -93,5 +93,3 @@ def signed(data, old, new):
 def test_no_such_file(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         load_program(tmp_path / "nothing")
-
-

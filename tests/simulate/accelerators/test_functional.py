@@ -166,7 +166,9 @@ def test_data_that_is_overwritten_too_early(program):
     )
     error = refused(program, text)
     assert error.kind == "race"
-    assert "it writes element 0 of inp, which instruction 4 of compute reads at any time" in str(error)
+    assert "it writes element 0 of inp, which instruction 4 of compute reads at any time" in str(
+        error
+    )
 
 
 def test_a_race_in_dram(program):
@@ -176,7 +178,10 @@ def test_a_race_in_dram(program):
     racing = f"{start}{store}\nload acc dram_base=16 {TILE}\nfinish"
     error = refused(program, racing)
     assert (error.kind, "byte 1024 of DRAM" in str(error)) == ("race", True)
-    ordered = f"{start}{store} push store->compute\nload acc dram_base=16 {TILE} pop store->compute\nfinish"
+    ordered = (
+        f"{start}{store} push store->compute\n"
+        f"load acc dram_base=16 {TILE} pop store->compute\nfinish"
+    )
     given = program(ordered)
     run_program(given, dram_image(given, {}))
 
@@ -206,9 +211,7 @@ def test_deadlock_and_tokens_that_are_left(program):
     ],
 )
 def test_shifts_on_which_machines_differ(program, fields, problem):
-    given = program(
-        f"{START}load acc {TILE}\nalu uop_end=4 iter_out=1 iter_in=1 {fields}\nfinish"
-    )
+    given = program(f"{START}load acc {TILE}\nalu uop_end=4 iter_out=1 iter_in=1 {fields}\nfinish")
     dram = dram_image(given, {})
     dram[:256] = 255
     with pytest.raises(InstructionError, match=problem):
@@ -257,8 +260,9 @@ def test_random_alu_instructions(program):
         outer, inner = random.integers(1, 4, 2)
         factors = random.integers(0, 3, 4)
         fields = (
-            f"iter_out={outer} iter_in={inner} dst_factor_out={factors[0]} dst_factor_in={factors[1]}"
-            f" src_factor_out={factors[2]} src_factor_in={factors[3]} operation={random.integers(3)}"
+            f"iter_out={outer} iter_in={inner} operation={random.integers(3)}"
+            f" dst_factor_out={factors[0]} dst_factor_in={factors[1]}"
+            f" src_factor_out={factors[2]} src_factor_in={factors[3]}"
         )
         alu(program, fields, micro_ops, random.integers(-50, 50, 16))
 

@@ -14,7 +14,9 @@ GOOD = next(each for each in records() if each["id"] == "alu_imm_001")
 
 
 def lines(path, *given):
-    path.write_text("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in given))
+    path.write_text(
+        "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in given)
+    )
     return path
 
 

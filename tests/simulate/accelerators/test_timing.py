@@ -67,9 +67,7 @@ def test_what_an_instruction_waited_for(program):
 
 def test_the_port_makes_others_wait(program):
     for profile in YEARS:
-        both = program(
-            "load inp y_size=1 x_size=64\nload acc y_size=1 x_size=64\nfinish", profile
-        )
+        both = program("load inp y_size=1 x_size=64\nload acc y_size=1 x_size=64\nfinish", profile)
         timed = time_program(both)
         assert timed.port_wait[1] > 0, profile
         assert "for the memory port" in str(timed.wait(1))
@@ -124,7 +122,9 @@ def test_what_hardware_does_not_do(program, text, problem):
 def test_another_configuration_is_extrapolated(machine, program):
     given = program("load wgt y_size=1 x_size=8\nfinish")
     wide = machine(LOG_BUS_WIDTH=7, LOG_WGT_BUFF_SIZE=15)
-    timed = time_program(InstructionProgram(wide, assemble(wide, "load wgt y_size=1 x_size=8\nfinish")))
+    timed = time_program(
+        InstructionProgram(wide, assemble(wide, "load wgt y_size=1 x_size=8\nfinish"))
+    )
     assert timed.extrapolated == ("a bus of 16 bytes (measured: 8)", "the memory wgt")
     assert timed.cycles < time_program(given).cycles
     assert "extrapolated" in repr(timed)
