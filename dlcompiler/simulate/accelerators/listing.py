@@ -14,6 +14,13 @@ def instruction_text(accelerator: Accelerator, step: Step) -> str:
 
     Fields that are 0 are left out.
 
+    Parameters
+    ----------
+    accelerator : Accelerator
+        The machine of the instruction.
+    step : Step
+        The instruction.
+
     Examples
     --------
     >>> from dlcompiler.target.accelerators.vta import preset
