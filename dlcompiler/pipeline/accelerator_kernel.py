@@ -14,6 +14,7 @@ from dlcompiler.codegen import emit
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.pipeline.timelines import Timeline, timeline_of
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
@@ -146,6 +147,26 @@ class AcceleratorKernel(LoadedSource):
             module = compile_ir(source.text, Options.for_target(machine))
             hosts.append(Kernel(module, source, machine))
         return tuple(hosts)
+
+    def timeline(
+        self, *others: AcceleratorKernel, names: Sequence[str] | None = None
+    ) -> Timeline:
+        """Return when each engine ran its instructions, above the timelines of other kernels.
+
+        Parameters
+        ----------
+        *others : AcceleratorKernel
+            Kernels that are shown below this one, on the same axis.
+        names : sequence of str, optional
+            Names of all kernels in the picture.
+
+        Raises
+        ------
+        UserError
+            There are more or fewer names than kernels.
+        """
+        kernels = (self, *others)
+        return timeline_of([(each.name, each.report().runs) for each in kernels], names)
 
     def report(self, *arguments: Any) -> AcceleratorReport:  # type: ignore[override]
         """Return the cycles of its parts, simulated; the arguments make no difference."""
