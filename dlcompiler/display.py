@@ -40,6 +40,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "timeline": "dlcompiler.views.device.timeline:timeline_html",
         "timeline_svg": "dlcompiler.views.device.timeline:timeline_svg",
         "timeline_text": "dlcompiler.views.device.timeline:timeline_text",
+        "timeline_trace": "dlcompiler.views.device.timeline_trace:timeline_trace",
         "comparison": "dlcompiler.views.cards.reports:comparison_html",
         "trace": "dlcompiler.views.cards.reports:trace_html",
         "operator": "dlcompiler.views.cards.spaces:operator_html",

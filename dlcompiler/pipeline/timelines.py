@@ -1,12 +1,14 @@
-"""Timelines: when the engines of an accelerator ran their instructions, to be drawn."""
+"""Timelines: when the engines of an accelerator ran their instructions, to be drawn and saved."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dlcompiler.display import render
 from dlcompiler.errors import UserError
+from dlcompiler.output_files import write_file
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
 from dlcompiler.terminal import escaped
 
@@ -61,6 +63,24 @@ class Timeline:
     def svg(self) -> str:
         """The picture as SVG."""
         return render("timeline_svg", self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a trace in the format of Chrome, which https://ui.perfetto.dev opens.
+
+        Engines are threads, tokens are flows. The times are those of the accelerator's clock; the
+        arguments of each instruction have its cycles.
+
+        Parameters
+        ----------
+        path : path
+            A new or existing file, usually ``*.json``.
+
+        Raises
+        ------
+        UserError
+            The file cannot be written.
+        """
+        write_file(path, render("timeline_trace", self))
 
     def __str__(self) -> str:
         return self.table
