@@ -37,6 +37,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "caches": "dlcompiler.views.cards.reports:caches_html",
         "gpu_report": "dlcompiler.views.cards.gpu_reports:gpu_report_html",
         "gpu_report_text": "dlcompiler.views.cards.gpu_reports:gpu_report_text",
+        "accelerator_report": "dlcompiler.views.cards.accelerator_reports:accelerator_report_html",
         "timeline": "dlcompiler.views.device.timeline:timeline_html",
         "timeline_svg": "dlcompiler.views.device.timeline:timeline_svg",
         "timeline_text": "dlcompiler.views.device.timeline:timeline_text",

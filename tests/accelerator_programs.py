@@ -3,6 +3,7 @@
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
+from dlcompiler.target.accelerators import Accelerator, Engine, Memory, copy, tensor_op
 from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
@@ -74,3 +75,23 @@ def repeated(count, profile="B"):
         steps.append(step("load uop", ("store->compute",)))
     steps.append(step("finish"))
     return InstructionProgram(machine, tuple(steps), dram_bytes=1 << 16)
+
+
+def toy():
+    """Return an accelerator without a profile: its tensor instruction takes 3 + 2n cycles."""
+    a, b = (te.placeholder((4, 4), "float32", name=name) for name in "ab")
+    k = te.reduce_axis((0, 4), "k")
+    c = te.compute((4, 4), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
+    product = te.decl_tensor_intrin(c.op, lambda ins, outs: "toy_product", "toy_product")
+    return Accelerator(
+        "toy_of_pictures",
+        memories=[Memory("tile", (4, 4), "float32", 8), Memory("sum", (4, 4), "float32", 4)],
+        engines=[Engine("load", 4), Engine("array", 4), Engine("store", 4)],
+        instructions=[
+            copy("load", into="tile", cycles=lambda n: 6 + n),
+            tensor_op(
+                "array", product, cycles=lambda n: 3 + 2 * n, memories=("sum", "tile", "tile")
+            ),
+            copy("store", out_of="sum", cycles=lambda n: 6 + n),
+        ],
+    )

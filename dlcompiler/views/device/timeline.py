@@ -142,7 +142,7 @@ class _Picture:
             self.places.append(_Place(row, lane, y))
             self._bars(row, lane, self.bars[number, n], y)
             y += _LANE + _GAP
-        if self.model.first < row.cycles < self.model.last:
+        if len(self.model.rows) > 1 and self.model.first < row.cycles < self.model.last:
             end, top = self.x.at(row.cycles), y - (_LANE + _GAP) * len(row.lanes)
             mark = line(end, top, end, y - _GAP, "capacity")
             self.marks.append({**mark, "title": f"{row.name} ends at cycle {row.cycles:,}"})
