@@ -1,0 +1,1 @@
+"""What a program of an accelerator computes, and what is wrong with it."""

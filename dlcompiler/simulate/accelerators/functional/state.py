@@ -1,0 +1,108 @@
+"""The memories of a simulated accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.simulate.accelerators.functional.findings import Findings
+from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits
+from dlcompiler.target.accelerators import Accelerator, Memory
+
+
+class Store:
+    """One memory: its elements, and which of them were ever written."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.written = np.zeros(memory.depth, dtype=bool)
+        self.values: npt.NDArray[Any] = np.zeros((memory.depth, *memory.shape), memory.dtype)
+
+    def from_dram(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        """Return elements from their bytes in DRAM; (count, bytes) -> (count, *shape)."""
+        dtype = self.memory.in_dram or self.memory.dtype
+        elements = np.ascontiguousarray(data).view(np.dtype(dtype).newbyteorder("<"))
+        return elements.reshape(len(data), *self.memory.shape).astype(self.memory.dtype)
+
+    def to_dram(self, first: int, count: int) -> npt.NDArray[np.uint8]:
+        """Return the bytes of elements in DRAM; (count, bytes)."""
+        dtype = np.dtype(self.memory.in_dram or self.memory.dtype).newbyteorder("<")
+        elements = self.values[first : first + count].astype(dtype)
+        return np.ascontiguousarray(elements).view(np.uint8).reshape(count, -1)
+
+    def set(self, first: int, elements: npt.NDArray[Any]) -> None:
+        """Write elements from a place on."""
+        self.values[first : first + len(elements)] = elements
+        self.written[first : first + len(elements)] = True
+
+    def forget(self, place: slice) -> None:
+        """Make elements unknown, as if they were never written."""
+        self.written[place] = False
+
+
+class MicroOpStore(Store):
+    """A memory of micro-ops: the element of each operand."""
+
+    def __init__(self, memory: Memory, bits: tuple[int, ...]) -> None:
+        super().__init__(memory)
+        self.bits = bits
+        self.values = np.zeros((memory.depth, len(bits)), dtype=np.int64)
+
+    def from_dram(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        """Return micro-ops from their words; (count, bytes) -> (count, operands)."""
+        words = np.ascontiguousarray(data).view("<u4").reshape(-1).astype(np.int64)
+        return unpacked(words, self.bits)
+
+
+class State:
+    """All memories, DRAM, and what was counted."""
+
+    def __init__(self, accelerator: Accelerator, dram: npt.NDArray[np.uint8]) -> None:
+        self.accelerator = accelerator
+        self.dram = dram
+        self.stores = {memory.name: _store(accelerator, memory) for memory in accelerator.memories}
+        self.counters = _counters(accelerator)
+
+    def require_written(
+        self, name: str, elements: npt.NDArray[np.int64] | slice, step: int, findings: Findings
+    ) -> None:
+        """Report a read of an element that was never written."""
+        written = self.stores[name].written[elements]
+        if written.all():
+            return
+        where = int(np.argmin(written))
+        first = elements.start + where if isinstance(elements, slice) else int(elements[where])
+        findings.report(
+            "uninitialised", f"it reads element {first} of {name}, which was never written", step
+        )
+
+
+def unpacked(words: npt.NDArray[np.int64], bits: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return micro-ops from words; (count,) -> (count, operands).
+
+    The first operand has the lowest bits.
+    """
+    columns, offset = [], 0
+    for width in bits:
+        columns.append(words >> offset & ((1 << width) - 1))
+        offset += width
+    return np.stack(columns, axis=1)
+
+
+def _store(accelerator: Accelerator, memory: Memory) -> Store:
+    bits = micro_op_bits(accelerator, memory.name)
+    return MicroOpStore(memory, bits) if bits else Store(memory)
+
+
+def _counters(accelerator: Accelerator) -> dict[str, int]:
+    """Return the counters at the start, by their names in VTA's simulator."""
+    counters = {}
+    for each in accelerator.instructions:
+        if each.is_copy:
+            counters[f"{each.memory}_{each.kind}_nbytes"] = 0
+    for each in accelerator.instructions:
+        if each.kind in ("tensor", "elementwise"):
+            counters[f"{each.name}_counter"] = 0
+    return counters
