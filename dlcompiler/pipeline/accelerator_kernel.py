@@ -19,6 +19,8 @@ from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.simulate.accelerators import InstructionProgram
+from dlcompiler.simulate.accelerators.functional.run import run_program
+from dlcompiler.simulate.accelerators.images import array_of, dram_image
 from dlcompiler.simulate.accelerators.timing.run import TimedRun, time_program
 from dlcompiler.target import Target, resolve
 
@@ -122,14 +124,13 @@ class AcceleratorKernel(LoadedSource):
         arrays: Sequence[npt.NDArray[Any]],
         seed: int | None,
     ) -> None:
-        from dlcompiler.simulate.accelerators.functional.run import run_program
-
         names = [buffer.name for buffer in launch.kernel.buffers]
         outputs = {buffer.name for buffer in launch.kernel.outputs}
         given = dict(zip(names, arrays, strict=True))
-        result = run_program(part, given, seed=seed)
-        for name in outputs:
-            np.copyto(given[name], result.array(name))
+        after = run_program(part, dram_image(part, given), seed=seed).dram
+        for buffer in part.buffers:
+            if buffer.name in outputs:
+                np.copyto(given[buffer.name], array_of(after, buffer))
 
     @cached_property
     def _hosts(self) -> tuple[Kernel | None, ...]:

@@ -127,6 +127,7 @@ GPU_PASSES = tuple(
 # and buffers get their places when instructions are chosen.
 ACCELERATOR_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
+    Pass("double buffer", inject_double_buffer),
     Pass("in place", compute_in_place, reads_target=True),
     Pass(
         "virtual threads",

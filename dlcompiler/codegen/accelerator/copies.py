@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
-from dlcompiler.codegen.accelerator.forms import Bound, Number, flat_index
-from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.arith import Affine, Analyzer
-from dlcompiler.codegen.accelerator.forms import Slots, conjuncts
+from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
+from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, conjuncts, flat_index
+from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Buffer, Cast, Const, Expr, IfThenElse, Load, Select, Store, Var
 from dlcompiler.target.accelerators import Accelerator, Instruction, Memory
@@ -73,7 +72,12 @@ class CopyPattern:
     numbers: int
     """Numbers in an element; [1]."""
     guards: tuple[Bound, ...]
+    """Outside them nothing is copied."""
     pads: tuple[Bound, ...]
+    """Outside them a load writes zeros."""
+    edges: tuple[Bound, ...]
+    """Guards that a load can treat as padding: nothing else writes the buffer, so that no one reads
+    what is outside."""
     leaf: Store
 
     def blocks(self, numbers: list[int]) -> Iterator[Block]:
@@ -85,11 +89,38 @@ class CopyPattern:
             A block does not consist of whole elements, or of padding only.
         """
         for _ in runs(self.host, numbers):
-            extents = {d.var: d.extent for d in (self.x, self.y) if d.var is not None}
-            limits = limits_of(self.guards, numbers, extents)
-            if limits is None:
+            limits = self._limits(self.guards, numbers)
+            edges = self._limits(self.edges, numbers)
+            if limits is None or edges is None:
                 continue
+            columns, rows = self._range(self.x, limits), self._range(self.y, limits)
+            if self.edges and self._is_one_block(columns, rows, numbers):
+                yield self._block(columns, rows, numbers)
+                continue
+            limits = {var: _within(limits.get(var, edge), edge) for var, edge in edges.items()} | {
+                var: limit for var, limit in limits.items() if var not in edges
+            }
             yield from self._cut(self._range(self.x, limits), self._range(self.y, limits), numbers)
+
+    def _limits(
+        self, bounds: tuple[Bound, ...], numbers: Sequence[int]
+    ) -> dict[Var, tuple[int, int]] | None:
+        extents = {d.var: d.extent for d in (self.x, self.y) if d.var is not None}
+        return limits_of(bounds, numbers, extents)
+
+    def _is_one_block(
+        self, columns: tuple[int, int], rows: tuple[int, int], numbers: Sequence[int]
+    ) -> bool:
+        """Tell whether one load can write all columns and rows, with what is outside as padding."""
+        inside = self._limits((*self.pads, *self.edges), numbers)
+        if inside is None:
+            return False
+        for dim, outer in ((self.x, columns), (self.y, rows)):
+            low, high = _within(outer, self._range(dim, inside))
+            most = self.instruction.field(f"{'x' if dim is self.x else 'y'}_pad_0")
+            if low >= high or most is None or max(low - outer[0], outer[1] - high) > most.most:
+                return False
+        return True
 
     def _range(self, dim: Dim, limits: dict[Var, tuple[int, int]]) -> tuple[int, int]:
         return (0, dim.extent) if dim.var is None else limits.get(dim.var, (0, dim.extent))
@@ -110,8 +141,7 @@ class CopyPattern:
     def _block(
         self, columns: tuple[int, int], rows: tuple[int, int], numbers: Sequence[int]
     ) -> Block:
-        extents = {d.var: d.extent for d in (self.x, self.y) if d.var is not None}
-        inside = limits_of(self.pads, numbers, extents)
+        inside = self._limits((*self.pads, *self.edges), numbers)
         x = _within(columns, self._range(self.x, inside or {}))
         y = _within(rows, self._range(self.y, inside or {}))
         if inside is None or x[0] >= x[1] or y[0] >= y[1]:
@@ -163,9 +193,18 @@ class _Ends:
 
 
 def copy_pattern(
-    nest: Nest, accelerator: Accelerator, analyzer: Analyzer, slots: Slots
+    nest: Nest, accelerator: Accelerator, analyzer: Analyzer, slots: Slots, *, is_sole: bool
 ) -> CopyPattern | None:
     """Return a nest as a copy; None if it is none.
+
+    Parameters
+    ----------
+    nest
+        Loops around one statement.
+    accelerator, analyzer, slots
+        The machine, and what is known of the loops.
+    is_sole
+        Whether no other statement writes the buffer.
 
     Raises
     ------
@@ -190,9 +229,11 @@ def copy_pattern(
     lanes = lanes_of(split, memory.numbers, where)
     x, y = _columns_and_rows(split, lanes, memory.numbers, where)
     sram, dram = (split.number(form.base) for form in split.forms())
+    can_pad = instruction.pads and is_sole
+    guards, edges = ((), nest.conditions) if can_pad else (nest.conditions, ())
     return CopyPattern(
         instruction, ends.on_chip[0], ends.in_dram[0], split.host, x, y, sram, dram,
-        memory.numbers, split.bounds(nest.conditions), split.bounds(pads), nest.leaf,
+        memory.numbers, split.bounds(guards), split.bounds(pads), split.bounds(edges), nest.leaf,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ numbers, so that they can be run when the program is built: the result is the li
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -89,6 +90,11 @@ class _Maker:
         self.patterns: dict[int, tuple[Stmt, list[Pattern]]] = {}
         self.hosts: dict[int, tuple[Stmt, Number]] = {}
         self.computed: set[str] = set()
+        self.writers: defaultdict[Any, set[Any]] = defaultdict(set)
+        """Origins of the stores into each buffer: virtual threads have stores of one origin."""
+        for stmt in walk_statements(func.body):
+            if isinstance(stmt, Store):
+                self.writers[stmt.buffer].add(stmt.origin)
 
     def made(self) -> InstructionProgram:
         self.run(self.func.body)
@@ -158,7 +164,8 @@ class _Maker:
             self.computed.add(nest.leaf.regions[0].buffer.name)
             yield found
             return
-        copied = copy_pattern(nest, *common)
+        is_sole = len(self.writers[nest.leaf.buffer]) == 1
+        copied = copy_pattern(nest, *common, is_sole=is_sole)
         if copied is not None:
             if copied.instruction.kind == "store":
                 yield from self._shown(nest, copied)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-
 from dlcompiler.codegen.accelerator.copies import memory_of
 from dlcompiler.errors import TargetError
 from dlcompiler.ir import Allocate, Buffer, PrimFunc, Stmt

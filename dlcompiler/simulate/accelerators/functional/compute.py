@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.simulate.accelerators.functional.findings import Findings
-from dlcompiler.simulate.accelerators.functional.meaning import Contraction
+from dlcompiler.simulate.accelerators.functional.meaning import Meaning
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grid
 from dlcompiler.simulate.accelerators.functional.state import State
 from dlcompiler.simulate.accelerators.work import Work
@@ -18,7 +18,7 @@ LEAST_SHIFT, MOST_SHIFT = -15, 31
 """Amounts by which all models of VTA shift in the same way; negative ones are to the left."""
 
 
-def tensor(work: Work, grid: Grid, state: State, meaning: Contraction) -> None:
+def tensor(work: Work, grid: Grid, state: State, meaning: Meaning) -> None:
     """Run the updates of an instruction that computes an intrinsic, or reset its results."""
     operands = work.instruction.operands
     names = list(operands)
@@ -45,7 +45,7 @@ def tensor(work: Work, grid: Grid, state: State, meaning: Contraction) -> None:
     _write_beside(work, state, names[0], target)
 
 
-def tensor_by_steps(work: Work, grid: Grid, state: State, meaning: Contraction) -> None:
+def tensor_by_steps(work: Work, grid: Grid, state: State, meaning: Meaning) -> None:
     """Do what `tensor` does, one update after another."""
     operands = work.instruction.operands
     names = list(operands)
@@ -90,8 +90,10 @@ def elementwise(
                 _check_amounts(right, step, findings)
         results[at] = apply(operation, results[at], right)
 
-    for which in [slice(n, n + 1) for n in range(len(target))] if by_steps else _waves(
-        target, source, grid, same=sources is results
+    for which in (
+        [slice(n, n + 1) for n in range(len(target))]
+        if by_steps
+        else _waves(target, source, grid, same=sources is results)
     ):
         update(which)
     state.stores[operands[names[0]]].written[target] = True
@@ -181,9 +183,7 @@ def _check_amounts(amounts: Values, step: int, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def _write_beside(
-    work: Work, state: State, operand: str, target: npt.NDArray[np.int64]
-) -> None:
+def _write_beside(work: Work, state: State, operand: str, target: npt.NDArray[np.int64]) -> None:
     """Write results into the other memories that get them, with the low bits of each."""
     for name, other in work.instruction.also_writes.items():
         if name != operand:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.simulate.accelerators.errors import InstructionError
+from dlcompiler.simulate.accelerators.functional.formula import Formula, formula_of
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 Indices = npt.NDArray[np.int64]
@@ -48,8 +49,7 @@ class Contraction:
             if grouped is not None:
                 return grouped
         gathered = [
-            memory[each].astype(self.exact)
-            for memory, each in zip(memories, elements, strict=True)
+            memory[each].astype(self.exact) for memory, each in zip(memories, elements, strict=True)
         ]
         letters = ",".join(f"z{each}" for each in self.inputs)
         return self._wrapped(np.einsum(f"{letters}->z{self.output}", *gathered))
@@ -85,7 +85,10 @@ class Contraction:
         return values.astype(self.result)
 
 
-def contraction_of(accelerator: Accelerator, instruction: Instruction, step: int) -> Contraction:
+Meaning: TypeAlias = "Contraction | Formula"
+
+
+def meaning_of(accelerator: Accelerator, instruction: Instruction, step: int) -> Meaning:
     """Return what a tensor instruction computes.
 
     Raises
@@ -95,17 +98,15 @@ def contraction_of(accelerator: Accelerator, instruction: Instruction, step: int
     """
     operands = [accelerator.memory(name) for name in instruction.operands.values()]
     if instruction.intrinsic is not None:
-        parsed = parsed_intrinsic(instruction.intrinsic)
-        if parsed is None:
+        formula = formula_of(instruction.intrinsic, operands[0].shape)
+        if formula is None:
             raise InstructionError(
-                f"simulate instruction {step}",
-                f"{instruction.name} is no sum of products of its operands",
+                f"simulate instruction {step}", f"{instruction.name} is a reduction but no sum",
                 kind="unsupported", got=repr(instruction.intrinsic),
                 expected="such as C[i, j] += A[i, k] * B[k, j]",
             )  # fmt: skip
-        output, inputs, accumulates = parsed
-    else:
-        output, inputs, accumulates = "bo", ("bi", "oi"), True
+        return formula
+    output, inputs, accumulates = "bo", ("bi", "oi"), True
     numbers = 1
     sizes = {
         letter: extent
@@ -126,8 +127,3 @@ def _exact_dtype(terms: int, inputs: list[str], result: str) -> str:
     if bits <= 24:
         return "float32"
     return "float64" if bits <= 53 else "int64"
-
-
-def parsed_intrinsic(intrinsic: Any) -> tuple[str, tuple[str, ...], bool] | None:
-    """Return the axes of an intrinsic's result and inputs, and whether it accumulates."""
-    return None

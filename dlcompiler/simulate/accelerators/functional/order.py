@@ -39,7 +39,7 @@ def interleaving(
     for step, work in enumerate(works):
         lanes[work.engine].append(step)
     position = [0] * len(lanes)
-    chooser = random.Random(seed) if seed is not None else None  # noqa: S311  no secret
+    chooser = random.Random(seed) if seed is not None else None
     last_push: dict[int, int] = {}
 
     def ready(*, may_overflow: bool) -> list[int]:

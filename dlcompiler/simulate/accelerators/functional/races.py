@@ -145,9 +145,7 @@ class Races:
             place = granules(block, int(self._granule))
             self._note(self._dram, place, work, step, is_write=is_write)
 
-    def _note(
-        self, shadow: Shadow, place: Place, work: Work, step: int, *, is_write: bool
-    ) -> None:
+    def _note(self, shadow: Shadow, place: Place, work: Work, step: int, *, is_write: bool) -> None:
         note = shadow.write if is_write else shadow.read
         conflict = note(place, work.engine, self._clock)
         if conflict is None:
@@ -192,7 +190,9 @@ def stores_meet_loads(
             fields, size = work.fields, sizes[work.instruction.memory]
             last = (fields["y_size"] - 1) * fields["x_stride"] + fields["x_size"]
             first = fields["dram_base"] * size
-            spans[work.instruction.kind].append((first // granule, (first + last * size) // granule))
+            spans[work.instruction.kind].append(
+                (first // granule, (first + last * size) // granule)
+            )
     if not spans["store"] or not spans["load"]:
         return False
     stores = np.array(spans["store"], dtype=np.int64)

@@ -12,7 +12,7 @@ from dlcompiler.errors import CallError
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.functional import compute, hazards, transfers
 from dlcompiler.simulate.accelerators.functional.findings import Findings
-from dlcompiler.simulate.accelerators.functional.meaning import Contraction, contraction_of
+from dlcompiler.simulate.accelerators.functional.meaning import Meaning, meaning_of
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grid, Grids, own_micro_op
 from dlcompiler.simulate.accelerators.functional.order import interleaving
 from dlcompiler.simulate.accelerators.functional.races import Races
@@ -87,7 +87,7 @@ class _Run:
         self._state = State(program.accelerator, dram)
         self._races = Races(program.accelerator, self._works, len(dram), self._findings)
         self._grids = Grids()
-        self._meanings: dict[str, Contraction] = {}
+        self._meanings: dict[str, Meaning] = {}
         self._by_steps = by_steps
 
     def run(self, seed: int | None) -> FunctionalRun:
@@ -135,7 +135,7 @@ class _Run:
         hazards.check_tensor(self._state.accelerator, work, grid, step, self._findings)
         meaning = self._meanings.get(instruction.name)
         if meaning is None:
-            meaning = contraction_of(self._state.accelerator, instruction, step)
+            meaning = meaning_of(self._state.accelerator, instruction, step)
             self._meanings[instruction.name] = meaning
         names = list(instruction.operands)
         reads = [] if work.fields.get("reset") else names[0 if meaning.accumulates else 1 :]
@@ -149,9 +149,7 @@ class _Run:
         names = list(work.instruction.operands)
         reads = names[:1] if work.fields.get("use_imm") else names
         self._note_accesses(work, grid, step, reads)
-        compute.elementwise(
-            work, grid, self._state, step, self._findings, by_steps=self._by_steps
-        )
+        compute.elementwise(work, grid, self._state, step, self._findings, by_steps=self._by_steps)
 
     def _grid(self, work: Work, step: int) -> Grid:
         """Return the updates of an instruction, all of which are inside the memories."""
