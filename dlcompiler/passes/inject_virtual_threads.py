@@ -74,7 +74,8 @@ def inject_virtual_threads(
         With more virtual threads each statement gets a serial loop instead of copies; [1].
     whole_nests
         Whether loops around a single statement stay together, as an accelerator runs them by one
-        instruction. Otherwise their statements alternate between the threads.
+        instruction, in a loop of the virtual threads. Otherwise their statements alternate between
+        the threads.
 
     Raises
     ------
@@ -160,6 +161,8 @@ class _Injection:
         inside = {part.buffer for part in statements(stmt) if isinstance(part, Allocate)}
         shared_out = {b: copy for b, copy in self.own.items() if b not in inside}
         own = in_copies(stmt, shared_out, self.var)
+        if self.whole_nests:
+            return For(self.var, index_const(self.count), "vthread", own)
         if not self.is_unrolled:
             return For(self.var, index_const(self.count), "serial", own)
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))

@@ -6,6 +6,7 @@ numbers, so that they can be run when the program is built: the result is the li
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
 from dlcompiler.codegen.accelerator.nests import Nest, nest_of
 from dlcompiler.codegen.accelerator.operations import Chain, chain_of
 from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
-from dlcompiler.codegen.accelerator.tokens import Draft, ExactTokens
+from dlcompiler.codegen.accelerator.tokens import ContextTokens, Draft, Elements, ExactTokens
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import (
     Allocate,
@@ -46,6 +47,8 @@ from dlcompiler.target.accelerators import Accelerator, Instruction
 from dlcompiler.target.accelerators.encodings import operand_fields
 
 Pattern: TypeAlias = "CopyPattern | Computation"
+Accesses: TypeAlias = "tuple[tuple[str, Elements | slice], ...]"
+"""Name of a memory, and elements of it."""
 MICRO_OP_BYTES = 4
 
 
@@ -72,6 +75,7 @@ def instructions_of(func: PrimFunc, accelerator: Accelerator) -> InstructionProg
 class _Maker:
     def __init__(self, func: PrimFunc, accelerator: Accelerator) -> None:
         self.func, self.accelerator = func, accelerator
+        self.is_classic = accelerator.lowering == "classic"
         loops = [s for s in walk_statements(func.body) if isinstance(s, For)]
         variables = list(dict.fromkeys(loop.var for loop in loops))
         self.slots: Slots = {var: n for n, var in enumerate(variables)}
@@ -86,7 +90,16 @@ class _Maker:
         self.cache = MicroOpCache(accelerator.memory(uses[0])) if uses else None
         depths = {memory.name: memory.depth for memory in accelerator.memories}
         depths |= {f"dram {name}": 1 for name in self.dram}
-        self.tokens = ExactTokens(accelerator, depths, self.nop)
+        threads = {loop.var: range(_extent(loop)) for loop in loops if loop.kind == "vthread"}
+        self.thread: dict[Var, int] = {}
+        """Number in each loop of virtual threads that runs now."""
+        self.tokens: ExactTokens = ExactTokens(accelerator, depths, self.nop)
+        if self.is_classic:
+            all_threads = [
+                dict(zip(threads, numbers, strict=True))
+                for numbers in itertools.product(*threads.values())
+            ]
+            self.tokens = ContextTokens(accelerator, depths, self.nop, all_threads)
         self.patterns: dict[int, tuple[Stmt, list[Pattern]]] = {}
         self.hosts: dict[int, tuple[Stmt, Number]] = {}
         self.computed: set[str] = set()
@@ -123,11 +136,8 @@ class _Maker:
                     self.run(item)
             case Allocate(_, body):
                 self.run(body)
-            case For(var, Const(extent), _, body):
-                slot = self.slots[var]
-                for value in range(int(extent)):
-                    self.numbers[slot] = value
-                    self.run(body)
+            case For(_, Const()):
+                self._run_loop(stmt)
             case If(condition, then, otherwise):
                 if self._holds(stmt, condition):
                     self.run(then)
@@ -138,6 +148,15 @@ class _Maker:
                     f"build {self.func.name} for {self.accelerator.name}",
                     "it has no instruction for this", got=str(stmt).strip(),
                 )  # fmt: skip
+
+    def _run_loop(self, loop: For) -> None:
+        slot = self.slots[loop.var]
+        for value in range(_extent(loop)):
+            self.numbers[slot] = value
+            if loop.kind == "vthread":
+                self.thread[loop.var] = value
+            self.run(loop.body)
+        self.thread.pop(loop.var, None)
 
     def _holds(self, stmt: Stmt, condition: Any) -> bool:
         if id(stmt) not in self.hosts:
@@ -189,8 +208,10 @@ class _Maker:
                 expected="a copy between DRAM and a memory, an intrinsic (tensorize),"
                 " or an elementwise operation in a memory of results",
             )
-        self.computed.add(nest.leaf.buffer.name)
-        yield from self._elementwise(nest, instruction, chain_of(nest.leaf, instruction))
+        made = list(self._elementwise(nest, instruction, chain_of(nest.leaf, instruction)))
+        if made:  # a stage that changes nothing, in place, needs no instruction
+            self.computed.add(nest.leaf.buffer.name)
+        yield from made
 
     def _elementwise(
         self, nest: Nest, instruction: Instruction, chain: Chain
@@ -301,9 +322,9 @@ class _Maker:
         touched = slice(start, start + block.covered)
         chip, dram = (memory.name, touched), (f"dram {buffer.name}", slice(0, 1))
         if instruction.kind == "load":
-            self.tokens.add(Draft(step, (dram,), (chip,)))
+            self._add(step, (dram,), (chip,))
         else:
-            self.tokens.add(Draft(step, (chip,), (dram,)))
+            self._add(step, (chip,), (dram,))
 
     def _compute(self, pattern: Computation, loops: Any, bases: tuple[int, ...]) -> None:
         instruction = pattern.instruction
@@ -333,13 +354,14 @@ class _Maker:
             return
         most = max(len(i.operands) for i in self.accelerator.instructions if i.micro_ops)
         micro_ops = np.pad(micro_ops, ((0, 0), (0, most - micro_ops.shape[1])))
-        place, load = self.cache.find(micro_ops)
+        site = id(pattern) if self.is_classic else 0
+        place, load = self.cache.find(micro_ops, site)
         if load is not None:
             self._load_micro_ops(place, *load, pattern)
         uop = (instruction.micro_ops, slice(place, place + len(micro_ops)))
         values |= {"uop_bgn": place, "uop_end": place + len(micro_ops)}
         step = self._step(instruction, values, pattern.leaf)
-        self.tokens.add(Draft(step, (*reads, uop), writes))
+        self._add(step, (*reads, uop), writes)
 
     def _one_each(
         self, pattern: Computation, values: dict[str, int], micro_ops: Any, writes: Any
@@ -362,7 +384,7 @@ class _Maker:
             is_reset = dict(pattern.fields).get("reset")
             copies = [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
             reads = touched[1:] if is_reset else touched
-            self.tokens.add(Draft(step, tuple(reads), (touched[0], *copies)))
+            self._add(step, tuple(reads), (touched[0], *copies))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         assert self.cache is not None
@@ -375,7 +397,11 @@ class _Maker:
             "x_stride": count,
         }  # fmt: skip
         step = self._step(instruction, values, pattern.leaf)
-        self.tokens.add(Draft(step, (), ((memory.name, slice(place, place + count)),)))
+        self._add(step, (), ((memory.name, slice(place, place + count)),))
+
+    def _add(self, step: Step, reads: Accesses, writes: Accesses) -> None:
+        """Append an instruction that accesses elements of memories."""
+        self.tokens.add(Draft(step, reads, writes, thread=dict(self.thread)))
 
     def _step(self, instruction: Instruction, values: Mapping[str, int], origin: Any) -> Step:
         """Return an instruction with the values of its fields; the others are 0.
@@ -399,17 +425,15 @@ class _Maker:
         return Step(instruction, row, origin=origin)
 
     def nop(self, engine: str) -> Step:
-        """Return an instruction of an engine that only passes tokens: one that moves nothing."""
-        of = self.accelerator.of(engine)
-        chosen = next((i for i in of if i.is_copy), of[0])
-        if self.cache is not None and engine == self._engine_of_micro_ops():
-            chosen = next(i for i in of if i.memory == self.cache.memory.name)
-        return self._step(chosen, {}, None)
+        """Return an instruction of an engine that only passes tokens: one that moves nothing.
 
-    def _engine_of_micro_ops(self) -> str:
-        assert self.cache is not None
-        name = self.cache.memory.name
-        return next(i.engine for i in self.accelerator.instructions if i.memory == name)
+        It is the copy of the smallest elements: of inputs or micro-ops on VTA, as its runtime does.
+        """
+        of = self.accelerator.of(engine)
+        copies = [i for i in of if i.is_copy]
+        memory = self.accelerator.memory
+        chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=of[0])
+        return self._step(chosen, {}, None)
 
     def _finish(self) -> None:
         """Append what ends a program: an instruction that waits for all engines, and the last."""
@@ -433,12 +457,16 @@ def _loads(leaf: Store) -> Iterator[Load]:
 
 
 def _range(loop: For) -> Interval:
+    return Interval(0, _extent(loop) - 1)
+
+
+def _extent(loop: For) -> int:
     if not isinstance(loop.extent, Const):
         raise ScheduleError(
             f"run the loop {loop.var.name}", "its extent is not a number", got=str(loop.extent),
             because="the host of an accelerator makes all instructions beforehand",
         )  # fmt: skip
-    return Interval(0, int(loop.extent.value) - 1)
+    return int(loop.extent.value)
 
 
 _UNUSED: tuple[Any, ...] = (Callable, dataclass, Var, DramBuffer)

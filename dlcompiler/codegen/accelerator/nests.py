@@ -44,7 +44,7 @@ def nest_of(stmt: Stmt) -> Nest | None:
     conditions: list[Expr] = []
     while True:
         match stmt:
-            case For(_, Const()):
+            case For(_, Const(), kind) if kind != "vthread":
                 loops.append(stmt)
                 stmt = stmt.body
             case If(condition, then, None):
