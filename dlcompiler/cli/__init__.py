@@ -20,6 +20,7 @@ REGISTRY: Registry[Command] = Registry(
         "bench": "dlcompiler.cli.bench:COMMAND",
         "tune": "dlcompiler.cli.tune:COMMAND",
         "db": "dlcompiler.cli.db:COMMAND",
+        "vta": "dlcompiler.cli.vta:COMMAND",
         "primitives": "dlcompiler.cli.primitives:COMMAND",
         "passes": "dlcompiler.cli.passes:COMMAND",
         "operators": "dlcompiler.cli.operators:COMMAND",

@@ -90,6 +90,8 @@ REGISTRY: Registry[Operator] = Registry(
         "transpose": "dlcompiler.ops.data_movement:TRANSPOSE",
         "pad": "dlcompiler.ops.data_movement:PAD",
         "concatenate": "dlcompiler.ops.data_movement:CONCATENATE",
+        "conv2d_packed": "dlcompiler.ops.packed.conv2d:CONV2D_PACKED",
+        "dense_packed": "dlcompiler.ops.packed.conv2d:DENSE_PACKED",
     },
 )
 

@@ -86,7 +86,7 @@ def _parts(stmt: Stmt, temporaries: list[Buffer]) -> Iterator[Stmt]:
 
 
 def _allocated(stmt: Allocate, buffer: Buffer, items: Sequence[Stmt]) -> Iterator[Stmt]:
-    """Yield statements, with a buffer allocated only around those from its first to its last use."""
+    """Yield statements, with a buffer allocated around those from its first to its last use."""
     using = [n for n, item in enumerate(items) if buffer in set(_used(item))]
     if not using:
         yield from items

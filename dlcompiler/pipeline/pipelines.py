@@ -123,8 +123,8 @@ GPU_PASSES = tuple(
     if item.name != "narrow"
     for each in ((_BEFORE[item.name], item) if item.name in _BEFORE else (item,))
 )
-# The engines of an accelerator run one instruction after another: no loop is unrolled or vectorized,
-# and buffers get their places when instructions are chosen.
+# An instruction runs whole loops: none is unrolled or vectorized. Buffers get their places when the
+# instructions are chosen.
 ACCELERATOR_PASSES = (
     Pass("simplify", simplify, establishes=frozenset({"affine indices"})),
     Pass("double buffer", inject_double_buffer),

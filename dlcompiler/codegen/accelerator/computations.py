@@ -21,7 +21,7 @@ from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
 from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, flat_index
 from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Buffer, Const, IntrinsicCall, Load, Region, Store, Var
+from dlcompiler.ir import Buffer, Const, IntrinsicCall, Region, Store, Var
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 
@@ -289,6 +289,3 @@ def _computation(
     del where
     bases = tuple(split.number(form.base) for form in forms)
     return split.host, tuple(inner), bases, tuple(sizes), split.bounds(conditions)
-
-
-__all__ = ["Computation", "Load", "Loops", "elementwise_computation", "tensor_computation"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlcompiler.arith import Affine, Analyzer
+from dlcompiler.arith import Analyzer
 from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
 from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, conjuncts, flat_index
 from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
@@ -185,6 +185,7 @@ def runs(loops: Sequence[HostLoop], numbers: list[int]) -> Iterator[None]:
 class _Ends:
     """Both ends of a copy."""
 
+    leaf: Store
     on_chip: tuple[Buffer, tuple[Expr, ...]]
     in_dram: tuple[Buffer, tuple[Expr, ...]]
     kind: str
@@ -214,7 +215,8 @@ def copy_pattern(
     ends = _ends(nest, accelerator)
     if ends is None:
         return None
-    where = f"copy {ends.in_dram[0].name} {'to' if ends.kind == 'load' else 'from'} {ends.on_chip[0].name}"
+    way = "to" if ends.kind == "load" else "from"
+    where = f"copy {ends.in_dram[0].name} {way} {ends.on_chip[0].name}"
     memory = memory_of(ends.on_chip[0], accelerator)
     assert memory is not None
     instruction = _instruction(ends, memory, accelerator, where)
@@ -233,7 +235,7 @@ def copy_pattern(
     guards, edges = ((), nest.conditions) if can_pad else (nest.conditions, ())
     return CopyPattern(
         instruction, ends.on_chip[0], ends.in_dram[0], split.host, x, y, sram, dram,
-        memory.numbers, split.bounds(guards), split.bounds(pads), split.bounds(edges), nest.leaf,
+        memory.numbers, split.bounds(guards), split.bounds(pads), split.bounds(edges), ends.leaf,
     )  # fmt: skip
 
 
@@ -259,9 +261,9 @@ def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
         return None
     mine, other = (leaf.buffer, leaf.indices), (value.buffer, value.indices)
     if memory_of(leaf.buffer, accelerator) and value.buffer.scope == "global":
-        return _Ends(mine, other, "load", padding)
+        return _Ends(leaf, mine, other, "load", padding)
     if memory_of(value.buffer, accelerator) and leaf.buffer.scope == "global" and padding is None:
-        return _Ends(other, mine, "store", None)
+        return _Ends(leaf, other, mine, "store", None)
     return None
 
 
@@ -347,6 +349,3 @@ def _joined(dims: Sequence[Dim], step: int, bounded: set[Var | None]) -> tuple[D
         extent *= dim.extent
         used.append(dim)
     return Dim(extent, first.sram, first.dram), used
-
-
-__all__ = ["Affine", "Block", "CopyPattern", "copy_pattern", "memory_of", "runs"]

@@ -1,8 +1,8 @@
 """Tokens: which instruction waits for which of another engine.
 
-`ExactTokens` looks at the elements that each instruction reads and writes. An instruction waits for
-the last writer of what it reads, and for the last writer and the last readers of what it writes.
-Nothing waits for what is already known to be over: a token brings all that its sender knew.
+`ExactTokens` looks at elements. An instruction waits for the last writer of each element that it
+reads, and for the last writer and the last readers of each element that it writes. It does not wait
+for what is known to be over: with a token it learns all that the sender knew.
 
 `ContextTokens` looks at engines only, as classic TVM does: each instruction waits for the one
 before it in its virtual thread, if that is on another engine.
@@ -10,6 +10,7 @@ before it in its virtual thread, if that is on another engine.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,7 +129,7 @@ class ExactTokens:
         """Let an instruction wait until the needed instructions of other engines are over."""
         needed[mine] = 0
         while True:
-            open_ = [n for n in np.flatnonzero(needed > self._known[mine])]
+            open_ = list(np.flatnonzero(needed > self._known[mine]))
             if not open_:
                 return
             # What another wait brings anyway needs no token of its own.
@@ -140,10 +141,10 @@ class ExactTokens:
             self._token(int(source), mine, int(needed[source]), draft)
 
     def _token(self, source: int, sink: int, number: int, draft: Draft) -> None:
-        """Send a token from an instruction to `draft`, through other engines if there is no queue."""
+        """Send a token to `draft`, through other engines if no queue leads to its own."""
         path = self._path(source, sink)
         sender, before = self._done[source][number - 1], self._clocks[source][number - 1]
-        for place, (start, end) in enumerate(zip(path, path[1:], strict=False)):
+        for place, (start, end) in enumerate(itertools.pairwise(path)):
             is_last = place == len(path) - 2
             receiver = draft if is_last else Draft(self.nop(self.engines[end]))
             if self._known[end][source] < number:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.errors import CallError
 from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits
 from dlcompiler.simulate.accelerators.program import DramBuffer, InstructionProgram
 from dlcompiler.target.accelerators import Accelerator
 
 Bytes = npt.NDArray[np.uint8]
+WORD_BITS = 32
+"""Size of a micro-op in DRAM [bit]."""
 
 
 def dram_image(program: InstructionProgram, arrays: Mapping[str, npt.NDArray[Any]]) -> Bytes:
@@ -24,16 +27,45 @@ def dram_image(program: InstructionProgram, arrays: Mapping[str, npt.NDArray[Any
         The program.
     arrays
         Name of a buffer -> its values.
+
+    Raises
+    ------
+    CallError
+        An array belongs to no buffer, or has another shape or dtype; a micro-op does not fit its
+        word.
     """
     image = np.zeros(program.dram_bytes, np.uint8)
-    for buffer in program.buffers:
-        if buffer.name in arrays:
-            given = np.ascontiguousarray(arrays[buffer.name])
-            part(image, buffer)[:] = given.view(np.uint8).reshape(-1)
+    for name, given in arrays.items():
+        buffer = buffer_of(program, name)
+        array = np.asarray(given)
+        if array.shape != buffer.shape or array.dtype != np.dtype(buffer.dtype):
+            raise CallError(
+                "simulate the program", f"the array of {name} does not fit its buffer",
+                got=f"{array.dtype}{list(array.shape)}",
+                expected=f"{buffer.dtype}{list(buffer.shape)}",
+            )  # fmt: skip
+        part(image, buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     words = micro_op_words(program.accelerator, program.micro_ops)
     start = program.micro_op_address
     image[start : start + words.nbytes] = words.view(np.uint8)
     return image
+
+
+def buffer_of(program: InstructionProgram, name: str) -> DramBuffer:
+    """Return the buffer of a name.
+
+    Raises
+    ------
+    CallError
+        The program has none of this name.
+    """
+    for buffer in program.buffers:
+        if buffer.name == name:
+            return buffer
+    raise CallError(
+        "simulate the program", "it has no such buffer", got=name,
+        expected=", ".join(each.name for each in program.buffers) or "none",
+    )  # fmt: skip
 
 
 def part(image: Bytes, buffer: DramBuffer) -> Bytes:
@@ -57,11 +89,27 @@ def micro_op_words(
         Its memories say how many bits an operand has.
     micro_ops
         (count, operands) [elements].
+
+    Raises
+    ------
+    CallError
+        An operand does not fit its bits, or all together not a word.
     """
     memory = next((i.micro_ops for i in accelerator.instructions if i.micro_ops), "")
+    bits = micro_op_bits(accelerator, memory)
+    if len(micro_ops) and sum(bits) > WORD_BITS:
+        raise CallError(
+            "encode micro-ops", f"operands of {memory} need more than {WORD_BITS} bits",
+            got=" + ".join(map(str, bits)), hint="make the memories smaller",
+        )  # fmt: skip
     words = np.zeros(len(micro_ops), np.uint32)
     offset = 0
-    for bits, column in zip(micro_op_bits(accelerator, memory), micro_ops.T, strict=False):
+    for place, (width, column) in enumerate(zip(bits, micro_ops.T, strict=False)):
+        if len(column) and not 0 <= column.min() <= column.max() < 1 << width:
+            raise CallError(
+                "encode micro-ops", f"operand {place} does not fit its {width} bits",
+                got=f"{column.min()} to {column.max()}",
+            )  # fmt: skip
         words |= column.astype(np.uint32) << np.uint32(offset)
-        offset += bits
+        offset += width
     return words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dlcompiler.ir import IntrinsicCall, Store
+from dlcompiler.ir.printer import format_intrinsic, format_store
 from dlcompiler.simulate.accelerators.program import InstructionProgram, Step
 from dlcompiler.target.accelerators import Accelerator
 from dlcompiler.target.accelerators.encodings import operand_fields
@@ -30,11 +32,22 @@ def instruction_text(accelerator: Accelerator, step: Step) -> str:
     return " ".join(parts)
 
 
+def origin_text(origin: object) -> str:
+    """Return the statement that an instruction comes from as a line; '' without one."""
+    match origin:
+        case Store():
+            return format_store(origin)
+        case IntrinsicCall():
+            return format_intrinsic(origin)
+    return "" if origin is None else str(origin).replace("\n", " ")
+
+
 def step_line(program: InstructionProgram, step: int) -> str:
     """Return an instruction with its number, and where it comes from."""
     each = program.steps[step]
-    origin = f"  # {each.origin}" if each.origin is not None else ""
-    return f"{step}: {instruction_text(program.accelerator, each)}{origin}"
+    origin = origin_text(each.origin)
+    comment = f"  # {origin}" if origin else ""
+    return f"{step}: {instruction_text(program.accelerator, each)}{comment}"
 
 
 def disassemble(program: InstructionProgram, *, origins: bool = False) -> str:
@@ -49,6 +62,7 @@ def disassemble(program: InstructionProgram, *, origins: bool = False) -> str:
     """
     lines = []
     for step in program.steps:
-        comment = f"  # {step.origin}" if origins and step.origin is not None else ""
-        lines.append(instruction_text(program.accelerator, step) + comment.replace("\n", " "))
+        origin = origin_text(step.origin) if origins else ""
+        comment = f"  # {origin}" if origin else ""
+        lines.append(instruction_text(program.accelerator, step) + comment)
     return "".join(f"{line}\n" for line in lines)

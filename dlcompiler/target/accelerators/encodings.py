@@ -98,15 +98,25 @@ def _widths(accelerator: Accelerator, instruction: Instruction) -> Iterator[tupl
     for name in token_fields(tuple(accelerator.queues), instruction.engine):
         yield name, 1, False
     if instruction.is_copy:
-        yield "sram_base", _bits(accelerator.memory(instruction.memory).depth), False
-        yield "dram_base", DRAM_BITS, False
-        for name in ("y_size", "x_size", "x_stride"):
-            yield name, SIZE_BITS, False
-        for name in PADS if instruction.pads else ():
-            yield name, PAD_BITS, False
-        return
-    if instruction.kind == "finish":
-        return
+        yield from _widths_of_copy(accelerator, instruction)
+    elif instruction.kind != "finish":
+        yield from _widths_of_loops(accelerator, instruction)
+
+
+def _widths_of_copy(
+    accelerator: Accelerator, instruction: Instruction
+) -> Iterator[tuple[str, int, bool]]:
+    yield "sram_base", _bits(accelerator.memory(instruction.memory).depth), False
+    yield "dram_base", DRAM_BITS, False
+    for name in ("y_size", "x_size", "x_stride"):
+        yield name, SIZE_BITS, False
+    for name in PADS if instruction.pads else ():
+        yield name, PAD_BITS, False
+
+
+def _widths_of_loops(
+    accelerator: Accelerator, instruction: Instruction
+) -> Iterator[tuple[str, int, bool]]:
     if instruction.kind == "tensor":
         yield "reset", 1, False
     if instruction.micro_ops:

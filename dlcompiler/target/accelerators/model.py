@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from dlcompiler.errors import TargetError
 from dlcompiler.target.accelerators.encodings import checked_fields, with_fields
@@ -23,6 +23,7 @@ from dlcompiler.target.model import MemoryScope, Target
 
 LOWERINGS = ("exact", "classic")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_Part = TypeVar("_Part", Memory, Engine, Instruction)
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,10 @@ class Accelerator:
             who = self.accessors(memory.name)
             size = memory.element_bytes
             scopes.append(MemoryScope(scope, 1, memory.bytes, size, size, who))
+        intrinsics = frozenset(i.name for i in self.instructions if i.kind == "tensor")
         return Target(
             self.name, "accelerator", "instructions", "", "", (), "none", 8, 1, 1, (),
-            tuple(scopes), ("cthread",), frozenset(i.name for i in self.instructions if i.kind == "tensor"),
-            runs_on="accelerator", accelerator=self,
+            tuple(scopes), ("cthread",), intrinsics, runs_on="accelerator", accelerator=self,
         )  # fmt: skip
 
     def with_(self, **changes: Any) -> Accelerator:
@@ -133,7 +134,7 @@ class Accelerator:
 
     def _check_names(self) -> None:
         where = f"describe the accelerator {self.name!r}"
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+        if not _NAME.fullmatch(str(self.name)):
             raise TargetError(
                 where, "this is no name", got=repr(self.name), expected="letters, digits, '_', '-'"
             )
@@ -145,8 +146,8 @@ class Accelerator:
                 raise TargetError(where, f"two {noun} have the same name", got=twice[0])
         for each in self.instructions:
             self.engine(each.engine)
-            for memory in (*each.reads, *each.writes):
-                self.memory(memory)
+            for name in (*each.reads, *each.writes):
+                self.memory(name)
         for memory in self.memories:
             if memory.depth < 1 or not memory.shape or min(memory.shape) < 1:
                 raise TargetError(
@@ -276,7 +277,7 @@ def tensor_op(
 
 
 def _operand_names(intrinsic: Any) -> tuple[str, ...]:
-    """Return names for the operands of an intrinsic: ``dst``, ``src``, ``wgt``, ``src3``, …"""
+    """Return names for the operands of an intrinsic: ``dst``, ``src``, ``wgt``, ``src3``."""
     count = len(intrinsic_operands(intrinsic))
     return ("dst", "src", "wgt", *(f"src{n}" for n in range(3, count)))[:count]
 
@@ -341,7 +342,7 @@ def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:
     return tuple(TokenQueue(source, sink) for source, sink in sorted(pairs))
 
 
-def _named(accelerator: Accelerator, items: Iterable[Any], name: str, noun: str) -> Any:
+def _named(accelerator: Accelerator, items: Iterable[_Part], name: str, noun: str) -> _Part:
     known = {each.name: each for each in items}
     if name not in known:
         raise TargetError(

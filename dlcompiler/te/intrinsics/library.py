@@ -16,8 +16,8 @@ name          sizes                  computes
 `mma_load_…`   of a tile              a tile of A (``a_f16``), B (``b_f16``) or B transposed
                                      (``bt_f16``), of each kind, into a fragment
 `mma_store_…`  `16x8`                 a fragment of sums (``f32``, ``s32``) into memory
-`vta_gemm`     ``b x o x k``          ``acc[i, j] += inp[i, k] * wgt[j, k]`` of int8, in int32, by the
-                                     accelerator VTA
+`vta_gemm`     ``b x o x k``          ``acc[i, j] += inp[i, k] * wgt[j, k]`` of int8, in int32, on
+                                     VTA
 ============  =====================  ==============================================================
 
 The name of an intrinsic is the family's name with the sizes: ``gemm_f32_6x16x64``. The last

@@ -30,13 +30,14 @@ def tensor(work: Work, grid: Grid, state: State, meaning: Meaning) -> None:
         return
     inputs = [state.stores[operands[name]].values for name in names[1:]]
     products = meaning.products(inputs, [grid.elements[name] for name in names[1:]])
+    products = products.reshape(-1, *results.memory.shape)
     if meaning.accumulates:
-        if grid.has_duplicates:
-            ordered = products[grid.order] if grid.is_permuted else products
-            products = np.add.reduceat(ordered, grid.starts, axis=0)
-        elif grid.is_permuted:
+        if grid.is_permuted:
             products = products[grid.order]
-        results.values[target] += products.astype(results.values.dtype, copy=False)
+        if grid.has_duplicates:
+            products = meaning.combiner.reduceat(products, grid.starts, axis=0)
+        products = products.astype(results.values.dtype, copy=False)
+        results.values[target] = meaning.combiner(results.values[target], products)
     else:
         last = np.r_[grid.starts[1:], len(grid.order)] - 1
         results.values[target] = products[grid.order[last]]
@@ -61,8 +62,10 @@ def tensor_by_steps(work: Work, grid: Grid, state: State, meaning: Meaning) -> N
             state.stores[operands[name]].values[int(grid.elements[name][update])]
             for name in names[1:]
         ]
-        product = meaning.one(inputs).astype(results.values.dtype)
-        results.values[at] = results.values[at] + product if meaning.accumulates else product
+        product = meaning.one(inputs).astype(results.values.dtype).reshape(results.memory.shape)
+        if meaning.accumulates:
+            product = meaning.combiner(results.values[at], product)
+        results.values[at] = product
         state.counters[f"{work.instruction.name}_counter"] += 1
         _write_beside(work, state, names[0], target)
 

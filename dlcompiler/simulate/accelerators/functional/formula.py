@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,10 @@ from dlcompiler.ir.operations import BINARY, COMPARISONS
 
 Values = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
+COMBINERS = MappingProxyType(
+    {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+)
+"""Operation of a reducer -> what combines arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +53,10 @@ class Formula:
     element: tuple[int, ...]
     """Shape of the result's element in its memory."""
     accumulates: bool
-    """Whether an update adds to its result, or replaces it."""
-    identity: int = 0
+    """Whether an update is combined with its result, or replaces it."""
+    combiner: np.ufunc = np.add
+    """What combines the values of a reduction."""
+    identity: Any = 0
 
     def products(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
         """Return what each update adds, or its result; (updates, *element)."""
@@ -71,7 +78,7 @@ class Formula:
             found = np.broadcast_to(found, (count, *self.extents))
             if self.summed:
                 own = tuple(range(found.ndim - self.summed, found.ndim))
-                found = found.sum(axis=own, dtype=self.result)
+                found = self.combiner.reduce(found, axis=own, dtype=self.result)
         return found.astype(self.result, copy=False).reshape(count, *self.element)
 
     def _of(self, expr: Expr, given: dict[Any, Values]) -> Any:
@@ -106,7 +113,7 @@ class Formula:
 
 
 def formula_of(intrinsic: Any, element: tuple[int, ...]) -> Formula | None:
-    """Return what an intrinsic computes; None if it is a reduction other than a sum.
+    """Return what an intrinsic computes; None for a reduction that NumPy does not have.
 
     Parameters
     ----------
@@ -117,14 +124,16 @@ def formula_of(intrinsic: Any, element: tuple[int, ...]) -> Formula | None:
     """
     op = intrinsic.op
     body, axes = op.body, [(axis.var, axis.extent) for axis in op.axis]
-    summed = 0
+    summed, combiner, identity = 0, np.add, 0
     if isinstance(body, Reduce):
-        if body.reducer.op != "add" or body.condition is not None:
+        if body.reducer.op not in COMBINERS or body.condition is not None or body.init:
             return None
+        combiner = COMBINERS[body.reducer.op]
+        identity = body.reducer.identity(body.dtype).value
         axes += [(axis.var, axis.extent) for axis in body.axes]
         summed, body = len(body.axes), body.values[0]
     return Formula(
         tuple(tensor.static_shape for tensor in intrinsic.inputs), tuple(intrinsic.inputs),
         tuple(var for var, _ in axes), tuple(int(extent) for _, extent in axes), body, summed,
-        intrinsic.output.dtype, element, bool(summed),
+        intrinsic.output.dtype, element, bool(summed), combiner, identity,
     )  # fmt: skip

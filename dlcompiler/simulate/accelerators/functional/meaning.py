@@ -1,18 +1,22 @@
-"""What a tensor instruction computes: a product of two operands, summed over some axes."""
+"""What a tensor instruction computes: one update for each micro-op, all of them at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler import dtypes
+from dlcompiler.ir import Binary, Cast, Expr, Reduce, TensorLoad
 from dlcompiler.simulate.accelerators.errors import InstructionError
-from dlcompiler.simulate.accelerators.functional.formula import Formula, formula_of
+from dlcompiler.simulate.accelerators.functional.formula import COMBINERS, Formula, formula_of
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 Indices = npt.NDArray[np.int64]
+Values = npt.NDArray[Any]
 _LARGEST_BATCH = 1 << 14
 """Updates that are computed at a time, so that the gathered operands stay in caches."""
 
@@ -24,37 +28,33 @@ class Contraction:
     inputs: tuple[str, ...]
     """Letters of the axes of each input's element."""
     output: str
-    accumulates: bool
-    """Whether an update adds to its result, or replaces it."""
+    shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the inputs."""
     exact: str
     """A dtype in which products and their sums are exact: ``float32``, ``float64`` or ``int64``."""
     result: str
     """Dtype of the results."""
-    identity: int = 0
+    combiner: np.ufunc = np.add
+    accumulates = True
+    identity = 0
 
-    def products(
-        self, memories: list[npt.NDArray[Any]], elements: list[Indices]
-    ) -> npt.NDArray[Any]:
+    def products(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
         """Return what each update adds; (updates, *shape)."""
-        count = len(elements[0])
-        pieces = []
-        for start in range(0, count, _LARGEST_BATCH):
-            part = [each[start : start + _LARGEST_BATCH] for each in elements]
-            pieces.append(self._batch(memories, part))
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return _in_batches(self._batch, memories, elements)
 
-    def _batch(self, memories: list[npt.NDArray[Any]], elements: list[Indices]) -> Any:
+    def _batch(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
         if len(memories) == 2:
             grouped = self._grouped(memories, elements)
             if grouped is not None:
                 return grouped
         gathered = [
-            memory[each].astype(self.exact) for memory, each in zip(memories, elements, strict=True)
+            memory[each].astype(self.exact).reshape(len(each), *shape)
+            for memory, each, shape in zip(memories, elements, self.shapes, strict=True)
         ]
         letters = ",".join(f"z{each}" for each in self.inputs)
         return self._wrapped(np.einsum(f"{letters}->z{self.output}", *gathered))
 
-    def _grouped(self, memories: list[npt.NDArray[Any]], elements: list[Indices]) -> Any:
+    def _grouped(self, memories: Sequence[Values], elements: Sequence[Indices]) -> Values | None:
         """Multiply by each element of the second operand once, if each is used equally often."""
         order = np.argsort(elements[1], kind="stable")
         ordered = elements[1][order]
@@ -64,23 +64,34 @@ class Contraction:
             return None
         left = memories[0][elements[0][order]].astype(self.exact)
         right = memories[1][ordered[starts]].astype(self.exact)
-        left = left.reshape(len(starts), each, *left.shape[1:])
-        first, second = self.inputs
-        letters = f"yz{first},y{second}->yz{self.output}"
-        products = np.einsum(letters, left, right, optimize=True)
+        left = left.reshape(len(starts), each, *self.shapes[0])
+        right = right.reshape(len(starts), *self.shapes[1])
+        products = self._multiplied(left, right)
         result = np.empty((len(order), *products.shape[2:]), dtype=products.dtype)
         result[order] = products.reshape(len(order), *products.shape[2:])
         return self._wrapped(result)
 
-    def one(self, inputs: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Return what one update adds, in integers of 64 bits or as it is."""
-        exact = "int64" if self.result.startswith(("int", "uint")) else self.exact
-        wide = [each.astype(exact) for each in inputs]
+    def _multiplied(self, left: Values, right: Values) -> Values:
+        """Return the products of groups of left elements with a right element each."""
+        first, second = self.inputs
+        if first[0] == self.output[0] and (first[1:], self.output[1:]) == (second[1:], second[:1]):
+            # dst[b, o] += src[b, i] * wgt[o, i]: rows of all left elements of a group at a time.
+            rows = left.reshape(len(left), -1, left.shape[-1])
+            return np.matmul(rows, right.swapaxes(1, 2)).reshape(*left.shape[:-1], -1)
+        return np.einsum(f"yz{first},y{second}->yz{self.output}", left, right)
+
+    def one(self, inputs: Sequence[Values]) -> Values:
+        """Return what one update adds, computed with integers of 64 bits if they are integers."""
+        exact = "int64" if _is_integer(self.result) else self.exact
+        wide = [
+            each.astype(exact).reshape(shape)
+            for each, shape in zip(inputs, self.shapes, strict=True)
+        ]
         return self._wrapped(np.einsum(f"{','.join(self.inputs)}->{self.output}", *wide))
 
-    def _wrapped(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _wrapped(self, values: Values) -> Values:
         """Return exact values as numbers of the result's dtype, of which integers wrap."""
-        if self.result.startswith(("int", "uint")):
+        if _is_integer(self.result):
             return values.astype(np.int64).astype(self.result)
         return values.astype(self.result)
 
@@ -88,42 +99,115 @@ class Contraction:
 Meaning: TypeAlias = "Contraction | Formula"
 
 
-def meaning_of(accelerator: Accelerator, instruction: Instruction, step: int) -> Meaning:
+def _in_batches(compute: Any, memories: Sequence[Values], elements: Sequence[Indices]) -> Values:
+    count = len(elements[0])
+    pieces = [
+        compute(memories, [each[start : start + _LARGEST_BATCH] for each in elements])
+        for start in range(0, count, _LARGEST_BATCH)
+    ]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def meaning_of(accelerator: Accelerator, instruction: Instruction) -> Meaning:
     """Return what a tensor instruction computes.
+
+    Without an intrinsic, it is VTA's GEMM: ``dst[b, o] += src[b, i] * wgt[o, i]``.
 
     Raises
     ------
     InstructionError
-        It is no sum of products.
+        Its intrinsic is a reduction that NumPy does not have.
     """
-    operands = [accelerator.memory(name) for name in instruction.operands.values()]
-    if instruction.intrinsic is not None:
-        formula = formula_of(instruction.intrinsic, operands[0].shape)
-        if formula is None:
-            raise InstructionError(
-                f"simulate instruction {step}", f"{instruction.name} is a reduction but no sum",
-                kind="unsupported", got=repr(instruction.intrinsic),
-                expected="such as C[i, j] += A[i, k] * B[k, j]",
-            )  # fmt: skip
-        return formula
-    output, inputs, accumulates = "bo", ("bi", "oi"), True
-    numbers = 1
+    memories = [accelerator.memory(name) for name in instruction.operands.values()]
+    kinds = [memory.dtype for memory in memories]
+    if instruction.intrinsic is None:
+        shapes = tuple(memory.shape for memory in memories)
+        return _contraction("bo", ("bi", "oi"), shapes, kinds)
+    op = instruction.intrinsic.op
+    tensors = tuple(instruction.intrinsic.inputs)
+    body = op.body
+    is_sum = isinstance(body, Reduce) and body.reducer.op == "add"
+    if is_sum and body.condition is None and not body.init:
+        letters = {id(a.var): chr(ord("a") + n) for n, a in enumerate((*op.axis, *body.axes))}
+        loads = _factors(body.value, tensors, letters, _bits(body.dtype))
+        if loads is not None:
+            output = "".join(letters[id(axis.var)] for axis in op.axis)
+            shapes = (
+                tuple(instruction.intrinsic.output.static_shape),
+                *(tuple(tensor.static_shape) for tensor in tensors),
+            )
+            if _is_integer(kinds[0]) or set(kinds) == {kinds[0]}:
+                return _contraction(output, loads, shapes, kinds)
+    formula = formula_of(instruction.intrinsic, memories[0].shape)
+    if formula is None:
+        raise InstructionError(
+            "simulate the program", f"{instruction.name} is a reduction that is not known here",
+            kind="unsupported", got=repr(instruction.intrinsic),
+            expected=f"a reduction by {', '.join(COMBINERS)}",
+        )  # fmt: skip
+    return formula
+
+
+def _factors(
+    value: Expr, tensors: tuple[Any, ...], letters: Mapping[int, str], least_bits: int
+) -> tuple[str, ...] | None:
+    """Return the axes of the inputs if a value is their product, each read at plain axes."""
+    while isinstance(value, Cast):
+        value = value.value
+    if isinstance(value, TensorLoad):
+        factors: list[Expr] = [value]
+    elif isinstance(value, Binary) and value.op == "mul":
+        factors = [value.a, value.b]
+    else:
+        return None
+    if _bits(value.dtype) < least_bits:  # the product wraps before it is added
+        return None
+    found: dict[int, str] = {}
+    for factor in factors:
+        while isinstance(factor, Cast):
+            # Each cast widens: a value that is cast to fewer bits would wrap in between.
+            if _bits(factor.dtype) < _bits(factor.value.dtype):
+                return None
+            factor = factor.value
+        if not isinstance(factor, TensorLoad) or id(factor.tensor) in found:
+            return None
+        names = [letters.get(id(index)) for index in factor.indices]
+        if None in names:
+            return None
+        found[id(factor.tensor)] = "".join(name for name in names if name)
+    if set(found) != {id(tensor) for tensor in tensors}:
+        return None
+    return tuple(found[id(tensor)] for tensor in tensors)
+
+
+def _bits(dtype: str) -> int:
+    return dtypes.bytes_of(dtype) * 8
+
+
+def _contraction(
+    output: str, inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], kinds: list[str]
+) -> Contraction:
     sizes = {
         letter: extent
-        for letters, memory in zip((output, *inputs), operands, strict=True)
-        for letter, extent in zip(letters, memory.shape, strict=True)
+        for letters, shape in zip(inputs, shapes[1:], strict=True)
+        for letter, extent in zip(letters, shape, strict=True)
     }
+    terms = 1
     for letter, extent in sizes.items():
-        numbers *= extent if letter not in output else 1
-    exact = _exact_dtype(numbers, [memory.dtype for memory in operands[1:]], operands[0].dtype)
-    return Contraction(tuple(inputs), output, accumulates, exact, operands[0].dtype)
+        terms *= extent if letter not in output else 1
+    exact = _exact_dtype(terms, kinds[1:], kinds[0])
+    return Contraction(inputs, output, shapes[1:], exact, kinds[0])
 
 
 def _exact_dtype(terms: int, inputs: list[str], result: str) -> str:
     """Return a dtype in which a sum of products of some integers is exact."""
-    if not result.startswith(("int", "uint")):
+    if not _is_integer(result):
         return result
-    bits = sum(np.dtype(each).itemsize * 8 for each in inputs) + terms.bit_length()
+    bits = sum(_bits(each) for each in inputs) + terms.bit_length()
     if bits <= 24:
         return "float32"
     return "float64" if bits <= 53 else "int64"
+
+
+def _is_integer(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint"))

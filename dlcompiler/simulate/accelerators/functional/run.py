@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from dlcompiler.simulate.accelerators.functional.micro_ops import Grid, Grids, o
 from dlcompiler.simulate.accelerators.functional.order import interleaving
 from dlcompiler.simulate.accelerators.functional.races import Races
 from dlcompiler.simulate.accelerators.functional.state import State
+from dlcompiler.simulate.accelerators.images import array_of, buffer_of, dram_image
 from dlcompiler.simulate.accelerators.program import InstructionProgram
 from dlcompiler.simulate.accelerators.work import Work, works_of
 
@@ -25,6 +27,7 @@ from dlcompiler.simulate.accelerators.work import Work, works_of
 class FunctionalRun:
     """What a program computed."""
 
+    program: InstructionProgram
     dram: npt.NDArray[np.uint8]
     """DRAM after it; (bytes,)."""
     counters: dict[str, int]
@@ -35,10 +38,14 @@ class FunctionalRun:
     memories: dict[str, npt.NDArray[np.generic]]
     """The memories of the accelerator after it."""
 
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Return a buffer of the program after it, as an array of its shape."""
+        return array_of(self.dram, buffer_of(self.program, name))
+
 
 def run_program(
     program: InstructionProgram,
-    dram: npt.NDArray[np.uint8],
+    dram: npt.NDArray[np.uint8] | Mapping[str, npt.NDArray[Any]],
     *,
     seed: int | None = None,
     by_steps: bool = False,
@@ -50,8 +57,8 @@ def run_program(
     ----------
     program : InstructionProgram
         The program.
-    dram : array of uint8, shape (bytes,)
-        DRAM before it; it is not changed.
+    dram : array of uint8, shape (bytes,), or mapping of names to arrays
+        DRAM before it, or the contents of buffers of the program; it is not changed.
     seed : int, optional
         Chooses one of the orders in which the engines may run. All give the same values if there
         is no finding.
@@ -67,8 +74,10 @@ def run_program(
         of what was never written; a race of engines; a known fault of the hardware of the profile.
         The message names the instruction.
     CallError
-        DRAM is no array of bytes.
+        DRAM is no array of bytes, or an array is none of the program's buffers.
     """
+    if isinstance(dram, Mapping):
+        dram = dram_image(program, dram)
     if not isinstance(dram, np.ndarray) or dram.dtype != np.uint8 or dram.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
     return _Run(program, dram.copy(), by_steps=by_steps, collect=collect).run(seed)
@@ -104,14 +113,14 @@ class _Run:
             races.clocks.end(work)
         state = self._state
         return FunctionalRun(
-            state.dram, state.counters, tuple(self._findings.found),
+            self._program, state.dram, state.counters, tuple(self._findings.found),
             {name: store.values for name, store in state.stores.items()},
         )  # fmt: skip
 
     def _load(self, work: Work, step: int) -> None:
         state, races = self._state, self._races
         block = transfers.block_of(work, state)
-        transfers.check_block(block, work, state, step, self._findings)
+        transfers.check_block(block, state, step, self._findings)
         hazards.check_load(state.accelerator, work, block, step, self._findings)
         races.access_dram(block, work, step, is_write=False)
         races.access(work.instruction.memory, block.memory, work, step, is_write=True)
@@ -123,7 +132,7 @@ class _Run:
     def _store(self, work: Work, step: int) -> None:
         state, races, name = self._state, self._races, work.instruction.memory
         block = transfers.block_of(work, state)
-        transfers.check_block(block, work, state, step, self._findings)
+        transfers.check_block(block, state, step, self._findings)
         state.require_written(name, block.memory, step, self._findings)
         races.access(name, block.memory, work, step, is_write=False)
         races.access_dram(block, work, step, is_write=True)
@@ -135,7 +144,7 @@ class _Run:
         hazards.check_tensor(self._state.accelerator, work, grid, step, self._findings)
         meaning = self._meanings.get(instruction.name)
         if meaning is None:
-            meaning = meaning_of(self._state.accelerator, instruction, step)
+            meaning = meaning_of(self._state.accelerator, instruction)
             self._meanings[instruction.name] = meaning
         names = list(instruction.operands)
         reads = [] if work.fields.get("reset") else names[0 if meaning.accumulates else 1 :]
@@ -156,23 +165,12 @@ class _Run:
         instruction, state = work.instruction, self._state
         if instruction.micro_ops:
             first, end = work.fields["uop_bgn"], work.fields["uop_end"]
-            depth = state.accelerator.memory(instruction.micro_ops).depth
-            if end > depth:
-                raise self._findings.error(
-                    "out_of_bounds", f"its micro-ops leave the memory {instruction.micro_ops}",
-                    step, got=f"micro-ops up to {end - 1}", expected=f"at most {depth - 1}",
-                )  # fmt: skip
             place = slice(first, end)
             state.require_written(instruction.micro_ops, place, step, self._findings)
             self._races.access(instruction.micro_ops, place, work, step, is_write=False)
             micro_ops = state.stores[instruction.micro_ops].values[place]
         else:
             micro_ops = own_micro_op(work)
-        if work.updates > LARGEST_GRID:
-            raise self._findings.error(
-                "unsupported", "it has too many updates for a simulation", step,
-                got=str(work.updates), expected=f"at most {LARGEST_GRID}",
-            )  # fmt: skip
         grid = self._grids.of(work, np.ascontiguousarray(micro_ops))
         for name, memory in instruction.operands.items():
             depth, last = state.accelerator.memory(memory).depth, int(grid.unique[name][-1])
@@ -200,7 +198,3 @@ class _Run:
         if not work.fields.get("reset"):
             for name, memory in instruction.also_writes.items():
                 races.access(memory, grid.unique[name], work, step, is_write=True)
-
-
-LARGEST_GRID = 1 << 24
-"""Updates of one instruction at most; VTA's loops allow more than a simulation can hold."""

@@ -51,21 +51,14 @@ def block_of(work: Work, state: State) -> Block:
     )  # fmt: skip
 
 
-def check_block(block: Block, work: Work, state: State, step: int, findings: Findings) -> None:
-    """Refuse a copy outside a memory or DRAM.
+def check_block(block: Block, state: State, step: int, findings: Findings) -> None:
+    """Refuse a copy outside DRAM.
 
     Raises
     ------
     InstructionError
-        The message names the elements.
+        The message names the last byte.
     """
-    memory = state.accelerator.memory(work.instruction.memory)
-    if block.memory.stop > memory.depth:
-        raise findings.error(
-            "out_of_bounds", f"it leaves the memory {memory.name}", step,
-            got=f"elements {block.memory.start} to {block.memory.stop - 1}",
-            expected=f"at most {memory.depth - 1}",
-        )  # fmt: skip
     if block.dram_end > len(state.dram):
         raise findings.error(
             "out_of_bounds", "it leaves DRAM", step,

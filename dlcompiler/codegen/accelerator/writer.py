@@ -1,0 +1,225 @@
+"""Make instructions: the values of their fields, their micro-ops, and the elements they access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler.codegen.accelerator.computations import Computation, Loops
+from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
+from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
+from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
+from dlcompiler.codegen.accelerator.tokens import ContextTokens, Draft, Elements, ExactTokens
+from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import PrimFunc, Var
+from dlcompiler.simulate.accelerators import InstructionProgram, Step
+from dlcompiler.simulate.accelerators.listing import origin_text
+from dlcompiler.target.accelerators import Accelerator, Instruction
+from dlcompiler.target.accelerators.encodings import operand_fields
+
+MICRO_OP_BYTES = 4
+Accesses: TypeAlias = "tuple[tuple[str, Elements | slice], ...]"
+"""Name of a memory, and elements of it."""
+
+
+class Writer:
+    """Appends instructions to a program.
+
+    Parameters
+    ----------
+    func
+        The function that the program computes.
+    accelerator
+        What runs it.
+    threads
+        The virtual threads: their numbers in the loops of virtual threads.
+    """
+
+    def __init__(
+        self, func: PrimFunc, accelerator: Accelerator, threads: Sequence[Mapping[Var, int]]
+    ) -> None:
+        self.func, self.accelerator = func, accelerator
+        self.places = chip_places(func, accelerator)
+        self.dram = {each.name: each for each in dram_places(func, accelerator)}
+        end = max((b.address + b.bytes for b in self.dram.values()), default=PAGE)
+        self.micro_op_address = _whole_pages(end)
+        self._fields = {i.name: operand_fields(accelerator, i) for i in accelerator.instructions}
+        coded = [i for i in accelerator.instructions if i.micro_ops]
+        self._cache = MicroOpCache(accelerator.memory(coded[0].micro_ops)) if coded else None
+        self._width = max((len(i.operands) for i in coded), default=0)
+        """Operands of a micro-op in DRAM; [1]."""
+        depths = {memory.name: memory.depth for memory in accelerator.memories}
+        depths |= {_dram(name): 1 for name in self.dram}
+        self.thread: dict[Var, int] = {}
+        """Number in each loop of virtual threads that runs now."""
+        self._is_classic = accelerator.lowering == "classic"
+        self.tokens = (
+            ContextTokens(accelerator, depths, self.nop, threads)
+            if self._is_classic
+            else ExactTokens(accelerator, depths, self.nop)
+        )
+
+    def finished(self) -> InstructionProgram:
+        """Append what ends a program, and return it."""
+        finish = next((i for i in self.accelerator.instructions if i.kind == "finish"), None)
+        if finish is not None:
+            self.tokens.join(Draft(self.nop(finish.engine)))
+            self.tokens.add(Draft(self._step(finish, {}, None)))
+        micro_ops = np.zeros((0, self._width), np.int64)
+        if self._cache is not None and self._cache.lists:
+            micro_ops = np.concatenate(self._cache.lists)
+        code = _whole_pages(self.micro_op_address + MICRO_OP_BYTES * len(micro_ops))
+        steps = tuple(draft.finished() for draft in self.tokens.order)
+        size = code + len(steps) * self.accelerator.word_bits // 8
+        buffers = tuple(self.dram.values())
+        return InstructionProgram(
+            self.accelerator, steps, buffers, micro_ops, self.micro_op_address, code, size
+        )
+
+    def copy(self, pattern: CopyPattern, block: Block) -> None:
+        """Append the copy of a block."""
+        instruction = pattern.instruction
+        memory = self.accelerator.memory(instruction.memory)
+        start = self.places[pattern.on_chip] + block.sram
+        buffer = self.dram[pattern.in_dram.name]
+        values = {
+            "sram_base": start,
+            "dram_base": buffer.address // memory.dram_bytes + block.dram,
+            "y_size": block.rows, "x_size": block.columns, "x_stride": block.stride,
+            **dict(zip(PADS, block.pads, strict=True)),
+        }  # fmt: skip
+        step = self._step(instruction, values, pattern.leaf)
+        chip = memory.name, slice(start, start + block.covered)
+        dram = _dram(buffer.name), slice(0, 1)
+        is_load = instruction.kind == "load"
+        ends = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        self._add(step, *ends)
+
+    def compute(self, pattern: Computation, loops: Loops, bases: tuple[int, ...]) -> None:
+        """Append a computation.
+
+        Parameters
+        ----------
+        pattern
+            What is computed.
+        loops
+            The loops of the instruction.
+        bases
+            The first element of each operand in its buffer.
+        """
+        instruction = pattern.instruction
+        own = [b + self.places[buffer] for b, buffer in zip(bases, pattern.buffers, strict=True)]
+        # An operand that is not used (of a reset) is element 0, and does not move.
+        missing = len(instruction.operands) - len(own)
+        own += [0] * missing
+        factors = [*loops.factors, *[(0, 0)] * missing]
+        values = {"iter_out": loops.iterations[0], "iter_in": loops.iterations[1]}
+        for name, (outer, inner) in zip(instruction.operands, factors, strict=True):
+            values |= {f"{name}_factor_out": outer, f"{name}_factor_in": inner}
+        values |= dict(pattern.fields)
+        micro_ops = np.pad(loops.micro_ops, ((0, 0), (0, missing))) + np.array(own)
+        if self._cache is None or not instruction.micro_ops:
+            for row in micro_ops:
+                values |= dict(zip(instruction.operands, map(int, row), strict=True))
+                self._compute(pattern, values, row[None, :], ())
+            return
+        micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
+        site = id(pattern) if self._is_classic else 0
+        place, load = self._cache.find(micro_ops, site)
+        if load is not None:
+            self._load_micro_ops(place, *load, pattern)
+        end = place + len(micro_ops)
+        values |= {"uop_bgn": place, "uop_end": end}
+        self._compute(pattern, values, micro_ops, ((instruction.micro_ops, slice(place, end)),))
+
+    def _compute(
+        self,
+        pattern: Computation,
+        values: Mapping[str, int],
+        micro_ops: npt.NDArray[np.int64],
+        fetched: tuple[tuple[str, slice], ...],
+    ) -> None:
+        """Append one instruction, which also reads the micro-ops in `fetched`."""
+        instruction, fields = pattern.instruction, dict(pattern.fields)
+        used = list(instruction.operands.items())[: len(pattern.buffers)]
+        if fields.get("use_imm"):
+            used = used[:1]
+        touched = [
+            (memory, _elements(values, name, micro_ops[:, place]))
+            for place, (name, memory) in enumerate(used)
+        ]
+        copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
+        reads = touched[1:] if fields.get("reset") else touched
+        step = self._step(instruction, values, pattern.leaf)
+        self._add(step, (*reads, *fetched), (touched[0], *copies))
+
+    def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
+        """Append the load of a list of micro-ops."""
+        assert self._cache is not None
+        name = self._cache.memory.name
+        values = {
+            "sram_base": place, "dram_base": self.micro_op_address // MICRO_OP_BYTES + source,
+            "y_size": 1, "x_size": count, "x_stride": count,
+        }  # fmt: skip
+        step = self._step(self._loader_of(name), values, pattern.leaf)
+        self._add(step, (), ((name, slice(place, place + count)),))
+
+    def _loader_of(self, memory: str) -> Instruction:
+        return next(
+            i for i in self.accelerator.instructions if i.kind == "load" and i.memory == memory
+        )
+
+    def _add(self, step: Step, reads: Accesses, writes: Accesses) -> None:
+        self.tokens.add(Draft(step, reads, writes, thread=dict(self.thread)))
+
+    def _step(self, instruction: Instruction, values: Mapping[str, int], origin: Any) -> Step:
+        """Return an instruction with the values of its fields; the others are 0.
+
+        Raises
+        ------
+        ScheduleError
+            A value does not fit its field.
+        """
+        fields = self._fields[instruction.name]
+        row = tuple(values.get(name, 0) for name in fields)
+        for name, value in zip(fields, row, strict=True):
+            field = instruction.field(name)
+            if field is not None and not field.least <= value <= field.most:
+                raise ScheduleError(
+                    f"build {self.func.name} for {self.accelerator.name}",
+                    f"{name} of {instruction.name} does not fit its field",
+                    got=str(value), expected=f"{field.least} to {field.most}",
+                    because=origin_text(origin), hint="choose smaller tiles",
+                )  # fmt: skip
+        return Step(instruction, row, origin=origin)
+
+    def nop(self, engine: str) -> Step:
+        """Return an instruction of an engine that only passes tokens: one that moves nothing.
+
+        It is the copy of the smallest elements: of inputs or micro-ops on VTA, as its runtime does.
+        """
+        own, memory = self.accelerator.of(engine), self.accelerator.memory
+        copies = [i for i in own if i.is_copy]
+        chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=own[0])
+        return self._step(chosen, {}, None)
+
+
+def _elements(
+    values: Mapping[str, int], name: str, micro_ops: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the elements of an operand that an instruction accesses."""
+    outer, inner = np.arange(values["iter_out"]), np.arange(values["iter_in"])
+    steps = outer[:, None] * values[f"{name}_factor_out"] + inner * values[f"{name}_factor_in"]
+    return (steps[:, :, None] + micro_ops).reshape(-1)
+
+
+def _dram(buffer: str) -> str:
+    """Return the name by which tokens know a buffer in DRAM."""
+    return f"dram {buffer}"
+
+
+def _whole_pages(address: int) -> int:
+    return -(-address // PAGE) * PAGE

@@ -1,0 +1,252 @@
+"""The operators conv2d_packed and dense_packed: sums of products of int8 blocks, with a tail.
+
+A dense layer is a convolution of images of one row: its rows are the columns of the image, and its
+kernel is 1 × 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dlcompiler import te
+from dlcompiler.errors import TuningError
+from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.packed.tail import checked_tail, tail_of
+from dlcompiler.space import Workload
+from dlcompiler.te import Tensor
+
+NAME = "conv2d_packed"
+DENSE_NAME = "dense_packed"
+BLOCK = 16
+MOST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """The extents of a convolution; channels are in blocks."""
+
+    images: int
+    channels: int
+    """Blocks of input channels; [1]."""
+    filters: int
+    """Blocks of output channels; [1]."""
+    height: int
+    width: int
+    kernel: tuple[int, int]
+    stride: int
+    padding: tuple[int, int]
+
+    @property
+    def out(self) -> tuple[int, int]:
+        """Height and width of the result."""
+        sizes = zip((self.height, self.width), self.kernel, self.padding, strict=True)
+        rows, columns = ((size + 2 * pad - k) // self.stride + 1 for size, k, pad in sizes)
+        return rows, columns
+
+    @property
+    def updates(self) -> int:
+        """Products of blocks; [1]."""
+        rows, columns = self.out
+        taps = self.kernel[0] * self.kernel[1]
+        return self.images * self.channels * self.filters * rows * columns * taps
+
+
+def extents_of(workload: Workload) -> Extents:
+    """Return the extents of a workload, of either operator."""
+    w = workload
+    if w.op == DENSE_NAME:
+        return Extents(1, w["k"] // BLOCK, w["n"] // BLOCK, 1, w["m"], (1, 1), 1, (0, 0))
+    return Extents(
+        w["n"], w["c"] // BLOCK, w["o"] // BLOCK, w["h"], w["w"], (w["kernel_h"], w["kernel_w"]),
+        w["stride"], (w["pad_h"], w["pad_w"]),
+    )  # fmt: skip
+
+
+def workload(
+    *,
+    c: int,
+    h: int,
+    w: int,
+    o: int,
+    kernel: int | tuple[int, int],
+    n: int = 1,
+    stride: int = 1,
+    padding: int | tuple[int, int] = 0,
+    shift: int = 8,
+    bias: int = 0,
+    residual: int = 0,
+    relu: int = 1,
+) -> Workload:
+    """Return the workload of a convolution of int8 blocks.
+
+    Parameters
+    ----------
+    c, o : int
+        Input and output channels, multiples of 16.
+    h, w : int
+        Height and width of the images.
+    kernel, padding : int or tuple of int
+        Extents of the kernel, and zeros on each side; (rows, columns).
+    n : int
+        Number of images.
+    stride : int
+        Distance of neighbouring windows.
+    shift, bias, residual, relu : int
+        The tail: see `tail.Tail`.
+
+    Raises
+    ------
+    TuningError
+        A parameter is not valid.
+    """
+    kernel_h, kernel_w = _pair(kernel, "kernel")
+    pad_h, pad_w = _pair(padding, "padding")
+    positive = {
+        "n": n, "c": c, "h": h, "w": w, "o": o, "kernel_h": kernel_h, "kernel_w": kernel_w,
+        "stride": stride,
+    }  # fmt: skip
+    for name, value in positive.items():
+        _require(NAME, name, value, 1)
+    for name, value in (("pad_h", pad_h), ("pad_w", pad_w)):
+        _require(NAME, name, value, 0)
+    _check_blocks(NAME, c=c, o=o)
+    if h + 2 * pad_h < kernel_h or w + 2 * pad_w < kernel_w:
+        raise TuningError(
+            f"workload of {NAME}", "the kernel is larger than the padded image",
+            got=f"{kernel_h}x{kernel_w} on {h + 2 * pad_h}x{w + 2 * pad_w}",
+        )  # fmt: skip
+    tail = checked_tail(NAME, shift=shift, bias=bias, residual=residual, relu=relu)
+    return Workload.of(NAME, **positive, pad_h=pad_h, pad_w=pad_w, **tail)
+
+
+def dense_workload(
+    *, m: int, n: int, k: int, shift: int = 8, bias: int = 0, residual: int = 0, relu: int = 1
+) -> Workload:
+    """Return the workload of a dense layer of int8 blocks: m rows, k inputs, n outputs.
+
+    Parameters
+    ----------
+    m : int
+        Rows.
+    n, k : int
+        Outputs and inputs, multiples of 16.
+    shift, bias, residual, relu : int
+        The tail: see `tail.Tail`.
+
+    Raises
+    ------
+    TuningError
+        A parameter is not valid.
+    """
+    for name, value in (("m", m), ("n", n), ("k", k)):
+        _require(DENSE_NAME, name, value, 1)
+    _check_blocks(DENSE_NAME, n=n, k=k)
+    tail = checked_tail(DENSE_NAME, shift=shift, bias=bias, residual=residual, relu=relu)
+    return Workload.of(DENSE_NAME, m=m, n=n, k=k, **tail)
+
+
+def _pair(value: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(value, tuple) and len(value) == 2:
+        return value
+    if type(value) is int:
+        return value, value
+    raise TuningError(
+        f"workload of {NAME}", f"{name} is no size", got=repr(value), expected="an int, or two"
+    )
+
+
+def _require(op: str, name: str, value: Any, least: int) -> None:
+    if type(value) is not int or not least <= value <= MOST:
+        raise TuningError(
+            f"workload of {op}", f"{name} is out of range", got=repr(value),
+            expected=f"an int from {least} to {MOST}",
+        )  # fmt: skip
+
+
+def _check_blocks(op: str, **channels: int) -> None:
+    for name, value in channels.items():
+        if value % BLOCK:
+            raise TuningError(
+                f"workload of {op}", f"{name} is no multiple of a block", got=str(value),
+                expected=f"a multiple of {BLOCK}", hint="add channels of zeros",
+            )  # fmt: skip
+
+
+def define(workload: Workload) -> tuple[Tensor, ...]:
+    """Return ``data``, ``weight``, the tensors of the tail, and the result."""
+    e = extents_of(workload)
+    b, block = 1, BLOCK
+    rows, columns = e.out
+    data = te.placeholder((e.images, e.channels, e.height, e.width, b, block), "int8", "data")
+    weight = te.placeholder((e.filters, e.channels, *e.kernel, block, block), "int8", "weight")
+    shape = (e.images, e.filters, rows, columns, b, block)
+    tail = tail_of(workload)
+    bias = te.placeholder((e.filters, b, block), "int32", "bias") if tail.bias else None
+    residual = te.placeholder(shape, "int32", "residual") if tail.residual else None
+    image = _padded(data, e)
+    c, i = te.reduce_axis((0, e.channels), "c"), te.reduce_axis((0, block), "i")
+    p, q = te.reduce_axis((0, e.kernel[0]), "p"), te.reduce_axis((0, e.kernel[1]), "q")
+
+    def element(n: Any, o: Any, y: Any, x: Any, r: Any, j: Any) -> Any:
+        left = image[n, c, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
+        return te.sum(left * weight[o, c, p, q, j, i].astype("int32"), axis=[c, p, q, i])
+
+    sums = te.compute(shape, element, name="sums")
+    given = [tensor for tensor in (bias, residual) if tensor is not None]
+    return data, weight, *given, tail.stages(sums, bias, residual)
+
+
+def _padded(data: Tensor, e: Extents) -> Tensor:
+    """Return the images with zeros around them; without padding, the images."""
+    above, left = e.padding
+    if not above and not left:
+        return data
+    n, c, height, width, b, block = data.shape
+
+    def element(i: Any, o: Any, y: Any, x: Any, r: Any, j: Any) -> Any:
+        inside = te.all(
+            y >= above, y < e.height + above, x >= left, x < e.width + left,
+        )  # fmt: skip
+        return te.if_then_else(inside, data[i, o, y - above, x - left, r, j], te.const(0, "int8"))
+
+    shape = (n, c, height + 2 * above, width + 2 * left, b, block)
+    return te.compute(shape, element, name="padded")
+
+
+def reference(workload: Workload, seed: int) -> Reference:
+    """Return random blocks and the exact result."""
+    e, generator = extents_of(workload), np.random.default_rng(seed)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    *inputs, result = define(workload)
+    for tensor in inputs:
+        most = 127 if tensor.dtype == "int8" else 1 << 12
+        shape = tensor.static_shape
+        arrays[tensor.op.name] = generator.integers(
+            -most - 1, most, shape, tensor.dtype, endpoint=True
+        )
+    above, left = e.padding
+    pads = ((0, 0), (0, 0), (above, above), (left, left), (0, 0), (0, 0))
+    image = np.pad(arrays["data"].astype(np.float64), pads)
+    weight = arrays["weight"].astype(np.float64)
+    rows, columns = e.out
+    sums = np.zeros((e.images, e.filters, rows, columns, 1, BLOCK))
+    for p, q in np.ndindex(*e.kernel):
+        seen = image[:, :, p :: e.stride, q :: e.stride][:, :, :rows, :columns]
+        sums += np.einsum("ncyxbi,ocji->noyxbj", seen, weight[:, :, p, q], optimize=True)
+    expected = tail_of(workload).exact(sums.astype(np.int64), arrays)
+    name = result.op.name
+    return Reference(arrays, {name: expected}, {name: np.zeros(expected.shape)})
+
+
+CONV2D_PACKED = Operator(
+    NAME, workload, define, reference,
+    by_device({"accelerator": "dlcompiler.ops.packed.schedule:SCHEDULE"}),
+)  # fmt: skip
+DENSE_PACKED = Operator(
+    DENSE_NAME, dense_workload, define, reference,
+    by_device({"accelerator": "dlcompiler.ops.packed.schedule:SCHEDULE"}),
+)  # fmt: skip

@@ -1,0 +1,248 @@
+"""Schedule sums of products of blocks on an accelerator with a matrix unit.
+
+*Before*, then *after*, with tiles of ``filters`` blocks of outputs, ``rows`` and ``columns``::
+
+    padded[…] = …                       for tiles of the result:   two at a time, as virtual threads
+    sums[…] += padded[…] * weight[…]        sums = 0
+    result[…] = clip(sums >> 8)             for tiles of channels:
+                                                load padded, load weight
+                                                sums += padded * weight     GEMM
+                                            sums = clip(sums >> 8)          ALU
+                                            store result
+
+Two virtual threads share the memories: one computes while the other loads. The loops around the
+tiles are in an order in which what is larger, images or weights, is loaded again less often.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler import te
+from dlcompiler.errors import TargetError
+from dlcompiler.ops.base import DeviceSchedule
+from dlcompiler.ops.packed.conv2d import BLOCK, Extents, extents_of
+from dlcompiler.ops.packed.tail import tail_of
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Filter, Knob, Space, Workload
+from dlcompiler.target import Target
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+
+THREADS = ("none", "filters", "rows")
+"""What two virtual threads divide: nothing, blocks of filters, or rows."""
+INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
+
+
+def divisors(extent: int) -> tuple[int, ...]:
+    """Return all divisors of an extent, in ascending order."""
+    return tuple(n for n in range(1, extent + 1) if extent % n == 0)
+
+
+def space(workload: Workload, target: Target) -> Space:
+    """Return the sizes of tiles that fit into the memories, and what threads divide."""
+    e = extents_of(workload)
+    rows, columns = e.out
+    knobs = [
+        Knob("filters", divisors(e.filters), kind="split"),
+        Knob("rows", _tiles(rows), kind="split"),
+        Knob("columns", _tiles(columns), kind="split"),
+        Knob("channels", divisors(e.channels), kind="split"),
+        Knob("threads", THREADS),
+        Knob("weights_first", (False, True)),
+    ]
+
+    def fits(values: Mapping[str, Any]) -> bool:
+        tile = _Tile.of(values)
+        return tile.has_work_for_threads(e) and all(
+            need <= have
+            for need, have in zip(tile.needs(e, workload), _depths(target), strict=True)
+        )
+
+    return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
+
+
+def _tiles(extent: int) -> tuple[int, ...]:
+    """Return sizes of tiles: divisors, and halves of the extent rounded up."""
+    halves = itertools.takewhile(lambda n: n > 1, (-(-extent // 2**n) for n in range(8)))
+    return tuple(sorted({*divisors(extent), *halves}))
+
+
+def _depths(target: Target) -> tuple[int, int, int]:
+    """Return the elements of the memories of images, weights and sums.
+
+    Raises
+    ------
+    TargetError
+        The accelerator is no VTA with blocks of 16 by 16.
+    """
+    accelerator = target.accelerator
+    known = {memory.name: memory for memory in accelerator.memories} if accelerator else {}
+    shapes = {"inp": (1, BLOCK), "wgt": (BLOCK, BLOCK), "acc": (1, BLOCK)}
+    for name, shape in shapes.items():
+        if name not in known or known[name].shape != shape:
+            raise TargetError(
+                f"schedule blocks for {target.name}", f"it has no memory {name} of such blocks",
+                got=", ".join(f"{m.name} {m.dtype}{list(m.shape)}" for m in known.values()),
+                expected=f"{name} with elements {list(shape)}",
+            )  # fmt: skip
+    return known["inp"].depth, known["wgt"].depth, known["acc"].depth
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A tile of the result, and the channels that are loaded for it at a time."""
+
+    filters: int
+    rows: int
+    columns: int
+    channels: int
+    threads: str
+
+    @staticmethod
+    def of(values: Mapping[str, Any] | Config) -> _Tile:
+        return _Tile(
+            *(values[name] for name in ("filters", "rows", "columns", "channels", "threads"))
+        )
+
+    def has_work_for_threads(self, e: Extents) -> bool:
+        """Tell whether there are two tiles for two virtual threads, without a rest."""
+        if self.threads == "filters":
+            return e.filters // self.filters % 2 == 0
+        if self.threads == "rows":
+            return e.out[0] % (2 * self.rows) == 0
+        return True
+
+    def needs(self, e: Extents, workload: Workload) -> tuple[int, int, int]:
+        """Return the elements that it takes of the memories of images, weights and sums."""
+        images = 2 if self.threads == "rows" else 1
+        weights = 2 if self.threads == "filters" else 1
+        height = (self.rows - 1) * e.stride + e.kernel[0]
+        width = (self.columns - 1) * e.stride + e.kernel[1]
+        taps = e.kernel[0] * e.kernel[1]
+        tail = tail_of(workload)
+        sums = self.filters * self.rows * self.columns * (1 + tail.residual)
+        sums += self.filters * tail.bias
+        return (
+            self.channels * height * width * images,
+            self.filters * self.channels * taps * weights,
+            sums * (1 if self.threads == "none" else 2),
+        )
+
+
+def default_config(workload: Workload, target: Target) -> Config:
+    """Return the config with the fewest cycles, counted by a formula."""
+    found = space(workload, target)
+    e = extents_of(workload)
+    bus = target.accelerator.port.bytes_per_cycle
+    best = min(found.allowed(), key=lambda n: _cycles(found.at(n), e, bus))
+    return found.at(best)
+
+
+def _cycles(values: Mapping[str, Any] | Config, e: Extents, bus: int) -> float:
+    """Return about how many cycles a config takes: of the engine that is busy for longer.
+
+    Without threads, loads and products take turns. An instruction costs about 20 cycles before it
+    is at work.
+    """
+    tile = _Tile.of(values)
+    rows, columns = e.out
+    many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
+    steps = e.images * math.prod(many) * (e.channels // tile.channels)
+    height = (tile.rows - 1) * e.stride + e.kernel[0]
+    width = (tile.columns - 1) * e.stride + e.kernel[1]
+    taps = e.kernel[0] * e.kernel[1]
+    images = steps * tile.channels * height * width * BLOCK
+    weights = steps * tile.filters * tile.channels * taps * BLOCK * BLOCK
+    if tile.threads == "filters":
+        images /= 2  # both threads use the same
+    if tile.threads == "rows":
+        weights /= 2
+    loads = (images + weights) / bus + 20 * steps * (1 + tile.channels)
+    whole = math.prod(many) * tile.filters * tile.rows * tile.columns * e.images
+    products = whole * e.channels * taps + 20 * steps + whole * 4
+    if tile.threads == "none":
+        return loads + products
+    return max(loads, products) + min(loads, products) / max(steps, 1)
+
+
+def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Apply a config."""
+    scope = target.accelerator.scope_of
+    result = outs[0]
+    chain, sums = _chain(result)
+    image, weight = _operands(sums)
+    for stage in (*chain, sums):
+        s[stage].set_scope(scope("acc"))
+    loaded = _loaded(s, chain, sums, scope("acc"))
+    if isinstance(image.op, PlaceholderOp):
+        image = s.cache_read(image, scope("inp"), [sums])
+    else:
+        s[image].set_scope(scope("inp"))
+    weight = s.cache_read(weight, scope("wgt"), [sums])
+    at = _tiled(s, result, cfg)
+    for tensor in (*chain, sums, *loaded):
+        s[tensor].compute_at(s[result], at)
+    n, o, y, x, r, j = s[sums].op.axis
+    c, p, q, i = s[sums].op.reduce_axis
+    outer, inner = s[sums].split(c, cfg["channels"])
+    s[sums].reorder(outer, n, o, y, inner, p, q, x, r, j, i)
+    s[image].compute_at(s[sums], outer)
+    s[weight].compute_at(s[sums], outer)
+    s[sums].tensorize(r, te.tensor_intrin(INTRINSIC))
+
+
+def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Return the stages between the sums and the result, and the sums."""
+    chain: list[Tensor] = []
+    tensor = result
+    while True:
+        assert isinstance(tensor.op, ComputeOp)
+        tensor = next(t for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp))
+        assert isinstance(tensor.op, ComputeOp)
+        if tensor.op.reduce_axis:
+            return chain, tensor
+        chain.append(tensor)
+
+
+def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
+    assert isinstance(sums.op, ComputeOp)
+    image, weight = sums.op.input_tensors
+    return image, weight
+
+
+def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> list[Tensor]:
+    """Return copies in a memory of the tensors that the tail reads besides the sums."""
+    copies = []
+    for stage in chain:
+        assert isinstance(stage.op, ComputeOp)
+        for tensor in stage.op.input_tensors:
+            if isinstance(tensor.op, PlaceholderOp) and tensor is not sums:
+                copies.append(s.cache_read(tensor, scope, [stage]))
+    return copies
+
+
+def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
+    """Divide the result into tiles, and return the loop inside which a tile is computed."""
+    stage = s[result]
+    n, o, y, x, r, j = stage.op.axis
+    o_outer, o_inner = stage.split(o, cfg["filters"])
+    y_outer, y_inner = stage.split(y, cfg["rows"])
+    x_outer, x_inner = stage.split(x, cfg["columns"])
+    outer = [o_outer, y_outer, x_outer] if cfg["weights_first"] else [y_outer, x_outer, o_outer]
+    if cfg["threads"] != "none":
+        divided = o_outer if cfg["threads"] == "filters" else y_outer
+        many, thread = stage.split(divided, 2)
+        outer[outer.index(divided)] = many
+        outer.append(thread)
+        stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
+        stage.bind(thread, te.thread_axis("cthread"))
+        return thread
+    stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
+    return outer[-1]
+
+
+SCHEDULE = DeviceSchedule(space, default_config, apply)
