@@ -55,6 +55,7 @@ class Writer:
         depths |= {_dram(name): 1 for name in self.dram}
         self.thread: dict[Var, int] = {}
         """Number in each loop of virtual threads that runs now."""
+        self._is_partial = False
         self._is_classic = accelerator.lowering == "classic"
         self.tokens = (
             ContextTokens(accelerator, depths, self.nop, threads)
@@ -76,7 +77,14 @@ class Writer:
         size = code + len(steps) * self.accelerator.word_bits // 8
         buffers = tuple(self.dram.values())
         return InstructionProgram(
-            self.accelerator, steps, buffers, micro_ops, self.micro_op_address, code, size
+            self.accelerator,
+            steps,
+            buffers,
+            micro_ops,
+            self.micro_op_address,
+            code,
+            size,
+            self._is_partial,
         )
 
     def copy(self, pattern: CopyPattern, block: Block) -> None:
@@ -96,7 +104,7 @@ class Writer:
         dram = _dram(buffer.name), slice(0, 1)
         is_load = instruction.kind == "load"
         ends = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
-        self._add(step, *ends)
+        self._add(pattern, step, *ends)
 
     def compute(self, pattern: Computation, loops: Loops, bases: tuple[int, ...]) -> None:
         """Append a computation.
@@ -127,9 +135,9 @@ class Writer:
                 self._compute(pattern, values, row[None, :], ())
             return
         micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
-        site = id(pattern) if self._is_classic else 0
+        site = id(pattern) if self._is_classic or pattern.is_idle else 0
         place, load = self._cache.find(micro_ops, site)
-        if load is not None:
+        if load is not None and not pattern.is_idle:
             self._load_micro_ops(place, *load, pattern)
         end = place + len(micro_ops)
         values |= {"uop_bgn": place, "uop_end": end}
@@ -154,7 +162,7 @@ class Writer:
         copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
         reads = touched[1:] if fields.get("reset") else touched
         step = self._step(instruction, values, pattern.leaf)
-        self._add(step, (*reads, *fetched), (touched[0], *copies))
+        self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         """Append the load of a list of micro-ops."""
@@ -165,14 +173,20 @@ class Writer:
             "y_size": 1, "x_size": count, "x_stride": count,
         }  # fmt: skip
         step = self._step(self._loader_of(name), values, pattern.leaf)
-        self._add(step, (), ((name, slice(place, place + count)),))
+        self._add(pattern, step, (), ((name, slice(place, place + count)),))
 
     def _loader_of(self, memory: str) -> Instruction:
         return next(
             i for i in self.accelerator.instructions if i.kind == "load" and i.memory == memory
         )
 
-    def _add(self, step: Step, reads: Accesses, writes: Accesses) -> None:
+    def _add(
+        self, pattern: CopyPattern | Computation, step: Step, reads: Accesses, writes: Accesses
+    ) -> None:
+        """Append an instruction, or one that only passes its tokens."""
+        if pattern.is_idle:
+            self._is_partial = True
+            step = self.nop(step.instruction.engine)._replace(origin=step.origin)
         self.tokens.add(Draft(step, reads, writes, thread=dict(self.thread)))
 
     def _step(self, instruction: Instruction, values: Mapping[str, int], origin: Any) -> Step:
