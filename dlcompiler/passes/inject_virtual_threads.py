@@ -30,7 +30,8 @@ is executed once. Interleaving is legal because the iterations of a concurrent l
 
 from __future__ import annotations
 
-from collections.abc import Container
+import itertools
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
 from dlcompiler.errors import ScheduleError
@@ -74,8 +75,9 @@ def inject_virtual_threads(
         With more virtual threads each statement gets a serial loop instead of copies; [1].
     whole_nests
         Whether loops around a single statement stay together, as an accelerator runs them by one
-        instruction, in a loop of the virtual threads. Otherwise their statements alternate between
-        the threads.
+        instruction, and with them neighbours for the same engine: copies in, copies out, or
+        computations. The copies of the threads are a loop of virtual threads. Otherwise statements
+        alternate between the threads.
 
     Raises
     ------
@@ -125,11 +127,11 @@ class _Injection:
         """Return a statement that does the work of `stmt` for all virtual threads."""
         if not self.depends(stmt):
             return stmt
-        if self.whole_nests and _is_nest(stmt):
+        if self.whole_nests and self.direction(stmt) is not None:
             return self.copies(stmt)
         match stmt:
             case Seq(items):
-                return seq(map(self.run, items))
+                return seq(map(self.run, self.grouped(items) if self.whole_nests else items))
             case Allocate():
                 buffer = self.own.get(stmt.buffer, stmt.buffer)
                 return replace(stmt, buffer=buffer, body=self.run(stmt.body))
@@ -148,6 +150,19 @@ class _Injection:
                 hint="attach what they share outside the condition",
             )
         return self.copies(stmt)
+
+    def grouped(self, items: Iterable[Stmt]) -> Iterator[Stmt]:
+        """Yield statements; nests of one direction that differ between the threads are one."""
+        for direction, group in itertools.groupby(items, self.direction):
+            if direction is None:
+                yield from group
+            else:
+                yield seq(group)
+
+    def direction(self, stmt: Stmt) -> str | None:
+        """Return the direction of a nest that has no part which all threads share, else None."""
+        leaves = (s for s in statements(stmt) if isinstance(s, Store | IntrinsicCall))
+        return _direction(stmt) if all(map(self.depends, leaves)) else None
 
     def depends(self, node: Node) -> bool:
         """Tell whether an expression or statement differs between the virtual threads."""
@@ -168,11 +183,26 @@ class _Injection:
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))
 
 
-def _is_nest(stmt: Stmt) -> bool:
-    """Tell whether a statement is one store or call, perhaps with loops and conditions around."""
+def _direction(stmt: Stmt) -> str | None:
+    """Return what a nest does: it moves data ``in`` or ``out``, or computes ``inside``.
+
+    None if a statement is no nest: one store or call with loops and conditions around it, or
+    several nests of the same direction one after another.
+    """
     while isinstance(stmt, For) or (isinstance(stmt, If) and stmt.otherwise is None):
         stmt = stmt.body if isinstance(stmt, For) else stmt.then
-    return isinstance(stmt, Store | IntrinsicCall)
+    match stmt:
+        case Seq(items):
+            directions = {_direction(item) for item in items}
+            return directions.pop() if len(directions) == 1 else None
+        case IntrinsicCall():
+            return "inside"
+        case Store(buffer):
+            if buffer.scope == "global":
+                return "out"
+            loads = (node for node in walk(stmt.value) if isinstance(node, Load))
+            return "in" if any(load.buffer.scope == "global" for load in loads) else "inside"
+    return None
 
 
 def differs(node: Node, var: Var, own: Container[Buffer]) -> bool:

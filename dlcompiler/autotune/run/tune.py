@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dlcompiler.analysis import work_of
+from dlcompiler.autotune.pools.cycles import CyclesMeasurer
 from dlcompiler.autotune.pools.local import LocalPool
 from dlcompiler.autotune.pools.measure import Measurer
 from dlcompiler.autotune.pools.measure_pool import Device, MeasurePool, kind_of_pool
@@ -149,6 +150,9 @@ def tune(
         ceiling = Ceiling(build_s=timeout_s, run_s=timeout_s)
         if kind_of_times(machine) == "predicted":
             pool = SimulatedPool(item, workload, machine, ceiling=ceiling, seed=seed)
+        elif machine.accelerator is not None:
+            cycles = CyclesMeasurer(item, workload, machine, seed)
+            pool = SerialPool(cycles, _device(machine, count))
         else:
             check_loadable(machine)
             pool = LocalPool(item, workload, machine, threads=count, ceiling=ceiling, seed=seed)

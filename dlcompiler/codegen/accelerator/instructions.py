@@ -37,15 +37,28 @@ def instructions_of(func: PrimFunc, accelerator: Accelerator) -> InstructionProg
     TargetError
         The buffers do not fit into its memories.
     """
-    host = _Host(func, accelerator)
+    host = _Host(func, accelerator, preloads=_can_preload(accelerator))
     host.run(func.body)
+    if not host.writer.has_room:
+        host = _Host(func, accelerator, preloads=False)
+        host.run(func.body)
     return host.writer.finished()
+
+
+def _can_preload(accelerator: Accelerator) -> bool:
+    """Tell whether the engines that run micro-ops load them, so that no token is needed."""
+    if accelerator.lowering == "classic":
+        return False
+    running = {i.engine for i in accelerator.instructions if i.micro_ops}
+    memories = {i.micro_ops for i in accelerator.instructions if i.micro_ops}
+    loading = {i.engine for i in accelerator.instructions if i.memory in memories}
+    return len(running) == 1 and running == loading
 
 
 class _Host:
     """Runs the loops of a function, and writes instructions for its nests."""
 
-    def __init__(self, func: PrimFunc, accelerator: Accelerator) -> None:
+    def __init__(self, func: PrimFunc, accelerator: Accelerator, *, preloads: bool) -> None:
         self.func, self.accelerator = func, accelerator
         loops = [stmt for stmt in walk_statements(func.body) if isinstance(stmt, For)]
         variables = list(dict.fromkeys(loop.var for loop in loops))
@@ -55,13 +68,12 @@ class _Host:
         analyzer = Analyzer({loop.var: _range(loop) for loop in loops})
         self.patterns = Patterns(func, accelerator, analyzer, self.slots)
         threads = {loop.var: range(_extent(loop)) for loop in loops if loop.kind == "vthread"}
+        numbers = itertools.product(*threads.values())
         self.writer = Writer(
             func,
             accelerator,
-            [
-                dict(zip(threads, numbers, strict=True))
-                for numbers in itertools.product(*threads.values())
-            ],
+            [dict(zip(threads, each, strict=True)) for each in numbers],
+            preloads=preloads,
         )
         self._conditions: dict[int, tuple[Stmt, Number]] = {}
 

@@ -36,10 +36,18 @@ class Writer:
         What runs it.
     threads
         The virtual threads: their numbers in the loops of virtual threads.
+    preloads
+        Whether the program begins by loading all its micro-ops. Otherwise each list is loaded when
+        an instruction needs it, and stays until another takes its place.
     """
 
     def __init__(
-        self, func: PrimFunc, accelerator: Accelerator, threads: Sequence[Mapping[Var, int]]
+        self,
+        func: PrimFunc,
+        accelerator: Accelerator,
+        threads: Sequence[Mapping[Var, int]],
+        *,
+        preloads: bool = False,
     ) -> None:
         self.func, self.accelerator = func, accelerator
         self.places = chip_places(func, accelerator)
@@ -48,7 +56,8 @@ class Writer:
         self.micro_op_address = _whole_pages(end)
         self._fields = {i.name: operand_fields(accelerator, i) for i in accelerator.instructions}
         coded = [i for i in accelerator.instructions if i.micro_ops]
-        self._cache = MicroOpCache(accelerator.memory(coded[0].micro_ops)) if coded else None
+        memory = accelerator.memory(coded[0].micro_ops) if coded else None
+        self._cache = MicroOpCache(memory, is_preloaded=preloads) if memory else None
         self._width = max((len(i.operands) for i in coded), default=0)
         """Operands of a micro-op in DRAM; [1]."""
         depths = {memory.name: memory.depth for memory in accelerator.memories}
@@ -69,6 +78,7 @@ class Writer:
         if finish is not None:
             self.tokens.join(Draft(self.nop(finish.engine)))
             self.tokens.add(Draft(self._step(finish, {}, None)))
+        self._preload()
         micro_ops = np.zeros((0, self._width), np.int64)
         if self._cache is not None and self._cache.lists:
             micro_ops = np.concatenate(self._cache.lists)
@@ -86,6 +96,21 @@ class Writer:
             size,
             self._is_partial,
         )
+
+    @property
+    def has_room(self) -> bool:
+        """Tell whether all micro-ops that are loaded at the start fit into their memory."""
+        cache = self._cache
+        return cache is None or not cache.is_preloaded or cache.length <= cache.memory.depth
+
+    def _preload(self) -> None:
+        """Put a load of all micro-ops at the beginning, if they are to be there."""
+        cache = self._cache
+        if cache is None or not cache.is_preloaded or not cache.length:
+            return
+        values = self._loading(0, 0, cache.length)
+        step = self._step(self._loader_of(cache.memory.name), values, None)
+        self.tokens.order.insert(0, Draft(step))
 
     def copy(self, pattern: CopyPattern, block: Block) -> None:
         """Append the copy of a block."""
@@ -168,12 +193,15 @@ class Writer:
         """Append the load of a list of micro-ops."""
         assert self._cache is not None
         name = self._cache.memory.name
-        values = {
+        step = self._step(self._loader_of(name), self._loading(place, source, count), pattern.leaf)
+        self._add(pattern, step, (), ((name, slice(place, place + count)),))
+
+    def _loading(self, place: int, source: int, count: int) -> dict[str, int]:
+        """Return the fields of a load of micro-ops."""
+        return {
             "sram_base": place, "dram_base": self.micro_op_address // MICRO_OP_BYTES + source,
             "y_size": 1, "x_size": count, "x_stride": count,
         }  # fmt: skip
-        step = self._step(self._loader_of(name), values, pattern.leaf)
-        self._add(pattern, step, (), ((name, slice(place, place + count)),))
 
     def _loader_of(self, memory: str) -> Instruction:
         return next(

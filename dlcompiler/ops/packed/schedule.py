@@ -19,14 +19,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.packed.conv2d import BLOCK, Extents, extents_of
-from dlcompiler.ops.packed.tail import tail_of
+from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
@@ -34,6 +34,11 @@ from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 
 THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
+DOUBLE = ("nothing", "images", "both")
+"""What has two buffers, of which one is loaded while the other is used."""
+_START, _STORE = 24, 3.4
+"""Cycles that an instruction takes before it is at work, and that the store of an element takes:
+those of VTA's RTL of 2021 [clock]."""
 INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
 
 
@@ -52,6 +57,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("columns", _tiles(columns), kind="split"),
         Knob("channels", divisors(e.channels), kind="split"),
         Knob("threads", THREADS),
+        Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
     ]
 
@@ -59,7 +65,7 @@ def space(workload: Workload, target: Target) -> Space:
         tile = _Tile.of(values)
         return tile.has_work_for_threads(e) and all(
             need <= have
-            for need, have in zip(tile.needs(e, workload), _depths(target), strict=True)
+            for need, have in zip(tile.needs(e, tail_of(workload)), _depths(target), strict=True)
         )
 
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
@@ -101,12 +107,11 @@ class _Tile:
     columns: int
     channels: int
     threads: str
+    double: str
 
     @staticmethod
     def of(values: Mapping[str, Any] | Config) -> _Tile:
-        return _Tile(
-            *(values[name] for name in ("filters", "rows", "columns", "channels", "threads"))
-        )
+        return _Tile(*(values[each.name] for each in fields(_Tile)))
 
     def has_work_for_threads(self, e: Extents) -> bool:
         """Tell whether there are two tiles for two virtual threads, without a rest."""
@@ -116,57 +121,57 @@ class _Tile:
             return e.out[0] % (2 * self.rows) == 0
         return True
 
-    def needs(self, e: Extents, workload: Workload) -> tuple[int, int, int]:
-        """Return the elements that it takes of the memories of images, weights and sums."""
-        images = 2 if self.threads == "rows" else 1
-        weights = 2 if self.threads == "filters" else 1
+    def loads(self, e: Extents) -> tuple[float, float, int]:
+        """Return the elements of images and weights of a step, and the elements of sums."""
         height = (self.rows - 1) * e.stride + e.kernel[0]
         width = (self.columns - 1) * e.stride + e.kernel[1]
         taps = e.kernel[0] * e.kernel[1]
-        tail = tail_of(workload)
-        sums = self.filters * self.rows * self.columns * (1 + tail.residual)
-        sums += self.filters * tail.bias
-        return (
-            self.channels * height * width * images,
-            self.filters * self.channels * taps * weights,
-            sums * (1 if self.threads == "none" else 2),
-        )
+        images, weights = self.channels * height * width, self.filters * self.channels * taps
+        return images, weights, self.filters * self.rows * self.columns
+
+    def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
+        """Return the elements that it takes of the memories of images, weights and sums."""
+        images, weights, sums = self.loads(e)
+        images *= (2 if self.threads == "rows" else 1) * (1 if self.double == "nothing" else 2)
+        weights *= (2 if self.threads == "filters" else 1) * (2 if self.double == "both" else 1)
+        sums += sums * tail.residual + self.filters * tail.bias
+        return images, weights, sums * (1 if self.threads == "none" else 2)
 
 
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with the fewest cycles, counted by a formula."""
     found = space(workload, target)
     e = extents_of(workload)
-    bus = target.accelerator.port.bytes_per_cycle
-    best = min(found.allowed(), key=lambda n: _cycles(found.at(n), e, bus))
+    tail, bus = tail_of(workload), target.accelerator.port.bytes_per_cycle
+    best = min(found.allowed(), key=lambda n: _cycles(found.at(n), e, tail, bus))
     return found.at(best)
 
 
-def _cycles(values: Mapping[str, Any] | Config, e: Extents, bus: int) -> float:
-    """Return about how many cycles a config takes: of the engine that is busy for longer.
+def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int) -> float:
+    """Return about how many cycles a config takes.
 
-    Without threads, loads and products take turns. An instruction costs about 20 cycles before it
-    is at work.
+    With two buffers for all that is loaded, loads and products overlap. With two virtual threads,
+    the loads of what they share do not overlap, and stores do. An instruction takes some cycles
+    before it is at work.
     """
     tile = _Tile.of(values)
     rows, columns = e.out
     many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
-    steps = e.images * math.prod(many) * (e.channels // tile.channels)
-    height = (tile.rows - 1) * e.stride + e.kernel[0]
-    width = (tile.columns - 1) * e.stride + e.kernel[1]
-    taps = e.kernel[0] * e.kernel[1]
-    images = steps * tile.channels * height * width * BLOCK
-    weights = steps * tile.filters * tile.channels * taps * BLOCK * BLOCK
-    if tile.threads == "filters":
-        images /= 2  # both threads use the same
-    if tile.threads == "rows":
-        weights /= 2
-    loads = (images + weights) / bus + 20 * steps * (1 + tile.channels)
-    whole = math.prod(many) * tile.filters * tile.rows * tile.columns * e.images
-    products = whole * e.channels * taps + 20 * steps + whole * 4
+    tiles = e.images * math.prod(many)
+    steps = tiles * (e.channels // tile.channels)
+    images, weights, _ = tile.loads(e)
+    images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
+    weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
+    loads = images + weights + _START * steps * (1 + tile.channels)
+    results = tiles * tile.filters * tile.rows * tile.columns
+    operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
+    products = results * (e.channels * e.kernel[0] * e.kernel[1] + operations) + _START * steps
+    stores = results * _STORE
+    overlapping = max(loads, products)
     if tile.threads == "none":
-        return loads + products
-    return max(loads, products) + min(loads, products) / max(steps, 1)
+        return (overlapping if tile.double == "both" else loads + products) + stores
+    shared = images if tile.threads == "filters" else weights
+    return max(overlapping + (0 if tile.double == "both" else shared), stores)
 
 
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -190,8 +195,10 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     c, p, q, i = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
     s[sums].reorder(outer, n, o, y, inner, p, q, x, r, j, i)
-    s[image].compute_at(s[sums], outer)
-    s[weight].compute_at(s[sums], outer)
+    for tensor, choices in ((image, ("images", "both")), (weight, ("both",))):
+        s[tensor].compute_at(s[sums], outer)
+        if cfg["double"] in choices:
+            s[tensor].double_buffer()
     s[sums].tensorize(r, te.tensor_intrin(INTRINSIC))
 
 
