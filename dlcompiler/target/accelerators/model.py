@@ -326,7 +326,8 @@ _made: weakref.WeakValueDictionary[int, Accelerator] = weakref.WeakValueDictiona
 
 def has_scope(name: str) -> bool:
     """Tell whether an accelerator that is in use has a memory of this name, as a scope."""
-    return name in made_scopes()
+    made = list(_made.values())
+    return any(name == each.scope_of(memory.name) for each in made for memory in each.memories)
 
 
 def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:
