@@ -64,6 +64,8 @@ class InstructionProgram:
     """Where the instructions begin [byte]."""
     dram_bytes: int = 0
     """Size of the DRAM that the program uses [byte]."""
+    is_partial: bool = False
+    """Whether instructions were left out, so that only its time means something."""
 
     def __len__(self) -> int:
         return len(self.steps)

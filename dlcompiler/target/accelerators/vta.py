@@ -67,6 +67,8 @@ class VtaConfig:
     memory with which the profile was measured: 0 for A, 16 for B [clock]."""
     profile: str = "B"
     """Rules of the timed simulator: ``"A"``, the RTL of 2019, or ``"B"``, that of 2021."""
+    lowering: str = "exact"
+    """How programs are made: ``"exact"``, or ``"classic"`` as TVM did; `Accelerator.lowering`."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -182,7 +184,7 @@ def vta(
     return Accelerator(
         name, memories, ENGINES, instructions, QUEUES,
         config.port, config.clock_hz,
-        profile=config.profile,
+        profile=config.profile, lowering=config.lowering,
     )  # fmt: skip
 
 
