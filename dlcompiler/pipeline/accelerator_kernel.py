@@ -12,19 +12,26 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.codegen import emit
+from dlcompiler.display import render
 from dlcompiler.errors import CallError
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.pipeline.timelines import Timeline, timeline_of
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.simulate.accelerators import InstructionProgram
+from dlcompiler.simulate.accelerators.demand import NOTHING, Demand, demand_of
 from dlcompiler.simulate.accelerators.functional.run import run_program
 from dlcompiler.simulate.accelerators.images import array_of, dram_image
 from dlcompiler.simulate.accelerators.timing.run import TimedRun, time_program
+from dlcompiler.simulate.accelerators.timing.waits import waits_of
 from dlcompiler.target import Target, resolve
+
+_WORTH_SAYING = 0.05
+"""Least share of the cycles of a wait that the report's sentence names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,8 @@ class AcceleratorReport:
     target: Target
     runs: tuple[TimedRun, ...]
     """The times of each part that the accelerator runs, in order."""
+    name: str = "main"
+    """Of the program."""
 
     @property
     def cycles(self) -> int:
@@ -54,6 +63,31 @@ class AcceleratorReport:
         engines = self.target.accelerator.engines
         return {e.name: sum(run.busy[e.name] for run in self.runs) for e in engines}
 
+    @cached_property
+    def waits(self) -> dict[str, dict[str, int]]:
+        """Engine -> what it waited for, ``"fetch"`` or the name of a token queue; [clock]."""
+        found: dict[str, dict[str, int]] = {name: {} for name in self.busy}
+        for run in self.runs:
+            for engine, reasons in waits_of(run).items():
+                for reason, cycles in reasons.items():
+                    found[engine][reason] = found[engine].get(reason, 0) + cycles
+        return found
+
+    @cached_property
+    def demand(self) -> Demand:
+        """Operations, and bytes over the memory port."""
+        return sum((demand_of(run.program) for run in self.runs), NOTHING)
+
+    @property
+    def timeline(self) -> Timeline:
+        """When each engine ran its instructions."""
+        return timeline_of([(self.name, self.runs)])
+
+    @property
+    def extrapolated(self) -> tuple[str, ...]:
+        """In what the accelerator differs from the one on which its profile was measured."""
+        return tuple(dict.fromkeys(text for run in self.runs for text in run.extrapolated))
+
     @property
     def provenance(self) -> Provenance:
         """Where the numbers come from."""
@@ -61,8 +95,22 @@ class AcceleratorReport:
 
     def __str__(self) -> str:
         total = max(self.cycles, 1)
-        parts = [f"{name} busy {cycles / total:.0%}" for name, cycles in self.busy.items()]
-        return f"{self.cycles:,} cycles (simulated): {', '.join(parts)}"
+        (first, cycles), *others = self.busy.items()
+        busy = [f"{first} busy {cycles / total:.0%}"]
+        busy += [f"{name} {cycles / total:.0%}" for name, cycles in others]
+        text = f"{self.cycles:,} cycles (simulated): {', '.join(busy)}"
+        tensor = {i.engine for i in self.target.accelerator.instructions if i.kind == "tensor"}
+        waits = [
+            f"{name} waits {cycles / total:.0%} for {reason.partition('->')[0]}"
+            for name, reasons in self.waits.items()
+            for reason, cycles in reasons.items()
+            # What the engines that copy wait for is the other side of the same waits.
+            if name in tensor and cycles >= _WORTH_SAYING * total
+        ]
+        return "; ".join([text, *waits])
+
+    def _repr_html_(self) -> str:
+        return render("accelerator_report", self)
 
     def __repr__(self) -> str:
         return f"AcceleratorReport({self})"
@@ -167,6 +215,24 @@ class AcceleratorKernel(LoadedSource):
             hosts.append(Kernel(module, source, machine))
         return tuple(hosts)
 
+    def timeline(self, *others: AcceleratorKernel, names: Sequence[str] | None = None) -> Timeline:
+        """Return when each engine ran its instructions, above the timelines of other kernels.
+
+        Parameters
+        ----------
+        *others : AcceleratorKernel
+            Kernels that are shown below this one, on the same axis.
+        names : sequence of str, optional
+            Names of all kernels in the picture.
+
+        Raises
+        ------
+        UserError
+            There are more or fewer names than kernels.
+        """
+        kernels = (self, *others)
+        return timeline_of([(each.name, each.report().runs) for each in kernels], names)
+
     def report(self, *arguments: Any) -> AcceleratorReport:  # type: ignore[override]
         """Return the cycles of its parts, simulated; the arguments make no difference."""
         del arguments
@@ -175,4 +241,4 @@ class AcceleratorKernel(LoadedSource):
     @cached_property
     def _report(self) -> AcceleratorReport:
         runs = tuple(time_program(part) for part in self.parts if part is not None)
-        return AcceleratorReport(self.target, runs)
+        return AcceleratorReport(self.target, runs, self.name)

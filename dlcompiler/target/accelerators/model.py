@@ -324,14 +324,10 @@ def intrinsic_operands(intrinsic: Any) -> tuple[Any, ...]:
 _made: weakref.WeakValueDictionary[int, Accelerator] = weakref.WeakValueDictionary()
 
 
-def made_scopes() -> frozenset[str]:
-    """Return the names of the memories of all accelerators that are in use, as scopes."""
-    return frozenset(made.scope_of(m.name) for made in list(_made.values()) for m in made.memories)
-
-
 def has_scope(name: str) -> bool:
     """Tell whether an accelerator that is in use has a memory of this name, as a scope."""
-    return name in made_scopes()
+    made = list(_made.values())
+    return any(name == each.scope_of(memory.name) for each in made for memory in each.memories)
 
 
 def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:

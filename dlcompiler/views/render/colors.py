@@ -95,6 +95,22 @@ def lighter(color: str) -> str:
     return "#" + "".join(f"{round(c + (255 - c) * _LIGHTER):02X}" for c in channels)
 
 
+def ink_on(fill: str) -> str:
+    """Return black or white: the one in which a text on a colour has more contrast.
+
+    **Source:** WCAG 2.2, relative luminance; the contrasts are equal at a luminance of 0.179.
+
+    Examples
+    --------
+    >>> ink_on("#0072B2"), ink_on("#56B4E9")
+    ('#FFFFFF', '#000000')
+    """
+    channels = (int(fill[n : n + 2], 16) / 255 for n in (1, 3, 5))
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
+
+
 _RAMP = (
     "#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EC962", "#ADDC30",
     "#FDE725",

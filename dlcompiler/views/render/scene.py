@@ -204,10 +204,11 @@ def scene_image(scene: Scene) -> Markup:
     JupyterLab removes SVG elements from notebooks that are not trusted and keeps images
     (docs/adr/0021-static-outputs.md).
     """
+    source = quote(scene_document(scene), safe=_UNQUOTED)
     return tag(
         "img",
         {
-            "src": f"data:image/svg+xml;charset=utf-8,{quote(_document(scene), safe=_UNQUOTED)}",
+            "src": f"data:image/svg+xml;charset=utf-8,{source}",
             "alt": _in_words(scene),
             "width": _number(scene["width"]),
             "height": _number(scene["height"]),
@@ -220,7 +221,7 @@ _UNQUOTED = " !$&'()*+,-./:;=?@_~"
 """What may stand in the address of data; the rest is written as ``%22``."""
 
 
-def _document(scene: Scene) -> str:
+def scene_document(scene: Scene) -> str:
     """Return a scene as an SVG file. Its attributes are in single quotes, which cost one byte."""
     style = tag("style", None, Markup(_IMAGE_STYLE))
     namespace = {"xmlns": "http://www.w3.org/2000/svg"}

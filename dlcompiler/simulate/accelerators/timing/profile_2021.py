@@ -11,7 +11,7 @@ Verilog simulator with an ideal memory: docs/VTA.md.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from dlcompiler.simulate.accelerators.timing.events import ACT, ARBITRATE
 from dlcompiler.simulate.accelerators.timing.machine import Machine
@@ -228,10 +228,9 @@ class _Port:
         arrival = time + 1
         beats = request.beats[len(request.data)]
         undisturbed = arrival + self._latency + 1
-        if arrival <= self._first_beat:
-            first = self._end + 1
-        else:
-            first = max(self._end + 1, undisturbed)
+        first = self._end + 1
+        if arrival > self._first_beat:  # no request waits at the memory
+            first = max(first, undisturbed)
         if request.step >= 0:
             wait = time - since
             if not request.data:
@@ -259,7 +258,7 @@ class _Client:
         return len(self.data) == len(self.beats)
 
 
-def _zero_cycles(fields: dict[str, int]) -> int:
+def _zero_cycles(fields: Mapping[str, int]) -> int:
     """Return the cycles that the zeros around a load take; [clock].
 
     They are written one a cycle, row by row. A row without any takes a cycle, too, if a row with

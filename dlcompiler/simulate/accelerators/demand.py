@@ -1,0 +1,151 @@
+"""What a program demands of an accelerator: operations, and bytes over its memory port."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dlcompiler.errors import UserError
+from dlcompiler.ir import Binary, Call, Reduce, walk
+from dlcompiler.simulate.accelerators.program import InstructionProgram, Step
+from dlcompiler.simulate.accelerators.timing.run import time_program
+from dlcompiler.simulate.accelerators.work import Work, works_of
+from dlcompiler.target.accelerators import Accelerator, Instruction
+from dlcompiler.target.accelerators.encodings import operand_fields
+
+_UPDATES = 64
+"""Updates of the shorter instruction of which the peak is computed; [1]."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Operations and bytes of a program."""
+
+    operations: int
+    """Multiplications, additions and others of all tensor instructions; [1]."""
+    elementwise: int
+    """Operations on single numbers of all elementwise instructions; [1]."""
+    loaded: dict[str, int]
+    """Memory -> bytes that are loaded into it [byte]."""
+    stored: dict[str, int]
+    """Memory -> bytes that are stored from it [byte]."""
+    instruction_bytes: int
+    """Size of the instructions, which are fetched [byte]."""
+
+    @property
+    def bytes(self) -> int:
+        """All bytes over the memory port [byte]."""
+        return sum(self.loaded.values()) + sum(self.stored.values()) + self.instruction_bytes
+
+    @property
+    def intensity(self) -> float:
+        """Operations of tensor instructions for each byte over the port [1/byte]."""
+        return self.operations / self.bytes if self.bytes else math.inf
+
+    def __add__(self, other: Demand) -> Demand:
+        """Return the demand of two programs."""
+        return Demand(
+            self.operations + other.operations, self.elementwise + other.elementwise,
+            _summed(self.loaded, other.loaded), _summed(self.stored, other.stored),
+            self.instruction_bytes + other.instruction_bytes,
+        )  # fmt: skip
+
+
+NOTHING = Demand(0, 0, {}, {}, 0)
+"""The demand of no program."""
+
+
+def demand_of(program: InstructionProgram) -> Demand:
+    """Return what a program demands."""
+    accelerator = program.accelerator
+    each_update = {i.name: operations_of_update(accelerator, i) for i in accelerator.instructions}
+    operations = elementwise = 0
+    loaded: dict[str, int] = {}
+    stored: dict[str, int] = {}
+    for work in works_of(program):
+        instruction = work.instruction
+        if instruction.is_copy:
+            moved = loaded if instruction.kind == "load" else stored
+            size = _bytes(accelerator, work)
+            moved[instruction.memory] = moved.get(instruction.memory, 0) + size
+        elif instruction.kind == "tensor" and not work.fields.get("reset"):
+            operations += work.updates * each_update[instruction.name]
+        elif instruction.kind == "elementwise":
+            elementwise += work.updates * each_update[instruction.name]
+    fetched = len(program) * accelerator.word_bits // 8
+    return Demand(operations, elementwise, loaded, stored, fetched)
+
+
+def operations_of_update(accelerator: Accelerator, instruction: Instruction) -> int:
+    """Return the operations that one micro-op of an instruction executes; [1].
+
+    A sum of products counts two for each product.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.accelerators.vta import preset
+    >>> vta = preset("vta-pynq")
+    >>> operations_of_update(vta, vta.instruction("gemm"))
+    512
+    """
+    memories = [accelerator.memory(name) for name in instruction.operands.values()]
+    if instruction.kind == "elementwise":
+        return memories[0].numbers
+    if instruction.kind != "tensor":
+        return 0
+    if instruction.intrinsic is None:  # VTA's GEMM: dst[b, o] += src[b, i] * wgt[o, i]
+        return 2 * memories[0].numbers * memories[1].shape[-1]
+    op: Any = instruction.intrinsic.op
+    points: int = math.prod(axis.static_extent for axis in (*op.axis, *op.reduce_axis))
+    arithmetic = sum(isinstance(n, Binary | Call | Reduce) and n.dtype != "index"
+                     for body in op.bodies for n in walk(body))  # fmt: skip
+    return points * max(arithmetic, 1)
+
+
+def peak_of(accelerator: Accelerator) -> float:
+    """Return the most operations that tensor instructions execute in a cycle; [1/clock].
+
+    It is what the timed simulator gives for one more micro-op of a long instruction.
+
+    Raises
+    ------
+    UserError
+        The accelerator has no tensor instruction.
+    """
+    rates = [
+        operations_of_update(accelerator, each)
+        * _UPDATES
+        / max(_cycles(accelerator, each, 2 * _UPDATES) - _cycles(accelerator, each, _UPDATES), 1)
+        for each in accelerator.instructions
+        if each.kind == "tensor"
+    ]
+    if not rates:
+        raise UserError(
+            f"compute the peak of {accelerator.name}", "it has no tensor instruction",
+            got=", ".join(each.name for each in accelerator.instructions),
+        )  # fmt: skip
+    return max(rates)
+
+
+def _cycles(accelerator: Accelerator, instruction: Instruction, updates: int) -> int:
+    """Return how long an instruction of some updates is busy; [clock]."""
+    values = {"uop_end": 1, "iter_out": updates, "iter_in": 1}
+    steps = [_step(accelerator, instruction, values)]
+    steps += [_step(accelerator, i, {}) for i in accelerator.instructions if i.kind == "finish"][:1]
+    run = time_program(InstructionProgram(accelerator, tuple(steps)))
+    return int(run.end[0] - run.start[0])
+
+
+def _step(accelerator: Accelerator, instruction: Instruction, values: dict[str, int]) -> Step:
+    fields = operand_fields(accelerator, instruction)
+    return Step(instruction, tuple(values.get(name, 0) for name in fields))
+
+
+def _bytes(accelerator: Accelerator, work: Work) -> int:
+    elements = work.fields["y_size"] * work.fields["x_size"]
+    return elements * accelerator.memory(work.instruction.memory).dram_bytes
+
+
+def _summed(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in dict.fromkeys([*a, *b])}

@@ -1,0 +1,336 @@
+"""Draw when the engines of an accelerator ran their instructions, and what they waited for.
+
+Each engine is a lane, each instruction a bar in the colour of its stage. Small instructions are
+merged into blocks (`timeline_lanes`), so that the size of a picture is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlcompiler.pipeline.timelines import Timeline
+from dlcompiler.simulate.accelerators.listing import instruction_text, origin_text
+from dlcompiler.simulate.accelerators.timing.waits import Token
+from dlcompiler.views.device.timeline_lanes import (
+    Bars,
+    Lane,
+    Model,
+    Row,
+    bars_of,
+    model_of,
+    table_of,
+)
+from dlcompiler.views.render.colors import HUES, ink_on, lighter
+from dlcompiler.views.render.markup import Markup, tag
+from dlcompiler.views.render.scene import Mark, Scene, scene_document, scene_html
+from dlcompiler.views.render.text import shortened, text_table
+from dlcompiler.views.render.units import percent
+from dlcompiler.views.tuning.chart import Scale, legend, line, text
+
+MOST_TOKENS = 120
+"""Tokens that are drawn as arrows; more are left out; [1]."""
+_MOST_BARS = 300
+"""Bars of all lanes, at most: a picture in a notebook has at most 60 kB; [1]."""
+_MOST_NAMED = 150
+"""Bars up to which each wait is a line with its reason; [1]."""
+_WIDTH, _LEFT, _RIGHT = 760.0, 74.0, 22.0
+_LANE, _GAP, _TITLE = 34.0, 14.0, 20.0
+_CHAR = 6.8
+_NARROWEST = 2.0
+"""Narrowest bar; [px]."""
+_MOST_GROUPS = 12
+"""Stages that the legend names; [1]."""
+
+
+def timeline_html(timeline: Timeline) -> Markup:
+    """Return a timeline as a picture with a table."""
+    return tag("div", {"class": "dlc-fragment"}, scene_html(timeline_scene(timeline)))
+
+
+def timeline_svg(timeline: Timeline) -> str:
+    """Return the picture as a file of SVG."""
+    return scene_document(timeline_scene(timeline))
+
+
+def timeline_text(timeline: Timeline) -> str:
+    """Return the table of a timeline as text, after a sentence."""
+    model = model_of(timeline)
+    table = table_of(model)
+    return f"{_summary(model)}\n{text_table(table['columns'], table['rows'])}"
+
+
+def timeline_scene(timeline: Timeline) -> Scene:
+    """Return the picture of a timeline.
+
+    Parameters
+    ----------
+    timeline
+        The programs, and the cycles that are shown.
+
+    Returns
+    -------
+    Scene
+        The keys of a bar are those of its stage and loops.
+    """
+    return _Picture(model_of(timeline)).scene()
+
+
+@dataclass
+class _Place:
+    """A lane in the picture."""
+
+    row: Row
+    lane: Lane
+    top: float
+
+
+class _Picture:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.x = Scale(model.first, max(model.last, model.first + 1), _LEFT, _WIDTH - _RIGHT)
+        self.marks: list[Mark] = []
+        self.places: list[_Place] = []
+        self.is_named = model.count <= _MOST_NAMED
+        self.bars = self._merged()
+
+    def _merged(self) -> dict[tuple[int, int], Bars]:
+        """Return the bars by row and lane; columns become wider until there are few enough."""
+        column = _NARROWEST * (self.x.high - self.x.low) / (self.x.end - self.x.start)
+        groups = len(self.model.groups)
+        while True:
+            bars = {
+                (r, n): bars_of(lane, column, groups)
+                for r, row in enumerate(self.model.rows)
+                for n, lane in enumerate(row.lanes)
+            }
+            # Columns that are wider than the picture merge everything: this ends.
+            count, most = sum(len(each.first) for each in bars.values()), 2 * len(bars)
+            most = max(most, _MOST_BARS)
+            if count <= most:
+                return bars
+            column *= max(0.8 * count / most, 1.3)
+
+    def scene(self) -> Scene:
+        y = 4.0
+        for n, row in enumerate(self.model.rows):
+            y = self._row(n, row, y)
+        self._tokens()
+        y = self._axis(y)
+        y = self._legend(y)
+        return {
+            "title": "Timeline",
+            "summary": _summary(self.model),
+            "how_to_read": self._how_to_read(),
+            "width": _WIDTH,
+            "height": y + 4,
+            "marks": self.marks,
+            "table": table_of(self.model),
+        }
+
+    # -- lanes ---------------------------------------------------------------------------------
+
+    def _row(self, number: int, row: Row, y: float) -> float:
+        if len(self.model.rows) > 1:
+            name = shortened(row.name, 60)
+            self.marks.append(text(4, y + 13, f"{name}: {row.cycles:,} cycles", "start", "name"))
+            y += _TITLE
+        for n, lane in enumerate(row.lanes):
+            engine = shortened(lane.engine, (_LEFT - 8) / _CHAR)
+            self.marks.append(text(4, y + _LANE / 2 + 4, engine, "start", "label"))
+            self.marks.append(line(_LEFT, y + _LANE, _WIDTH - _RIGHT, y + _LANE, "grid"))
+            self.places.append(_Place(row, lane, y))
+            self._bars(row, lane, self.bars[number, n], y)
+            y += _LANE + _GAP
+        if len(self.model.rows) > 1 and self.model.first < row.cycles < self.model.last:
+            end, top = self.x.at(row.cycles), y - (_LANE + _GAP) * len(row.lanes)
+            mark = line(end, top, end, y - _GAP, "capacity")
+            self.marks.append({**mark, "title": f"{row.name} ends at cycle {row.cycles:,}"})
+        return y
+
+    def _bars(self, row: Row, lane: Lane, bars: Bars, top: float) -> None:
+        for n in range(len(bars.first)):
+            first = int(bars.first[n])
+            if self.is_named:
+                self._wait(row, lane, first, top)
+            if not self.model.first - bars.end[n] < 0 < self.model.last - bars.start[n]:
+                continue  # it only waits in the cycles that are shown
+            if int(bars.count[n]) == 1:
+                self._bar(row, lane, first, top)
+            else:
+                self._block(bars, n, top)
+
+    def _bar(self, row: Row, lane: Lane, n: int, top: float) -> None:
+        start, end = self.x.at(int(lane.start[n])), self.x.at(int(lane.end[n]))
+        step = row.step(int(lane.part[n]), int(lane.step[n]))
+        group = int(lane.group[n])
+        width = max(end - start, 0.5)
+        self.marks.append({
+            "shape": "rect", "role": "bar", "x": start, "y": top + 6, "w": round(width, 1),
+            "h": _LANE - 6, "fill": self._color(group), "keys": self._keys(group),
+            "title": _words(row, lane, n),
+        })  # fmt: skip
+        name = step.instruction.name
+        if width >= len(name) * _CHAR + 6:
+            self.marks.append({**text(start + 4, top + _LANE / 2 + 7, name, "start", "label"),
+                               "fill": ink_on(self._color(group))})  # fmt: skip
+
+    def _wait(self, row: Row, lane: Lane, n: int, top: float) -> None:
+        """Draw a wait as a line that leads to its instruction, with the reason if it has room."""
+        left = self.x.at(int(lane.idle_since[n]))
+        right = self.x.at(int(lane.start[n]))
+        if right - left < 3:
+            return
+        run = row.parts[int(lane.part[n])]
+        wait = run.wait(int(lane.step[n]))
+        y = top + _LANE - 5
+        mark = line(left, y, right, y, "capacity")
+        self.marks.append({**mark, "title": f"{lane.engine} {wait}"})
+        reason = _reason_words(wait.reason)
+        if right - left >= len(reason) * _CHAR + 6:
+            self.marks.append(text(left + 3, y - 5, reason, "start", "soft"))
+
+    def _block(self, bars: Bars, n: int, top: float) -> None:
+        """Draw a block of several instructions; its height is the share of busy cycles."""
+        start, end = int(bars.start[n]), int(bars.end[n])
+        busy = min(int(bars.busy[n]) / max(end - start, 1), 1.0)
+        left, right = self.x.at(start), self.x.at(end)
+        height = max((_LANE - 6) * busy, 1.0)
+        group = int(bars.group[n])
+        name = shortened(self.model.groups[group], 40)
+        self.marks.append({
+            "shape": "rect", "role": "cell", "x": left, "y": round(top + _LANE - height, 1),
+            "w": max(round(right - left, 1), 0.5), "h": round(height, 1),
+            "fill": self._color(group), "keys": self._keys(group),
+            "title": f"{int(bars.count[n]):,} instructions, mostly {name}: cycles "
+            f"{start:,} to {end:,}, busy {percent(busy)}",
+        })  # fmt: skip
+
+    def _keys(self, group: int) -> list[str]:
+        name = self.model.groups[group]
+        return [name] if name in self.model.stages else []
+
+    def _color(self, group: int) -> str:
+        hue = HUES[group % len(HUES)]
+        return lighter(hue) if (group // len(HUES)) % 2 else hue
+
+    # -- tokens --------------------------------------------------------------------------------
+
+    def _tokens(self) -> None:
+        shown = list(self._arrows())
+        if len(shown) <= MOST_TOKENS:
+            self.marks += shown
+
+    def _arrows(self) -> Iterator[Mark]:
+        if not self.is_named:
+            return
+        for row in self.model.rows:
+            for part, token in row.tokens():
+                mark = self._arrow(row, part, token)
+                if mark is not None:
+                    yield mark
+
+    def _arrow(self, row: Row, part: int, token: Token) -> Mark | None:
+        run, begin = row.parts[part], row.begins[part]
+        left = int(run.end[token.pushed_by]) + begin
+        right = int(run.start[token.popped_by]) + begin
+        if left < self.model.first or right > self.model.last:
+            return None
+        source, _, sink = token.queue.partition("->")
+        tops = {place.lane.engine: place.top for place in self.places if place.row is row}
+        is_down = tops[source] < tops[sink]
+        y1, y2 = tops[source] + (_LANE if is_down else 6), tops[sink] + (6 if is_down else _LANE)
+        is_awaited = int(run.reason_step[token.popped_by]) == token.pushed_by
+        x1, x2, head = self.x.at(left), self.x.at(right), -4 if is_down else 4
+        note = "; the instruction waited for it" if is_awaited else ""
+        return {
+            "shape": "path", "role": "edge" if is_awaited else "axis",
+            "d": f"M{x1:g} {y1:g}L{x2:g} {y2:g}l-2.5 {head}m2.5 {-head}l2.5 {head}",
+            "dash": "" if is_awaited else "2 2",
+            "title": f"token {token.queue}: instruction {token.pushed_by} to {token.popped_by}"
+            f"{note}",
+        }  # fmt: skip
+
+    # -- around --------------------------------------------------------------------------------
+
+    def _axis(self, y: float) -> float:
+        marks = [line(self.x.start, y, self.x.end, y, "axis")]
+        for value in self.x.ticks(8):
+            at = self.x.at(value)
+            words = f"{value:,.0f}"
+            is_cut = at + len(words) * _CHAR / 2 > _WIDTH
+            marks.append(line(at, y, at, y + 4))
+            marks.append(text(_WIDTH - 2 if is_cut else at, y + 17, words,
+                              "end" if is_cut else "middle"))  # fmt: skip
+        label = f"cycles ({self.model.provenance})"
+        marks.append(text(self.x.end, y + 34, shortened(label, 90), "end", "label"))
+        self.marks += marks
+        return y + 44
+
+    def _legend(self, y: float) -> float:
+        names = list(self.model.groups[:_MOST_GROUPS])
+        samples: list[tuple[str, Mark]] = [
+            (shortened(name, 28), {"shape": "rect", "role": "cell", "w": 11, "h": 11,
+                                   "fill": self._color(n), "keys": self._keys(n)})
+            for n, name in enumerate(names)
+        ]  # fmt: skip
+        marks = legend(samples, 4, y + 10, _WIDTH - 8)
+        for mark in marks:
+            if mark["shape"] == "rect":
+                mark["y"] -= 5
+        self.marks += marks
+        if len(self.model.groups) > _MOST_GROUPS:
+            more = len(self.model.groups) - _MOST_GROUPS
+            y += 18
+            self.marks.append(text(4, max(mark["y"] for mark in marks) + 18, f"and {more} more"))
+        return max((mark["y"] for mark in marks), default=y) + 8
+
+    def _how_to_read(self) -> str:
+        parts = [
+            "each lane is an engine, each bar an instruction; its colour is the stage that it "
+            "comes from, or else what it does"
+        ]
+        if any(mark["role"] == "cell" and "title" in mark for mark in self.marks):
+            parts.append(
+                "a block without words stands for several instructions, and is as high as the "
+                "share of its cycles in which the engine is busy"
+            )
+        if self.is_named:
+            parts.append("a dashed line is a wait")
+        if any(mark["shape"] == "path" for mark in self.marks):
+            parts.append("an arrow is a token; it is solid if the instruction waited for it")
+        else:
+            parts.append("tokens are drawn if few instructions are shown: .between(first, last)")
+        return "; ".join(parts) + "."
+
+
+def _words(row: Row, lane: Lane, n: int) -> str:
+    """Return what an instruction is, when it ran, what it waited for, and where it comes from."""
+    part, number = int(lane.part[n]), int(lane.step[n])
+    run = row.parts[part]
+    step = run.program.steps[number]
+    start, end = int(lane.start[n]), int(lane.end[n])
+    parts = [
+        f"{number}: {instruction_text(run.program.accelerator, step)}",
+        f"cycles {start:,} to {end:,} ({end - start:,})",
+        str(run.wait(number)),
+    ]
+    if origin := origin_text(step.origin):
+        parts.append(shortened(origin, 72))
+    return "\n".join(parts)
+
+
+def _reason_words(reason: str) -> str:
+    """Return what a wait was for, in a few words."""
+    return {"": "", "fetch": "fetch"}.get(reason, f"for {reason.partition('->')[0]}")
+
+
+def _summary(model: Model) -> str:
+    texts = []
+    for row in model.rows:
+        count = sum(len(run.program.steps) for run in row.parts)
+        texts.append(f"{row.name}: {row.cycles:,} cycles, {count:,} instructions")
+    window = ""
+    if model.first or model.last < max((row.cycles for row in model.rows), default=0):
+        window = f" Shown: cycles {model.first:,} to {model.last:,}."
+    return f"{'; '.join(texts)} ({model.provenance}).{window}"
