@@ -7,6 +7,14 @@ from tvm import rpc, te, topi
 from tvm.contrib import utils
 from vta.testing import simulator
 
+
+def blocked(images, rows, columns):
+    """Return an array in blocks: the first two dimensions are divided, their parts come last."""
+    first, second, height, width = images.shape
+    parts = images.reshape(first // rows, rows, second // columns, columns, height, width)
+    return parts.transpose((0, 2, 4, 5, 1, 3))
+
+
 env = vta.get_env()
 remote = rpc.LocalSession()
 
@@ -106,16 +114,8 @@ data_plain = np.random.randint(-128, 128, (batch_size, in_channels, height, widt
 data_plain = data_plain.astype(data.dtype)
 kernel_plain = np.random.randint(-128, 128, (out_channels, in_channels, kernel_h, kernel_w))
 kernel_plain = kernel_plain.astype(kernel.dtype)
-data_packed = data_plain.reshape(
-    *(batch_size // env.BATCH, env.BATCH, in_channels // env.BLOCK_IN, env.BLOCK_IN),
-    *(height, width),
-).transpose((0, 2, 4, 5, 1, 3))
-kernel_packed = kernel_plain.reshape(
-    *(out_channels // env.BLOCK_OUT, env.BLOCK_OUT, in_channels // env.BLOCK_IN, env.BLOCK_IN),
-    *(kernel_h, kernel_w),
-).transpose((0, 2, 4, 5, 1, 3))
-data_nd = tvm.nd.array(data_packed, ctx)
-kernel_nd = tvm.nd.array(kernel_packed, ctx)
+data_nd = tvm.nd.array(blocked(data_plain, env.BATCH, env.BLOCK_IN), ctx)
+kernel_nd = tvm.nd.array(blocked(kernel_plain, env.BLOCK_OUT, env.BLOCK_IN), ctx)
 out_nd = tvm.nd.array(np.zeros(output_shape).astype(out.dtype), ctx)
 simulator.clear_stats()
 f(data_nd, kernel_nd, out_nd)
@@ -127,11 +127,7 @@ expected = topi.testing.conv2d_nchw_python(
     "SAME",
 ).astype(env.acc_dtype)
 expected = np.clip(expected >> 8, 0, most).astype(out.dtype)
-expected = expected.reshape(
-    *(batch_size // env.BATCH, env.BATCH, out_channels // env.BLOCK_OUT, env.BLOCK_OUT),
-    *(out_height, out_width),
-).transpose((0, 2, 4, 5, 1, 3))
-np.testing.assert_equal(expected, out_nd.numpy())
+np.testing.assert_equal(out_nd.numpy(), blocked(expected, env.BATCH, env.BLOCK_OUT))
 stats = simulator.stats()
 print(stats)
 assert stats["gemm_counter"] == 16 * 16 * 9 * out_height * out_width

@@ -9,6 +9,14 @@ from tvm import rpc, te
 from tvm.contrib import utils
 from vta.testing import simulator
 
+
+def blocked(matrix, rows, columns):
+    """Return a matrix in blocks: (rows, columns of blocks, rows, columns of a block)."""
+    height, width = matrix.shape
+    parts = matrix.reshape(height // rows, rows, width // columns, columns)
+    return parts.transpose((0, 2, 1, 3))
+
+
 env = vta.get_env()
 host = os.environ.get("VTA_RPC_HOST", "192.168.2.99")
 port = int(os.environ.get("VTA_RPC_PORT", "9091"))
@@ -54,21 +62,18 @@ ctx = remote.ext_dev(0)
 
 a_plain = np.random.randint(-128, 128, size=(o * env.BATCH, m * env.BLOCK_OUT)).astype(A.dtype)
 b_plain = np.random.randint(-128, 128, size=(o * env.BATCH, m * env.BLOCK_OUT)).astype(B.dtype)
-a_blocks = a_plain.reshape(o, env.BATCH, m, env.BLOCK_OUT).transpose((0, 2, 1, 3))
-b_blocks = b_plain.reshape(o, env.BATCH, m, env.BLOCK_OUT).transpose((0, 2, 1, 3))
-a_nd = tvm.nd.array(a_blocks, ctx)
-b_nd = tvm.nd.array(b_blocks, ctx)
+a_nd = tvm.nd.array(blocked(a_plain, env.BATCH, env.BLOCK_OUT), ctx)
+b_nd = tvm.nd.array(blocked(b_plain, env.BATCH, env.BLOCK_OUT), ctx)
 c_nd = tvm.nd.array(np.zeros(shape).astype(C.dtype), ctx)
 simulator.clear_stats()
 f(a_nd, b_nd, c_nd)
 
 expected = (a_plain.astype(env.acc_dtype) + b_plain.astype(env.acc_dtype)).astype(C.dtype)
-expected = expected.reshape(o, env.BATCH, m, env.BLOCK_OUT).transpose((0, 2, 1, 3))
-np.testing.assert_equal(expected, c_nd.numpy())
+np.testing.assert_equal(c_nd.numpy(), blocked(expected, env.BATCH, env.BLOCK_OUT))
 
 counted = simulator.stats()
 for name, value in counted.items():
     print(f"\t{name:<16}: {value:>16}")
-assert counted["acc_load_nbytes"] == 2 * a_blocks.nbytes
+assert counted["acc_load_nbytes"] == 2 * a_plain.nbytes
 assert counted["out_store_nbytes"] == expected.nbytes
 assert counted["alu_counter"] == m

@@ -7,6 +7,14 @@ from tvm import rpc, te
 from tvm.contrib import utils
 from vta.testing import simulator
 
+
+def blocked(matrix, rows, columns):
+    """Return a matrix in blocks: (rows, columns of blocks, rows, columns of a block)."""
+    height, width = matrix.shape
+    parts = matrix.reshape(height // rows, rows, width // columns, columns)
+    return parts.transpose((0, 2, 1, 3))
+
+
 env = vta.get_env()
 remote = rpc.LocalSession()
 
@@ -56,16 +64,13 @@ ctx = remote.ext_dev(0)
 
 a_plain = np.random.randint(-128, 128, size=(o * env.BATCH, n * env.BLOCK_IN)).astype(A.dtype)
 b_plain = np.random.randint(-128, 128, size=(m * env.BLOCK_OUT, n * env.BLOCK_IN)).astype(B.dtype)
-a_blocks = a_plain.reshape(o, env.BATCH, n, env.BLOCK_IN).transpose((0, 2, 1, 3))
-b_blocks = b_plain.reshape(m, env.BLOCK_OUT, n, env.BLOCK_IN).transpose((0, 2, 1, 3))
-a_nd = tvm.nd.array(a_blocks, ctx)
-b_nd = tvm.nd.array(b_blocks, ctx)
+a_nd = tvm.nd.array(blocked(a_plain, env.BATCH, env.BLOCK_IN), ctx)
+b_nd = tvm.nd.array(blocked(b_plain, env.BLOCK_OUT, env.BLOCK_IN), ctx)
 c_nd = tvm.nd.array(np.zeros((o, m, env.BATCH, env.BLOCK_OUT)).astype(C.dtype), ctx)
 if env.TARGET in ["sim", "tsim"]:
     simulator.clear_stats()
 f(a_nd, b_nd, c_nd)
 
-expected = np.dot(a_plain.astype(env.acc_dtype), b_plain.T.astype(env.acc_dtype)).astype(C.dtype)
-expected = expected.reshape(o, env.BATCH, m, env.BLOCK_OUT).transpose((0, 2, 1, 3))
-np.testing.assert_equal(expected, c_nd.numpy())
+expected = (a_plain.astype(env.acc_dtype) @ b_plain.T.astype(env.acc_dtype)).astype(C.dtype)
+np.testing.assert_equal(c_nd.numpy(), blocked(expected, env.BATCH, env.BLOCK_OUT))
 assert simulator.stats()["gemm_counter"] == o * m * n

@@ -7,6 +7,14 @@ from tvm import rpc, te
 from tvm.contrib import utils
 from vta.testing import simulator
 
+
+def blocked(matrix, rows, columns):
+    """Return a matrix in blocks: (rows, columns of blocks, rows, columns of a block)."""
+    height, width = matrix.shape
+    parts = matrix.reshape(height // rows, rows, width // columns, columns)
+    return parts.transpose((0, 2, 1, 3))
+
+
 env = vta.get_env()
 remote = rpc.LocalSession()
 
@@ -85,24 +93,15 @@ ctx = remote.ext_dev(0)
 
 data_plain = np.random.randint(-128, 128, size=(batch_size, in_channels)).astype(data.dtype)
 weight_plain = np.random.randint(-128, 128, size=(out_channels, in_channels)).astype(weight.dtype)
-data_packed = data_plain.reshape(
-    batch_size // env.BATCH, env.BATCH, in_channels // env.BLOCK_IN, env.BLOCK_IN
-).transpose((0, 2, 1, 3))
-weight_packed = weight_plain.reshape(
-    out_channels // env.BLOCK_OUT, env.BLOCK_OUT, in_channels // env.BLOCK_IN, env.BLOCK_IN
-).transpose((0, 2, 1, 3))
-data_nd = tvm.nd.array(data_packed, ctx)
-weight_nd = tvm.nd.array(weight_packed, ctx)
+data_nd = tvm.nd.array(blocked(data_plain, env.BATCH, env.BLOCK_IN), ctx)
+weight_nd = tvm.nd.array(blocked(weight_plain, env.BLOCK_OUT, env.BLOCK_IN), ctx)
 out_nd = tvm.nd.array(np.zeros(output_shape).astype(out.dtype), ctx)
 simulator.clear_stats()
 f(data_nd, weight_nd, out_nd)
 
-expected = np.dot(data_plain.astype(env.acc_dtype), weight_plain.T.astype(env.acc_dtype))
-expected = np.clip(expected >> env.INP_WIDTH, 0, most).astype(out.dtype)
-expected = expected.reshape(
-    batch_size // env.BATCH, env.BATCH, out_channels // env.BLOCK_OUT, env.BLOCK_OUT
-).transpose((0, 2, 1, 3))
-np.testing.assert_equal(expected, out_nd.numpy())
+sums = data_plain.astype(env.acc_dtype) @ weight_plain.T.astype(env.acc_dtype)
+expected = np.clip(sums >> env.INP_WIDTH, 0, most).astype(out.dtype)
+np.testing.assert_equal(out_nd.numpy(), blocked(expected, env.BATCH, env.BLOCK_OUT))
 stats = simulator.stats()
 print(stats)
 assert stats["wgt_load_nbytes"] == weight_plain.nbytes
