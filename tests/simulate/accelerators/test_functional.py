@@ -259,6 +259,36 @@ def test_numbers_wrap(program):
     assert alu(program, fields, [[0, 0, 0]], [0x12345678]) == [0x23456780]
 
 
+def test_random_gemm_instructions(machine):
+    random = np.random.default_rng(11)
+    for parameters in ({}, {"LOG_BATCH": 1, "LOG_BLOCK_IN": 5}, {"LOG_INP_WIDTH": 4}):
+        own = machine(**parameters)
+        for _ in range(15):
+            count = int(random.integers(1, 9))
+            micro_ops = random.integers(0, 4, (count, 3))
+            outer, inner = random.integers(1, 5, 2)
+            factors = random.integers(0, 3, 6)
+            names = [f"{name}_factor_{way}" for name in ("dst", "src", "wgt")
+                     for way in ("out", "in")]  # fmt: skip
+            loops = " ".join(f"{name}={n}" for name, n in zip(names, factors, strict=True))
+            text = (
+                f"load uop dram_base=65536 y_size=1 x_size={count}\n"
+                "load acc y_size=1 x_size=32\nload inp dram_base=512 y_size=1 x_size=32\n"
+                "load wgt dram_base=64 y_size=1 x_size=32 push load->compute\n"
+                f"gemm uop_end={count} iter_out={outer} iter_in={inner} {loops}"
+                " pop load->compute\nfinish"
+            )
+            program = InstructionProgram(
+                own, assemble(own, text), micro_ops=micro_ops, micro_op_address=4 * 65536,
+                dram_bytes=1 << 19,
+            )  # fmt: skip
+            dram = dram_image(program, {})
+            dram[: 1 << 18] = random.integers(0, 256, 1 << 18)
+            runs = [run_program(program, dram, by_steps=slow) for slow in (False, True)]
+            for name in ("acc", "out"):
+                assert (runs[0].memories[name] == runs[1].memories[name]).all(), (text, parameters)
+
+
 def test_elementwise_instructions_of_ones_own():
     operands = {"sum": "row", "left": "row"}
     own = Accelerator(

@@ -102,6 +102,8 @@ def test_a_queue_of_tokens_has_255_places(program):
 def test_a_program_without_finish_never_ends(program):
     with pytest.raises(InstructionError, match="it never finishes"):
         time_program(program("load inp y_size=1 x_size=1"))
+    with pytest.raises(InstructionError, match="it never finishes"):
+        time_program(program(""))
 
 
 @pytest.mark.parametrize(
