@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from types import MappingProxyType
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
@@ -205,7 +206,7 @@ def config_of(accelerator: Accelerator) -> VtaConfig | None:
     widths = {"INP_WIDTH": inp, "WGT_WIDTH": wgt, "ACC_WIDTH": acc}
     sizes_of = {"UOP": sizes["uop"], "INP": inp, "WGT": wgt, "ACC": acc}
     is_measured = port.latency == MEASURED_LATENCY[accelerator.profile]
-    logs = {
+    logs: dict[str, Any] = {
         **{f"LOG_{name}": _log(dtypes.bits(memory.dtype)) for name, memory in widths.items()},
         **{f"LOG_{name}_BUFF_SIZE": _log(memory.bytes) for name, memory in sizes_of.items()},
         "LOG_BATCH": _log(inp.shape[0]),
