@@ -48,7 +48,12 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the sizes of tiles that fit into the memories, and what threads divide."""
+    """Return the knobs.
+
+    ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
+    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
+    the loop over filters is outside those over rows and columns (``weights_first``).
+    """
     e = extents_of(workload)
     rows, columns = e.out
     knobs = [
@@ -178,7 +183,10 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 
 
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Apply a config."""
+    """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
+
+    Two virtual threads (``threads``) share the engines; ``double`` gives what is loaded two buffers.
+    """
     scope = target.accelerator.scope_of
     result = outs[0]
     chain, sums = _chain(result)
