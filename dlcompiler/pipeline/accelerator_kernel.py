@@ -17,6 +17,7 @@ from dlcompiler.errors import CallError
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.pipeline.rooflines import AcceleratorRoofline, RooflinePoint, roofline_of
 from dlcompiler.pipeline.timelines import Timeline, timeline_of
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.llvm import compile_ir
@@ -232,6 +233,37 @@ class AcceleratorKernel(LoadedSource):
         """
         kernels = (self, *others)
         return timeline_of([(each.name, each.report().runs) for each in kernels], names)
+
+    def roofline(
+        self,
+        *others: AcceleratorKernel,
+        names: Sequence[str] | None = None,
+        series: Sequence[str] | None = None,
+    ) -> AcceleratorRoofline:
+        """Return what the kernels reach, below the peak and the memory port of the accelerator.
+
+        Parameters
+        ----------
+        *others : AcceleratorKernel
+            Kernels that are shown beside this one.
+        names : sequence of str, optional
+            Names of all kernels in the picture.
+        series : sequence of str, optional
+            The series of each kernel: one work in two series is joined by a line.
+
+        Raises
+        ------
+        UserError
+            The kernels are for machines with other roofs, or there are more or fewer names.
+        """
+        points = [
+            (
+                each.target.accelerator,
+                RooflinePoint(each.name, each.report().demand, each.report().cycles),
+            )
+            for each in (self, *others)
+        ]
+        return roofline_of(points, names, series)
 
     def report(self, *arguments: Any) -> AcceleratorReport:  # type: ignore[override]
         """Return the cycles of its parts, simulated; the arguments make no difference."""

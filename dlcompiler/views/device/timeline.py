@@ -22,9 +22,8 @@ from dlcompiler.views.device.timeline_lanes import (
     table_of,
 )
 from dlcompiler.views.render.colors import HUES, ink_on, lighter
-from dlcompiler.views.render.markup import Markup, tag
-from dlcompiler.views.render.scene import Mark, Scene, scene_document, scene_html
-from dlcompiler.views.render.text import shortened, text_table
+from dlcompiler.views.render.scene import Mark, Scene
+from dlcompiler.views.render.text import shortened
 from dlcompiler.views.render.units import percent
 from dlcompiler.views.tuning.chart import Scale, legend, line, text
 
@@ -41,23 +40,6 @@ _NARROWEST = 2.0
 """Narrowest bar; [px]."""
 _MOST_GROUPS = 12
 """Stages that the legend names; [1]."""
-
-
-def timeline_html(timeline: Timeline) -> Markup:
-    """Return a timeline as a picture with a table."""
-    return tag("div", {"class": "dlc-fragment"}, scene_html(timeline_scene(timeline)))
-
-
-def timeline_svg(timeline: Timeline) -> str:
-    """Return the picture as a file of SVG."""
-    return scene_document(timeline_scene(timeline))
-
-
-def timeline_text(timeline: Timeline) -> str:
-    """Return the table of a timeline as text, after a sentence."""
-    model = model_of(timeline)
-    table = table_of(model)
-    return f"{_summary(model)}\n{text_table(table['columns'], table['rows'])}"
 
 
 def timeline_scene(timeline: Timeline) -> Scene:

@@ -11,6 +11,7 @@ from dlcompiler.simulate.accelerators import (
     time_program,
 )
 from dlcompiler.simulate.accelerators.measured import YEARS, trace_of
+from dlcompiler.simulate.accelerators.timing.events import Events
 from dlcompiler.target.accelerators import (
     Accelerator,
     Engine,
@@ -202,3 +203,10 @@ def test_a_queue_that_the_machine_lacks(machine):
     wrong = Step(step.instruction, step.values, ("load->store",))
     with pytest.raises(InstructionError, match="no such token queue"):
         time_program(InstructionProgram(machine(), (wrong,)))
+
+
+@pytest.mark.parametrize("profile", YEARS)
+def test_what_is_done_at_once_takes_as_long_as_event_after_event(measured, monkeypatch, profile):
+    fast = [trace_of(time_program(each.program)) for _, each in measured(profile)]
+    monkeypatch.setattr(Events, "next_time", lambda self: 0)  # something else is always next
+    assert [trace_of(time_program(each.program)) for _, each in measured(profile)] == fast
