@@ -62,8 +62,18 @@ from dlcompiler.schedule.saved.document import (
     to_json,
     to_link,
 )
+from dlcompiler.simulate.accelerators import (
+    DramBuffer,
+    InstructionProgram,
+    assemble,
+    disassemble,
+    encoding_of,
+    load_program,
+)
+from dlcompiler.simulate.accelerators.measured import compare_file
 from dlcompiler.space import Knob, Workload
 from dlcompiler.target import resolve
+from dlcompiler.target.accelerators.vta import preset
 from tests.autotune.conftest import make_record
 
 ROOT = Path(__file__).parents[1]
@@ -549,6 +559,81 @@ def _parameters(folder: Path) -> Sample:
     return Sample(text, check, Inside(text, bytes))
 
 
+# -- accelerators ----------------------------------------------------------------------------------
+
+
+def _instruction_program() -> Any:
+    machine = preset("vta-pynq")
+    text = (
+        "load uop y_size=1 x_size=2 dram_base=512\nload acc y_size=1 x_size=4\n"
+        "alu uop_end=1 iter_out=1 iter_in=4 dst_factor_in=1 src_factor_in=1 operation=2 use_imm=1"
+        " imm=3 push compute->store\n"
+        "store y_size=1 x_size=4 dram_base=64 pop compute->store push store->compute\n"
+        "load uop pop store->compute\nfinish"
+    )
+    return InstructionProgram(
+        machine, assemble(machine, text), (DramBuffer("A", 0, (4, 16), "int32"),),
+        np.array([[0, 0, 0], [1, 1, 1]]), 2048, 3072, 4096,
+    )  # fmt: skip
+
+
+def _accelerator_program(folder: Path) -> Sample:
+    program = _instruction_program()
+    program.save(folder / "good")
+    head, length, rest = (folder / "good").read_bytes().split(b"\n", 2)
+    text, words = rest[: int(length)], rest[int(length) :]
+
+    def pack(changed: bytes) -> bytes:
+        body = b"%d\n%b%b" % (len(changed), changed, words)
+        digest = hashlib.sha256(body).hexdigest().encode()
+        return head[: -len(digest)] + digest + b"\n" + body
+
+    def check(changed: bytes, place: Path) -> None:
+        del changed
+        found = load_program(place)
+        assert disassemble(found) == disassemble(program)
+        found.save(place)
+
+    return Sample(pack(text), check, Inside(text, pack))
+
+
+def _measured_programs(folder: Path) -> Sample:
+    del folder
+    program = _instruction_program()
+    words = encoding_of(program.accelerator).encode_all(program.steps).hex()
+    record = {
+        "config": {"LOG_BLOCK": 4}, "dram_bytes": 4096, "insn_address": 3072,
+        "uop_address": 2048, "instructions": [words[n : n + 32] for n in range(0, len(words), 32)],
+        "uops": [0, 1], "dram": [
+            {"address": 0, "seed": 1, "dtype": "int32", "low": -9, "high": 9, "count": 64},
+            {"address": 1024, "fill": 119, "count": 64},
+        ],
+        "outputs": [{"address": 1024, "bytes": 64, "sha256": "0" * 64}], "cycles_2021": 1,
+        "trace_2021": {"load": [], "compute": [[1, 2]], "store": []},
+    }  # fmt: skip
+    good = [json.dumps({"id": f"program {n}", **record}).encode() for n in range(3)]
+
+    def check(changed: bytes, place: Path) -> None:
+        found = list(compare_file(place, "B"))
+        whole = [line for line in changed.split(b"\n") if line in good]
+        ran = [each for each in found if each.cycles is not None and each.problem is None]
+        assert len(ran) >= len(whole), "an undamaged program was not run"
+        json.dumps([each.to_json() for each in found])
+
+    return Sample(b"".join(line + b"\n" for line in good), check)
+
+
+def _measured_program(folder: Path) -> Sample:
+    line = _measured_programs(folder).data.split(b"\n")[0]
+
+    def check(changed: bytes, place: Path) -> None:
+        del changed
+        for each in compare_file(place, "A"):
+            assert each.problem is None or "\n" not in each.problem
+
+    return Sample(gzip.compress(line), check, Inside(line, gzip.compress))
+
+
 READERS = (
     Reader("library", ("runtime.libraries", "runtime.trust"), _library(".bin")),
     Reader("object", ("runtime.libraries", "runtime.trust"), _library(".o")),
@@ -556,6 +641,9 @@ READERS = (
     Reader("description", ("runtime.libraries", "runtime.formulas"), _container),
     Reader("model", ("graph.execution.saving", "runtime.trust"), _model),
     Reader("object cache", ("runtime.object_cache",), _cache_entry),
+    Reader("accelerator program", ("simulate.accelerators.containers",), _accelerator_program),
+    Reader("measured programs", ("simulate.accelerators.measured",), _measured_programs),
+    Reader("measured program", ("simulate.accelerators.measured",), _measured_program),
     Reader("ceilings", ("measurement.known_ceilings",), _ceilings),
     Reader("object facts", ("runtime.object_files",), _object_facts),
     Reader("records", ("autotune.records.jsonl", "autotune.records.record"), _record_lines),

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import pipeline
+from dlcompiler.compat.accelerator_modules import AcceleratorModule
 from dlcompiler.compat.conditions import current_conditions
 from dlcompiler.compat.contexts import PassContext
 from dlcompiler.compat.cuda_callbacks import call_back
+from dlcompiler.compat.environments import accelerator_target
 from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
 from dlcompiler.compat.relay.modules import IRModule
@@ -16,8 +18,10 @@ from dlcompiler.compat.simulated import SimulatedModule
 from dlcompiler.compat.targets import kind_of, resolve
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.schedule import Schedule
 from dlcompiler.schedule.state import AtRoot
+from dlcompiler.target import Target as Machine
 from dlcompiler.te import PlaceholderOp, Tensor
 
 
@@ -82,6 +86,7 @@ def lower(
     name: str = "main",
     binds: object = None,
     simple_mode: bool = False,
+    machine: Machine | None = None,
 ) -> LoweredModule:
     """Lower a schedule to its loop nest.
 
@@ -97,6 +102,8 @@ def lower(
         Buffers given by the caller are not part of dlcompiler yet.
     simple_mode : bool
         Stop before vectorization and unrolling, so that the loops are those of the schedule.
+    machine : Target, optional
+        What to lower for; this CPU by default.
     """
     if isinstance(inp, LoweredModule):
         return inp
@@ -107,7 +114,7 @@ def lower(
     conditions = current_conditions()
     func = pipeline.lower(
         inp, arguments, name=name, simple_mode=simple_mode, conditions=conditions,
-        unread=unread_by(inp, arguments),
+        unread=unread_by(inp, arguments), target=machine or "cpu",
     )  # fmt: skip
     return LoweredModule(func, inp.fork(f"lowered {name}"), arguments, conditions)
 
@@ -120,7 +127,7 @@ def build(
     runtime: object = None,
     name: str = "default_function",
     binds: object = None,
-) -> Module | SimulatedModule:
+) -> Module | SimulatedModule | AcceleratorModule:
     """Build a function from a schedule, or from what `lower` returned.
 
     Parameters
@@ -148,7 +155,7 @@ def build(
         name = inputs.func.name if name == "default_function" else name
         conditions = inputs.conditions
         inputs, args = inputs.schedule, inputs.args
-    machine = resolve(target)
+    machine = accelerator_target(target) or resolve(target)
     PassContext.check_current()
     arguments = _arguments(args, f"build {name}")
     instrument = PassContext.current().instrument
@@ -162,6 +169,8 @@ def build(
         if kind_of(target) in ("cuda", "gpu"):
             call_back(built.source("cuda"), name, target)
         return module
+    if isinstance(built, AcceleratorKernel):
+        return AcceleratorModule(built)
     assert isinstance(built, pipeline.Kernel)  # classic targets name no other device
     return Module(built)
 

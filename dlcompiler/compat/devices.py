@@ -19,35 +19,40 @@ CPU = ("cpu", "llvm", "c", "stackvm", "arm_cpu")
 GPUS = {"cuda": 2, "gpu": 2, "nvptx": 2, "opencl": 4, "cl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 """Names that mean a GPU -> the number of the kind in classic TVM, and in DLPack."""
 
-OTHERS = ("webgpu", "sdaccel", "ext_dev", "hexagon", "aocl", "vpi", "micro_dev")
+ACCELERATOR = "ext_dev"
+"""Name of a device that means the accelerator, which is simulated."""
+
+OTHERS = ("webgpu", "sdaccel", "hexagon", "aocl", "vpi", "micro_dev")
 
 
 class Device(Named):
-    """A device: the CPU, or a GPU that is simulated.
+    """A device: the CPU, or a GPU or an accelerator that is simulated.
 
     Parameters
     ----------
     index : int
         Number of the device among those of its kind.
     kind : str
-        One of `CPU` or `GPUS`.
+        One of `CPU` or `GPUS`, or `ACCELERATOR`.
     """
 
     classic = "tvm.runtime.Device"
 
     def __init__(self, index: int = 0, kind: str = "cpu") -> None:
         self.device_id = index
-        self.kind = kind if kind in GPUS else "cpu"
-        """``"cpu"``, or the name of a GPU."""
+        self.kind = kind if kind in (*GPUS, ACCELERATOR) else "cpu"
+        """``"cpu"``, the name of a GPU, or ``"ext_dev"``."""
 
     @property
     def device_type(self) -> int:
         """Number of the device kind in classic TVM and DLPack."""
-        return GPUS.get(self.kind, 1)
+        return 12 if self.kind == ACCELERATOR else GPUS.get(self.kind, 1)
 
     @property
     def device_name(self) -> str:
         """Name of the processor; for a simulated GPU, name of the target that sets its limits."""
+        if self.kind == ACCELERATOR:
+            return "simulated accelerator"
         return self.kind if self.kind == "cpu" else f"simulated {self._target.name}"
 
     @property
@@ -59,7 +64,7 @@ class Device(Named):
     def max_thread_dimensions(self) -> tuple[int, int, int] | None:
         """Largest number of threads of a block along x, y and z [1]; None for a CPU."""
         limits = self._target.limits
-        if self.kind == "cpu":
+        if self.kind not in GPUS:
             return None
         return limits["max_threads_x"], limits["max_threads_y"], limits["max_threads_z"]
 
@@ -71,7 +76,7 @@ class Device(Named):
     @property
     def max_shared_memory_per_block(self) -> int | None:
         """Largest shared memory that a kernel may declare [byte]; None for a CPU."""
-        return None if self.kind == "cpu" else shared_bytes(self._target)
+        return shared_bytes(self._target) if self.kind in GPUS else None
 
     @property
     def multi_processor_count(self) -> int:
@@ -81,12 +86,12 @@ class Device(Named):
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """Second level cache [byte]; None for a CPU."""
-        return None if self.kind == "cpu" else self._target.cache_bytes(1)
+        return self._target.cache_bytes(1) if self.kind in GPUS else None
 
     @property
     def compute_version(self) -> str | None:
         """Compute capability: ``"8.0"``; None for a CPU."""
-        return None if self.kind == "cpu" else compute_version(self._target)
+        return compute_version(self._target) if self.kind in GPUS else None
 
     def _limit(self, name: str) -> int | None:
         return self._target.limits.get(name)
@@ -145,6 +150,11 @@ opencl = cl = _gpu("opencl")
 rocm, metal, vulkan = _gpu("rocm"), _gpu("metal"), _gpu("vulkan")
 
 
+def ext_dev(dev_id: int = 0) -> Device:
+    """Return the accelerator, which is simulated."""
+    return Device(dev_id, ACCELERATOR)
+
+
 def device(dev_type: Any, dev_id: int = 0) -> Device:
     """Return the device of a name, a target's text or a target.
 
@@ -161,6 +171,8 @@ def device(dev_type: Any, dev_id: int = 0) -> Device:
         return Device(dev_id)
     if kind in GPUS:
         return Device(dev_id, "cuda" if GPUS[kind] == 2 else kind)
+    if kind == ACCELERATOR:
+        return Device(dev_id, kind)
     if kind in OTHERS:
         raise DeviceUnavailable(
             f"device {text}",

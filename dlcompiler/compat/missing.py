@@ -12,7 +12,11 @@ from typing import Any, NoReturn
 
 from dlcompiler.errors import UserError
 
-PACKAGES = {"tvm": "dlcompiler.compat.tvm", "d2ltvm": "dlcompiler.compat.d2ltvm"}
+PACKAGES = {
+    "tvm": "dlcompiler.compat.tvm",
+    "d2ltvm": "dlcompiler.compat.d2ltvm",
+    "vta": "dlcompiler.compat.vta",
+}
 """TVM's package -> the package with its names here."""
 
 VENDOR = "GPUs are simulated, and the libraries of their vendors need a real one"
@@ -65,7 +69,9 @@ LATER: dict[str, str] = {
     "tvm.contrib.clang": "LLVM generates the code; te.decl_tensor_intrin takes statements",
     "tvm.te.hybrid.build": "here a script is a stage; tvm.build generates its code",
     "tvm.contrib.tedd": "dlcompiler.views and the Explorer draw schedules",
-    **dict.fromkeys(("tvm.rpc", "tvm.micro"), REMOTE),
+    **dict.fromkeys(("tvm.rpc.connect_tracker", "tvm.rpc.Server", "tvm.micro"), REMOTE),
+    **dict.fromkeys(("vta.top", "vta.transform"), "models on VTA come in a later version"),
+    **dict.fromkeys(("vta.rpc_server", "vta.exec", "vta.bitstream"), "boards are simulated"),
     **dict.fromkeys(("tvm.relax", "tvm.script", "tvm.meta_schedule", "tvm.s_tir"), NOT_PLANNED),
 }
 """Name -> reason why it is missing; names below it are missing for the same reason."""

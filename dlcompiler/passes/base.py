@@ -95,6 +95,22 @@ def push_origin(body: Stmt, origin: Origin) -> Stmt:
     raise AssertionError(body)
 
 
+NEST_PRAGMAS = ("dma_copy", "alu", "skip_dma_copy", "skip_alu")
+"""Pragmas of all loops from theirs on."""
+
+
+def push_pragmas(body: Stmt, loop: For) -> Stmt:
+    """Add the pragmas of a deleted loop that are also about the loops inside to the next one."""
+    kept = tuple(note for note in loop.annotations if note[0] in NEST_PRAGMAS)
+    match body:
+        case For() if kept:
+            others = tuple(note for note in body.annotations if note not in kept)
+            return replace(body, annotations=(*kept, *others))
+        case If(_, then, None) if kept:
+            return replace(body, then=push_pragmas(then, loop))
+    return body
+
+
 def in_copies(stmt: Stmt, copies: Mapping[Buffer, Buffer], index: Expr) -> Stmt:
     """Replace buffers by their copies, whose new first dimension has the given index."""
     there = set(copies.values())

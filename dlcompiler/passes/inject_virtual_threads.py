@@ -76,7 +76,8 @@ def inject_virtual_threads(
     whole_nests
         Whether loops around a single statement stay together, as an accelerator runs them by one
         instruction, and with them neighbours for the same engine: copies in, copies out, or
-        computations. Otherwise statements alternate between the threads.
+        computations. The copies of the threads are a loop of virtual threads. Otherwise statements
+        alternate between the threads.
 
     Raises
     ------
@@ -126,7 +127,7 @@ class _Injection:
         """Return a statement that does the work of `stmt` for all virtual threads."""
         if not self.depends(stmt):
             return stmt
-        if self.whole_nests and _direction(stmt) is not None:
+        if self.whole_nests and self.direction(stmt) is not None:
             return self.copies(stmt)
         match stmt:
             case Seq(items):
@@ -152,12 +153,16 @@ class _Injection:
 
     def grouped(self, items: Iterable[Stmt]) -> Iterator[Stmt]:
         """Yield statements; nests of one direction that differ between the threads are one."""
+        for direction, group in itertools.groupby(items, self.direction):
+            if direction is None:
+                yield from group
+            else:
+                yield seq(group)
 
-        def key(stmt: Stmt) -> str | None:
-            return _direction(stmt) if self.depends(stmt) else None
-
-        for direction, group in itertools.groupby(items, key):
-            yield from group if direction is None else (seq(list(group)),)
+    def direction(self, stmt: Stmt) -> str | None:
+        """Return the direction of a nest that has no part which all threads share, else None."""
+        leaves = (s for s in statements(stmt) if isinstance(s, Store | IntrinsicCall))
+        return _direction(stmt) if all(map(self.depends, leaves)) else None
 
     def depends(self, node: Node) -> bool:
         """Tell whether an expression or statement differs between the virtual threads."""
@@ -171,6 +176,8 @@ class _Injection:
         inside = {part.buffer for part in statements(stmt) if isinstance(part, Allocate)}
         shared_out = {b: copy for b, copy in self.own.items() if b not in inside}
         own = in_copies(stmt, shared_out, self.var)
+        if self.whole_nests:
+            return For(self.var, index_const(self.count), "vthread", own)
         if not self.is_unrolled:
             return For(self.var, index_const(self.count), "serial", own)
         return seq(substitute(own, {self.var: index_const(n)}) for n in range(self.count))

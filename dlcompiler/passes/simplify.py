@@ -45,7 +45,7 @@ from dlcompiler.ir import (
     substitute,
 )
 from dlcompiler.ir.rewrite import Node, map_children
-from dlcompiler.passes.base import push_origin
+from dlcompiler.passes.base import push_origin, push_pragmas
 
 NOTHING = Seq(())
 
@@ -151,7 +151,7 @@ class _Simplifier:
             body = substitute(loop.body, {loop.var: index_const(0)})
             if loop.kind.startswith("blockIdx"):  # says which loops the device runs
                 return self.with_body(loop, extent_expr, self.stmt(body))
-            return self.stmt(push_origin(body, loop.origin))
+            return self.stmt(push_origin(push_pragmas(body, loop), loop.origin))
         if extent is not None:
             self.declare(loop.var, Interval(0, extent - 1))
         else:

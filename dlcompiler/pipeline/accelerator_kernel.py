@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from dlcompiler.codegen import emit
 from dlcompiler.display import render
+from dlcompiler.errors import CallError
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
@@ -136,7 +138,11 @@ class AcceleratorKernel(LoadedSource):
         return next(part for part in self.parts if part is not None)
 
     def __call__(self, *arguments: Any, seed: int | None = None) -> None:
-        """Compute what the engines compute, simulated.
+        """Compute what the engines compute, simulated; see `run`."""
+        self.run(*arguments, seed=seed)
+
+    def run(self, *arguments: Any, seed: int | None = None) -> dict[str, int]:
+        """Compute what the engines compute, simulated, and count it.
 
         Parameters
         ----------
@@ -145,14 +151,25 @@ class AcceleratorKernel(LoadedSource):
         seed : int, optional
             The engines take turns at random. Without it, each runs as far as it can.
 
+        Returns
+        -------
+        dict
+            ``inp_load_nbytes``, ``gemm_counter``, …: names of VTA's functional simulator.
+
         Raises
         ------
         CallError
-            The arguments do not fit.
+            The arguments do not fit, or the program leaves out instructions.
         InstructionError
             The program deadlocks, reads what nothing has written, or two engines access an element
             without a token between them.
         """
+        if any(part is not None and part.is_partial for part in self.parts):
+            raise CallError(
+                f"call {self.name}", "the program leaves out instructions, and computes nothing",
+                because="its schedule has a pragma skip_dma_copy or skip_alu, or such an intrinsic",
+                hint="report() says how long it takes",
+            )  # fmt: skip
         check_all(self.name, self.generated.interface.params, arguments)
         arrays: dict[Buffer, npt.NDArray[Any]] = {
             buffer: np.asarray(array)
@@ -160,12 +177,14 @@ class AcceleratorKernel(LoadedSource):
         }
         for buffer in self.program.temporaries:
             arrays[buffer] = np.zeros(buffer.static_shape, buffer.dtype)
+        counters: Counter[str] = Counter()
         for launch, part, host in zip(self.program.launches, self.parts, self._hosts, strict=True):
             given = [arrays[buffer] for buffer in launch.kernel.buffers]
             if host is not None:
                 host(*given)
             elif part is not None:
-                self._run(part, launch, given, seed)
+                counters.update(self._run(part, launch, given, seed))
+        return dict(counters)
 
     def _run(
         self,
@@ -173,15 +192,16 @@ class AcceleratorKernel(LoadedSource):
         launch: Launch,
         arrays: Sequence[npt.NDArray[Any]],
         seed: int | None,
-    ) -> None:
+    ) -> dict[str, int]:
         names = [buffer.name for buffer in launch.kernel.buffers]
         outputs = {buffer.name for buffer in launch.kernel.outputs}
         given = dict(zip(names, arrays, strict=True))
         used = {each.name: given[each.name] for each in part.buffers if each.name in given}
-        after = run_program(part, dram_image(part, used), seed=seed).dram
+        after = run_program(part, dram_image(part, used), seed=seed)
         for buffer in part.buffers:
             if buffer.name in outputs:
-                np.copyto(given[buffer.name], array_of(after, buffer))
+                np.copyto(given[buffer.name], array_of(after.dram, buffer))
+        return after.counters
 
     @cached_property
     def _hosts(self) -> tuple[Kernel | None, ...]:

@@ -22,7 +22,7 @@ from dlcompiler.target.accelerators import (
     copy,
     tensor_op,
 )
-from dlcompiler.target.accelerators.model import has_scope, made_scopes
+from dlcompiler.target.accelerators.model import has_scope
 from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
@@ -193,11 +193,12 @@ def _with_architecture(text: str) -> Target:
 def known_scopes() -> frozenset[str]:
     """Return the names of the memory scopes of all targets in the registry.
 
-    Targets that are detected at first use are left out: they are CPUs, with the scopes of presets.
+    The memories of accelerators are left out. So are targets that are detected at first use: they
+    are CPUs, with the scopes of presets.
     So are entries that cannot be imported: they refuse their own use.
     """
-    of_targets = (scope.name for target in _importable() for scope in target.scopes)
-    return frozenset((*of_targets, *made_scopes()))
+    processors = (target for target in _importable() if target.accelerator is None)
+    return frozenset(scope.name for target in processors for scope in target.scopes)
 
 
 def is_known_scope(name: str) -> bool:

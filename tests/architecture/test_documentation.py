@@ -19,6 +19,7 @@ PUBLIC = (
     "dlcompiler.graph.builders",
     "dlcompiler.ops",
     "dlcompiler.schedule",
+    "dlcompiler.simulate.accelerators",
     "dlcompiler.target",
     "dlcompiler.te",
     "dlcompiler_widgets",

@@ -220,7 +220,7 @@ def test_a_device_without_passes_is_refused(product):
         lower(*product, target=replace(resolve("cpu"), name="counter", device="abacus"))
     assert str(caught.value) == (
         "lower for counter: no pipeline has this name\n"
-        "  got       'abacus'\n  expected  'cpu', 'gpu'"
+        "  got       'abacus'\n  expected  'cpu', 'gpu', 'accelerator'"
     )
 
 

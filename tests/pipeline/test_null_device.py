@@ -80,7 +80,7 @@ def test_a_device_that_is_not_there(doubled):
     assert str(caught.value) == (
         "find the device of cpu: no device has this name\n"
         "  got       'moon'\n"
-        "  expected  'host', 'c compiler', 'simulator', 'opencl', 'cuda', 'null'"
+        "  expected  'host', 'c compiler', 'simulator', 'accelerator', 'opencl', 'cuda', 'null'"
     )
 
 

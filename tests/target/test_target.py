@@ -17,7 +17,7 @@ from dlcompiler.target.presets import X86_64_AVX2, X86_64_LEVELS, X86_64_SSE2, c
 def test_every_name_resolves_to_a_target_of_that_name(name):
     found = target.resolve(name)
     assert found.name == name
-    assert found.device in ("cpu", "gpu")
+    assert found.device in ("cpu", "gpu", "accelerator")
     assert target.resolve(name) is found
     assert target.resolve(found) is found
     assert hash(found) == hash(dataclasses.replace(found))

@@ -24,6 +24,9 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Buffer, Const, IntrinsicCall, Region, Store, Var
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
+SKIP = "skip_"
+"""Before the name of an instruction that a tensor intrinsic leaves out, to time the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loops:
@@ -73,6 +76,8 @@ class Computation:
     leaf: Store | IntrinsicCall
     fields: tuple[tuple[str, int], ...] = ()
     """Fields with the same value in all its instructions: ``reset``, ``operation``, ``imm``."""
+    is_idle: bool = False
+    """Whether its instructions only pass tokens."""
     most: int = 1 << 14
     """Iterations of a loop are below this."""
     _loops: dict[tuple[tuple[int, int], ...], Loops] = field(default_factory=dict)
@@ -172,6 +177,7 @@ def tensor_computation(
     """
     call = nest.leaf
     assert isinstance(call, IntrinsicCall)
+    is_idle = isinstance(call.part, str) and call.part.startswith(SKIP)
     where = f"compute {call.regions[0].buffer.name} by {call.intrinsic.name}"
     instruction = next((i for i in accelerator.instructions if _computes(i, call)), None)
     if instruction is None:
@@ -194,7 +200,7 @@ def tensor_computation(
     fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
     computation = _computation(instruction, split, Lanes({}, {}), sizes, where)
     buffers = tuple(region.buffer for region in regions)
-    return Computation(instruction, buffers, *computation, call, fields)
+    return Computation(instruction, buffers, *computation, call, fields, is_idle)
 
 
 def _computes(instruction: Instruction, call: IntrinsicCall) -> bool:
@@ -202,6 +208,8 @@ def _computes(instruction: Instruction, call: IntrinsicCall) -> bool:
     if instruction.kind != "tensor":
         return False
     mine = instruction.intrinsic
+    if isinstance(call.part, str) and call.part.startswith(SKIP):
+        return call.part.removeprefix(SKIP) == instruction.name
     return call.part == instruction.name or (mine is not None and mine.lowered is call.intrinsic)
 
 
@@ -263,7 +271,8 @@ def elementwise_computation(
     lanes = lanes_of(split, memory.numbers, where)
     sizes = [memory.numbers] * len(buffers)
     computation = _computation(instruction, split, lanes, sizes, where)
-    return Computation(instruction, tuple(buffers), *computation, nest.leaf, fields)
+    is_idle = bool(nest.under("skip_alu"))
+    return Computation(instruction, tuple(buffers), *computation, nest.leaf, fields, is_idle)
 
 
 def _computation(

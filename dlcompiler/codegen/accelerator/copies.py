@@ -17,6 +17,7 @@ from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, conjuncts
 from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Buffer, Cast, Const, Expr, IfThenElse, Load, Select, Store, Var
+from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction, Memory
 
 PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
@@ -79,6 +80,10 @@ class CopyPattern:
     """Guards that a load can treat as padding: nothing else writes the buffer, so that no one reads
     what is outside."""
     leaf: Store
+    is_one: bool = False
+    """Whether each run of the nest must be one instruction."""
+    is_idle: bool = False
+    """Whether its instructions only pass tokens."""
 
     def blocks(self, numbers: list[int]) -> Iterator[Block]:
         """Yield the blocks for the numbers of the host's loops around the nest.
@@ -133,6 +138,10 @@ class CopyPattern:
             return
         is_dense = columns[1] - columns[0] == self.y.sram or self.y.extent == 1
         if not is_dense and rows[1] - rows[0] > 1:
+            if self.is_one:
+                raise _not_one_copy(
+                    self.leaf, "its rows are not dense in the memory", "each row is a copy"
+                )
             for row in range(*rows):
                 yield self._block(columns, (row, row + 1), numbers)
         else:
@@ -230,12 +239,34 @@ def copy_pattern(
     split = Split(nest, analyzer, slots, sums, pads)
     lanes = lanes_of(split, memory.numbers, where)
     x, y = _columns_and_rows(split, lanes, memory.numbers, where)
+    together = nest.under("dma_copy", "skip_dma_copy")
+    _check_one_copy(split, together, ends.leaf)
     sram, dram = (split.number(form.base) for form in split.forms())
     can_pad = instruction.pads and is_sole
     guards, edges = ((), nest.conditions) if can_pad else (nest.conditions, ())
     return CopyPattern(
         instruction, ends.on_chip[0], ends.in_dram[0], split.host, x, y, sram, dram,
         memory.numbers, split.bounds(guards), split.bounds(pads), split.bounds(edges), ends.leaf,
+        y.var in together, bool(nest.under("skip_dma_copy")),
+    )  # fmt: skip
+
+
+def _check_one_copy(split: Split, together: Sequence[Var], leaf: Store) -> None:
+    """Refuse loops that the host runs although they are to be one copy."""
+    for var in together:
+        if var not in split.inner and split.nest.extents[var] > 1:
+            raise _not_one_copy(
+                leaf, f"the loop {var.name} does not fit into it",
+                "a copy has rows that are dense in the memory and equally far apart in DRAM",
+            )  # fmt: skip
+
+
+def _not_one_copy(leaf: Store, problem: str, reason: str) -> ScheduleError:
+    """Return the error of a nest that the pragma ``dma_copy`` says is one instruction."""
+    return ScheduleError(
+        f"copy {leaf.buffer.name} by one instruction", f"cannot detect a 2-D pattern: {problem}",
+        got=origin_text(leaf), because=reason,
+        hint="put the pragma dma_copy at a loop further inside, or attach the stage deeper",
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ numbers, so that they can be run when the program is built: the result is the li
 
 from __future__ import annotations
 
+import itertools
+
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.codegen.accelerator.copies import CopyPattern
 from dlcompiler.codegen.accelerator.forms import Number, Slots, host_number
@@ -45,6 +47,8 @@ def instructions_of(func: PrimFunc, accelerator: Accelerator) -> InstructionProg
 
 def _can_preload(accelerator: Accelerator) -> bool:
     """Tell whether the engines that run micro-ops load them, so that no token is needed."""
+    if accelerator.lowering == "classic":
+        return False
     running = {i.engine for i in accelerator.instructions if i.micro_ops}
     memories = {i.micro_ops for i in accelerator.instructions if i.micro_ops}
     loading = {i.engine for i in accelerator.instructions if i.memory in memories}
@@ -63,7 +67,14 @@ class _Host:
         """The value of each loop variable."""
         analyzer = Analyzer({loop.var: _range(loop) for loop in loops})
         self.patterns = Patterns(func, accelerator, analyzer, self.slots)
-        self.writer = Writer(func, accelerator, preloads=preloads)
+        threads = {loop.var: range(_extent(loop)) for loop in loops if loop.kind == "vthread"}
+        numbers = itertools.product(*threads.values())
+        self.writer = Writer(
+            func,
+            accelerator,
+            [dict(zip(threads, each, strict=True)) for each in numbers],
+            preloads=preloads,
+        )
         self._conditions: dict[int, tuple[Stmt, Number]] = {}
 
     def run(self, stmt: Stmt) -> None:
@@ -79,10 +90,8 @@ class _Host:
                     self.run(item)
             case Allocate(_, body):
                 self.run(body)
-            case For(var, Const(extent), _, body):
-                for value in range(int(extent)):
-                    self.numbers[self.slots[var]] = value
-                    self.run(body)
+            case For(_, Const()):
+                self._run_loop(stmt)
             case If(_, then, otherwise):
                 chosen = then if self._holds(stmt) else otherwise
                 if chosen is not None:
@@ -92,6 +101,14 @@ class _Host:
                     f"build {self.func.name} for {self.accelerator.name}",
                     "it has no instruction for this", got=origin_text(stmt),
                 )  # fmt: skip
+
+    def _run_loop(self, loop: For) -> None:
+        for value in range(_extent(loop)):
+            self.numbers[self.slots[loop.var]] = value
+            if loop.kind == "vthread":
+                self.writer.thread[loop.var] = value
+            self.run(loop.body)
+        self.writer.thread.pop(loop.var, None)
 
     def _holds(self, stmt: If) -> bool:
         if id(stmt) not in self._conditions:
@@ -108,9 +125,13 @@ class _Host:
 
 
 def _range(loop: For) -> Interval:
+    return Interval(0, _extent(loop) - 1)
+
+
+def _extent(loop: For) -> int:
     if not isinstance(loop.extent, Const):
         raise ScheduleError(
             f"run the loop {loop.var.name}", "its extent is not a number", got=str(loop.extent),
             because="the host of an accelerator makes all instructions beforehand",
         )  # fmt: skip
-    return Interval(0, int(loop.extent.value) - 1)
+    return int(loop.extent.value)

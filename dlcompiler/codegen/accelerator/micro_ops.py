@@ -25,19 +25,23 @@ class MicroOpCache:
     """All lists, in the order in which they lie in DRAM."""
     length: int = 0
     """Micro-ops in DRAM so far; [1]."""
-    _known: dict[bytes, int] = field(default_factory=dict)
-    """List -> its place in DRAM."""
-    _held: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    """List -> its place in the memory, and its size; the oldest first."""
+    _known: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    """Site and list -> its place in DRAM."""
+    _held: dict[tuple[int, bytes], tuple[int, int]] = field(default_factory=dict)
+    """Site and list -> its place in the memory, and its size; the oldest first."""
     _next: int = 0
 
-    def find(self, micro_ops: npt.NDArray[np.int64]) -> tuple[int, tuple[int, int] | None]:
+    def find(
+        self, micro_ops: npt.NDArray[np.int64], site: int = 0
+    ) -> tuple[int, tuple[int, int] | None]:
         """Return where a list is in the memory, and what must be loaded for that.
 
         Parameters
         ----------
         micro_ops
             (count, operands) [elements].
+        site
+            Number of the statement that it belongs to. Only equal lists of one site are shared.
 
         Returns
         -------
@@ -51,7 +55,7 @@ class MicroOpCache:
         ScheduleError
             The list is longer than the memory.
         """
-        key, count = micro_ops.tobytes(), len(micro_ops)
+        key, count = (site, micro_ops.tobytes()), len(micro_ops)
         if self.is_preloaded:
             return self._kept(key, micro_ops), None
         if key in self._held:
@@ -72,7 +76,7 @@ class MicroOpCache:
         self._held[key], self._next = (place, size), end
         return place, (self._kept(key, micro_ops), count)
 
-    def _kept(self, key: bytes, micro_ops: npt.NDArray[np.int64]) -> int:
+    def _kept(self, key: tuple[int, bytes], micro_ops: npt.NDArray[np.int64]) -> int:
         """Return the place of a list in DRAM, where it is put if it is new."""
         if key not in self._known:
             self._known[key] = self.length

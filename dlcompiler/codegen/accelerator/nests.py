@@ -28,6 +28,13 @@ class Nest:
     conditions: tuple[Expr, ...]
     leaf: Store | IntrinsicCall
 
+    def under(self, *pragmas: str) -> tuple[Var, ...]:
+        """Return the variables of the loops from the first one on that has one of some pragmas."""
+        for number, loop in enumerate(self.loops):
+            if any(name in pragmas for name, _ in loop.annotations):
+                return tuple(inside.var for inside in self.loops[number:])
+        return ()
+
     @property
     def extents(self) -> dict[Var, int]:
         """Extent of each loop variable."""
@@ -44,7 +51,7 @@ def nest_of(stmt: Stmt) -> Nest | None:
     conditions: list[Expr] = []
     while True:
         match stmt:
-            case For(_, Const()):
+            case For(_, Const(), kind) if kind != "vthread":
                 loops.append(stmt)
                 stmt = stmt.body
             case If(condition, then, None):

@@ -78,6 +78,11 @@ class Patterns:
                 yield from self._shown(nest, copied)
             yield copied
             return
+        if nest.under("dma_copy", "skip_dma_copy"):
+            raise ScheduleError(
+                f"copy {nest.leaf.buffer.name} by one instruction", "it is no copy",
+                got=origin_text(nest.leaf), because="a loop around it has the pragma dma_copy",
+            )  # fmt: skip
         memory = memory_of(nest.leaf.buffer, self.accelerator)
         instruction = next(
             (

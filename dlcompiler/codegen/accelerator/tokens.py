@@ -1,21 +1,25 @@
 """Tokens: which instruction waits for which of another engine.
 
-An instruction waits for the last writer of each element that it reads, and for the last writer and
-the last readers of each element that it writes. It does not wait for what is known to be over: with
-a token it learns all that the sender knew.
+`ExactTokens` looks at elements. An instruction waits for the last writer of each element that it
+reads, and for the last writer and the last readers of each element that it writes. It does not wait
+for what is known to be over: with a token it learns all that the sender knew.
+
+`ContextTokens` looks at engines only, as classic TVM does: each instruction waits for the one
+before it in its virtual thread, if that is on another engine.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.errors import InternalError
+from dlcompiler.ir import Var
 from dlcompiler.simulate.accelerators import Step
 from dlcompiler.target.accelerators import Accelerator
 
@@ -32,6 +36,8 @@ class Draft:
     writes: tuple[tuple[str, Elements | slice], ...] = ()
     pops: list[str] = field(default_factory=list)
     pushes: list[str] = field(default_factory=list)
+    thread: Mapping[Var, int] = field(default_factory=dict)
+    """Loops of virtual threads around it, with their numbers."""
 
     @property
     def engine(self) -> str:
@@ -85,6 +91,15 @@ class ExactTokens:
     def add(self, draft: Draft) -> None:
         """Append an instruction, with the tokens that it needs."""
         mine = self.engines.index(draft.engine)
+        self._wait(mine, self._needed(draft), draft)
+        number = self._append(mine, draft)
+        for name, elements in draft.reads:
+            self._accesses[name].read[mine, elements] = number
+        for name, elements in draft.writes:
+            self._accesses[name].written[mine, elements] = number
+
+    def _needed(self, draft: Draft) -> npt.NDArray[np.int64]:
+        """Return, for each engine, the number of the instruction that must be over before one."""
         needed = np.zeros(len(self.engines), np.int64)
         for name, elements in draft.reads:
             np.maximum(needed, _latest(self._accesses[name].written, elements), out=needed)
@@ -92,12 +107,7 @@ class ExactTokens:
             accesses = self._accesses[name]
             np.maximum(needed, _latest(accesses.written, elements), out=needed)
             np.maximum(needed, _latest(accesses.read, elements), out=needed)
-        self._wait(mine, needed, draft)
-        number = self._append(mine, draft)
-        for name, elements in draft.reads:
-            self._accesses[name].read[mine, elements] = number
-        for name, elements in draft.writes:
-            self._accesses[name].written[mine, elements] = number
+        return needed
 
     def join(self, draft: Draft) -> None:
         """Append an instruction that waits for all engines."""
@@ -162,6 +172,72 @@ class ExactTokens:
             "insert tokens", "no queues lead from one engine to another",
             got=f"{self.engines[source]} to {self.engines[sink]}",
         )  # fmt: skip
+
+
+class ContextTokens(ExactTokens):
+    """Inserts tokens where a virtual thread goes on to another engine.
+
+    The program of each thread is then run one instruction after another. Engines overlap only if
+    they work for different threads. An instruction outside the loops of virtual threads belongs to
+    all of them.
+
+    Parameters
+    ----------
+    accelerator, depths, nop
+        As of `ExactTokens`.
+    threads
+        The numbers of each virtual thread in the loops of virtual threads; one without such loops.
+
+    Notes
+    -----
+    **Source:** T. Chen et al., "TVM", OSDI 2018, section 4.4; the tokens at the end are those of
+    VTA's runtime.
+    """
+
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        depths: Mapping[str, int],
+        nop: Callable[[str], Step],
+        threads: Sequence[Mapping[Var, int]],
+    ) -> None:
+        super().__init__(accelerator, dict.fromkeys(depths, 0), nop)
+        self._threads = threads
+        self._last: list[tuple[int, int] | None] = [None] * len(threads)
+        """For each thread, the engine and the number of its last instruction."""
+
+    def add(self, draft: Draft) -> None:
+        """Append an instruction, which waits for the one before it in its threads."""
+        mine = self.engines.index(draft.engine)
+        own = [
+            n
+            for n, thread in enumerate(self._threads)
+            if all(thread[var] == number for var, number in draft.thread.items())
+        ]
+        needed = np.zeros(len(self.engines), np.int64)
+        for last in (self._last[n] for n in own):
+            if last is not None:
+                needed[last[0]] = max(needed[last[0]], last[1])
+        self._wait(mine, needed, draft)
+        number = self._append(mine, draft)
+        for n in own:
+            self._last[n] = mine, number
+
+    def join(self, draft: Draft) -> None:
+        """Append an instruction that waits for a token of each engine, even of an idle one."""
+        mine = self.engines.index(draft.engine)
+        for engine in reversed(range(len(self.engines))):
+            queue = self.queues.get((self.engines[engine], draft.engine))
+            if queue is None:
+                continue
+            last = self.order[-1] if self.order else None
+            if last is None or last.engine != self.engines[engine] or queue in last.pushes:
+                last = Draft(self.nop(self.engines[engine]))
+                self._append(engine, last)
+            last.pushes.append(queue)
+            draft.pops.insert(0, queue)
+        number = self._append(mine, draft)
+        self._last = [(mine, number)] * len(self._last)
 
 
 def _latest(accesses: npt.NDArray[np.int64], elements: Elements | slice) -> npt.NDArray[np.int64]:

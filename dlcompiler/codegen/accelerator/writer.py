@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,17 @@ from dlcompiler.codegen.accelerator.computations import Computation, Loops
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
 from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
 from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
-from dlcompiler.codegen.accelerator.tokens import Draft, ExactTokens
+from dlcompiler.codegen.accelerator.tokens import ContextTokens, Draft, Elements, ExactTokens
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import PrimFunc
+from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
 from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction
 from dlcompiler.target.accelerators.encodings import operand_fields
 
 MICRO_OP_BYTES = 4
+Accesses: TypeAlias = "tuple[tuple[str, Elements | slice], ...]"
+"""Name of a memory, and elements of it."""
 
 
 class Writer:
@@ -32,12 +34,21 @@ class Writer:
         The function that the program computes.
     accelerator
         What runs it.
+    threads
+        The virtual threads: their numbers in the loops of virtual threads.
     preloads
         Whether the program begins by loading all its micro-ops. Otherwise each list is loaded when
         an instruction needs it, and stays until another takes its place.
     """
 
-    def __init__(self, func: PrimFunc, accelerator: Accelerator, *, preloads: bool = False) -> None:
+    def __init__(
+        self,
+        func: PrimFunc,
+        accelerator: Accelerator,
+        threads: Sequence[Mapping[Var, int]],
+        *,
+        preloads: bool = False,
+    ) -> None:
         self.func, self.accelerator = func, accelerator
         self.places = chip_places(func, accelerator)
         self.dram = {each.name: each for each in dram_places(func, accelerator)}
@@ -51,7 +62,15 @@ class Writer:
         """Operands of a micro-op in DRAM; [1]."""
         depths = {memory.name: memory.depth for memory in accelerator.memories}
         depths |= {_dram(name): 1 for name in self.dram}
-        self.tokens = ExactTokens(accelerator, depths, self.nop)
+        self.thread: dict[Var, int] = {}
+        """Number in each loop of virtual threads that runs now."""
+        self._is_partial = False
+        self._is_classic = accelerator.lowering == "classic"
+        self.tokens = (
+            ContextTokens(accelerator, depths, self.nop, threads)
+            if self._is_classic
+            else ExactTokens(accelerator, depths, self.nop)
+        )
 
     def finished(self) -> InstructionProgram:
         """Append what ends a program, and return it."""
@@ -68,7 +87,14 @@ class Writer:
         size = code + len(steps) * self.accelerator.word_bits // 8
         buffers = tuple(self.dram.values())
         return InstructionProgram(
-            self.accelerator, steps, buffers, micro_ops, self.micro_op_address, code, size
+            self.accelerator,
+            steps,
+            buffers,
+            micro_ops,
+            self.micro_op_address,
+            code,
+            size,
+            self._is_partial,
         )
 
     @property
@@ -102,7 +128,8 @@ class Writer:
         chip = memory.name, slice(start, start + block.covered)
         dram = _dram(buffer.name), slice(0, 1)
         is_load = instruction.kind == "load"
-        self.tokens.add(Draft(step, (dram,), (chip,)) if is_load else Draft(step, (chip,), (dram,)))
+        ends = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        self._add(pattern, step, *ends)
 
     def compute(self, pattern: Computation, loops: Loops, bases: tuple[int, ...]) -> None:
         """Append a computation.
@@ -133,8 +160,9 @@ class Writer:
                 self._compute(pattern, values, row[None, :], ())
             return
         micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
-        place, load = self._cache.find(micro_ops)
-        if load is not None:
+        site = id(pattern) if self._is_classic or pattern.is_idle else 0
+        place, load = self._cache.find(micro_ops, site)
+        if load is not None and not pattern.is_idle:
             self._load_micro_ops(place, *load, pattern)
         end = place + len(micro_ops)
         values |= {"uop_bgn": place, "uop_end": end}
@@ -159,14 +187,14 @@ class Writer:
         copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
         reads = touched[1:] if fields.get("reset") else touched
         step = self._step(instruction, values, pattern.leaf)
-        self.tokens.add(Draft(step, (*reads, *fetched), (touched[0], *copies)))
+        self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         """Append the load of a list of micro-ops."""
         assert self._cache is not None
         name = self._cache.memory.name
         step = self._step(self._loader_of(name), self._loading(place, source, count), pattern.leaf)
-        self.tokens.add(Draft(step, (), ((name, slice(place, place + count)),)))
+        self._add(pattern, step, (), ((name, slice(place, place + count)),))
 
     def _loading(self, place: int, source: int, count: int) -> dict[str, int]:
         """Return the fields of a load of micro-ops."""
@@ -179,6 +207,15 @@ class Writer:
         return next(
             i for i in self.accelerator.instructions if i.kind == "load" and i.memory == memory
         )
+
+    def _add(
+        self, pattern: CopyPattern | Computation, step: Step, reads: Accesses, writes: Accesses
+    ) -> None:
+        """Append an instruction, or one that only passes its tokens."""
+        if pattern.is_idle:
+            self._is_partial = True
+            step = self.nop(step.instruction.engine)._replace(origin=step.origin)
+        self.tokens.add(Draft(step, reads, writes, thread=dict(self.thread)))
 
     def _step(self, instruction: Instruction, values: Mapping[str, int], origin: Any) -> Step:
         """Return an instruction with the values of its fields; the others are 0.
@@ -202,11 +239,14 @@ class Writer:
         return Step(instruction, row, origin=origin)
 
     def nop(self, engine: str) -> Step:
-        """Return an instruction of an engine that only passes tokens: one that moves nothing."""
-        own = self.accelerator.of(engine)
-        coded = self._cache.memory.name if self._cache is not None else ""
-        chosen = next((i for i in own if i.memory == coded), None)
-        return self._step(chosen or next((i for i in own if i.is_copy), own[0]), {}, None)
+        """Return an instruction of an engine that only passes tokens: one that moves nothing.
+
+        It is the copy of the smallest elements: of inputs or micro-ops on VTA, as its runtime does.
+        """
+        own, memory = self.accelerator.of(engine), self.accelerator.memory
+        copies = [i for i in own if i.is_copy]
+        chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=own[0])
+        return self._step(chosen, {}, None)
 
 
 def _elements(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dlcompiler import te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.packed.tail import checked_tail, tail_of
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
@@ -214,7 +215,7 @@ def _padded(data: Tensor, e: Extents) -> Tensor:
         return te.if_then_else(inside, data[i, o, y - above, x - left, r, j], te.const(0, "int8"))
 
     shape = (n, c, height + 2 * above, width + 2 * left, b, block)
-    return te.compute(shape, element, name="padded")
+    return tensor(shape, element, "padded")
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -222,12 +223,11 @@ def reference(workload: Workload, seed: int) -> Reference:
     e, generator = extents_of(workload), np.random.default_rng(seed)
     arrays: dict[str, npt.NDArray[Any]] = {}
     *inputs, result = define(workload)
-    for tensor in inputs:
-        most = 127 if tensor.dtype == "int8" else 1 << 12
-        shape = tensor.static_shape
-        arrays[tensor.op.name] = generator.integers(
-            -most - 1, most, shape, tensor.dtype, endpoint=True
-        )
+    for given in inputs:
+        most = 127 if given.dtype == "int8" else 1 << 12
+        low, high, shape = -most - 1, most, given.static_shape
+        values = generator.integers(low, high, shape, given.dtype, endpoint=True)
+        arrays[given.op.name] = values
     above, left = e.padding
     pads = ((0, 0), (0, 0), (above, above), (left, left), (0, 0), (0, 0))
     image = np.pad(arrays["data"].astype(np.float64), pads)

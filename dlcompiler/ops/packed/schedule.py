@@ -36,9 +36,9 @@ THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
 DOUBLE = ("nothing", "images", "both")
 """What has two buffers, of which one is loaded while the other is used."""
-_START, _STORE = 24, 3.4
-"""Cycles that an instruction takes before it is at work, and that the store of an element takes:
-those of VTA's RTL of 2021 [clock]."""
+_START, _STORE, _STORE_ROW = 24, 3, 4
+"""Cycles that an instruction takes before it is at work, and that the store of an element and of a
+row take: those of VTA's RTL of 2021 [clock]."""
 INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
 
 
@@ -166,8 +166,9 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     results = tiles * tile.filters * tile.rows * tile.columns
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
     products = results * (e.channels * e.kernel[0] * e.kernel[1] + operations) + _START * steps
-    stores = results * _STORE
-    overlapping = max(loads, products)
+    stores = results * (_STORE + _STORE_ROW / tile.columns)
+    ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
+    overlapping = max(loads, products) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
     shared = images if tile.threads == "filters" else weights

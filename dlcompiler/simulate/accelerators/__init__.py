@@ -5,6 +5,7 @@ when each instruction runs. Both read the same `InstructionProgram`.
 """
 
 from dlcompiler.simulate.accelerators.assembler import assemble
+from dlcompiler.simulate.accelerators.containers import load_program, save_program
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.functional.run import FunctionalRun, run_program
 from dlcompiler.simulate.accelerators.listing import disassemble, instruction_text
@@ -26,6 +27,8 @@ __all__ = [
     "encoding_2019",
     "encoding_of",
     "instruction_text",
+    "load_program",
     "run_program",
+    "save_program",
     "time_program",
 ]

@@ -18,6 +18,13 @@ def assemble(accelerator: Accelerator, text: str) -> tuple[Step, ...]:
     A line is the name of an instruction, ``field=value`` for each field that is not 0, ``pop
     QUEUE`` and ``push QUEUE``. ``#`` begins a comment.
 
+    Parameters
+    ----------
+    accelerator : Accelerator
+        The machine of the instructions.
+    text : str
+        The lines.
+
     Raises
     ------
     InstructionError

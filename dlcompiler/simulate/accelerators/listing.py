@@ -14,6 +14,13 @@ def instruction_text(accelerator: Accelerator, step: Step) -> str:
 
     Fields that are 0 are left out.
 
+    Parameters
+    ----------
+    accelerator : Accelerator
+        The machine of the instruction.
+    step : Step
+        The instruction.
+
     Examples
     --------
     >>> from dlcompiler.target.accelerators.vta import preset
@@ -43,10 +50,12 @@ def origin_text(origin: object) -> str:
 
 
 def step_line(program: InstructionProgram, step: int) -> str:
-    """Return an instruction with its number, and where it comes from."""
+    """Return an instruction with its number, and where it comes from: statement and axes."""
     each = program.steps[step]
     origin = origin_text(each.origin)
+    axes = ", ".join(map(str, getattr(each.origin, "origin", ())))
     comment = f"  # {origin}" if origin else ""
+    comment += f" ({axes})" if axes else ""
     return f"{step}: {instruction_text(program.accelerator, each)}{comment}"
 
 

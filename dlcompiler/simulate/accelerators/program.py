@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.registry import Registry
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 
@@ -61,6 +64,17 @@ class InstructionProgram:
     """Where the instructions begin [byte]."""
     dram_bytes: int = 0
     """Size of the DRAM that the program uses [byte]."""
+    is_partial: bool = False
+    """Whether instructions were left out, so that only its time means something."""
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program into a file, which `load_program` reads; see `containers`."""
+        _WRITERS["container"](self, path)
+
+
+_WRITERS: Registry[Callable[[InstructionProgram, str | os.PathLike[str]], None]] = Registry(
+    "writer", {"container": "dlcompiler.simulate.accelerators.containers:save_program"}
+)

@@ -184,7 +184,20 @@ def _layout(
 
 
 def encoding_of(accelerator: Accelerator) -> Encoding:
-    """Return the encoding of an accelerator's own instructions."""
+    """Return the encoding of an accelerator's own instructions.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        The machine.
+
+    Examples
+    --------
+    >>> from dlcompiler.simulate.accelerators import assemble
+    >>> from dlcompiler.target.accelerators.vta import preset
+    >>> encoding_of(preset("vta-pynq")).encode_all(assemble(preset("vta-pynq"), "finish")).hex()
+    '03000000000000000000000000000000'
+    """
     fields = {each.name: each.fields for each in accelerator.instructions}
     return Encoding(accelerator, MappingProxyType(fields), MappingProxyType({}))
 
@@ -196,6 +209,11 @@ def encoding_2019(accelerator: Accelerator) -> Encoding:
     the fields above them in the same half of the word lie one bit lower. Addresses in DRAM are in
     bytes. That RTL takes an accumulator for 16 bytes when it counts the stride of rows, so the
     stride of accumulators is multiplied by the number of inputs in it.
+
+    Parameters
+    ----------
+    accelerator : Accelerator
+        A VTA.
     """
     fields, factors = {}, {}
     inp_bytes = accelerator.memory("inp").dram_bytes

@@ -21,6 +21,7 @@ from dlcompiler.target.accelerators.parts import (
 )
 from dlcompiler.target.model import MemoryScope, Target
 
+LOWERINGS = ("exact", "classic")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _Part = TypeVar("_Part", Memory, Engine, Instruction)
 
@@ -61,6 +62,11 @@ class Accelerator:
     word_bits: int = 128
     profile: str = ""
     """Rules of the timed simulator, if they are not the general ones: ``"A"`` or ``"B"``."""
+    lowering: str = "exact"
+    """How programs are made. ``"exact"``: an instruction waits for those whose elements it needs,
+    and equal lists of micro-ops are kept once. ``"classic"``, as TVM and the runtime of VTA do it:
+    an instruction on another engine than the one before it waits for that one, and each statement
+    has lists of micro-ops of its own."""
 
     def __post_init__(self) -> None:
         for noun in ("memories", "engines", "instructions"):
@@ -70,12 +76,17 @@ class Accelerator:
         self._check_names()
         queues = _queues_between(self) if self.queues is None else tuple(self.queues)
         object.__setattr__(self, "queues", queues)
+        if self.lowering not in LOWERINGS:
+            raise TargetError(
+                f"describe the accelerator {self.name!r}", "no such lowering",
+                got=repr(self.lowering), expected=", ".join(map(repr, LOWERINGS)),
+            )  # fmt: skip
         with_words = tuple(with_fields(self, each) for each in self.instructions)
         object.__setattr__(self, "instructions", with_words)
         for each in self.instructions:
             self._check_instruction(each)
         self._check_queues()
-        _made[self.name] = self
+        _made[id(self)] = self
 
     def memory(self, name: str) -> Memory:
         """Return the memory of a name."""
@@ -308,20 +319,15 @@ def intrinsic_operands(intrinsic: Any) -> tuple[Any, ...]:
     return (intrinsic.output, *intrinsic.inputs)
 
 
-# Accelerators that are in use: a schedule puts buffers into their memories by name.
-_made: weakref.WeakValueDictionary[str, Accelerator] = weakref.WeakValueDictionary()
-
-
-def made_scopes() -> frozenset[str]:
-    """Return the names of the memories of all accelerators that are in use, as scopes."""
-    return frozenset(made.scope_of(m.name) for made in list(_made.values()) for m in made.memories)
+# Accelerators that are in use, by identity, since several can have one name. A schedule puts
+# buffers into their memories by name.
+_made: weakref.WeakValueDictionary[int, Accelerator] = weakref.WeakValueDictionary()
 
 
 def has_scope(name: str) -> bool:
     """Tell whether an accelerator that is in use has a memory of this name, as a scope."""
-    owner, _, memory = name.partition(".")
-    made = _made.get(owner)
-    return made is not None and any(each.name == memory for each in made.memories)
+    made = list(_made.values())
+    return any(name == each.scope_of(memory.name) for each in made for memory in each.memories)
 
 
 def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from types import MappingProxyType
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
@@ -34,6 +35,8 @@ ALU_OPERATIONS = ("min", "max", "add", "shr")
 left."""
 MEASURED_LATENCY = MappingProxyType({"A": 0, "B": 16})
 """Latency of the memory with which each profile was measured [clock]."""
+MOST_LATENCY = 1_000_000
+"""Latency of DRAM at most [clock]."""
 _HALF = 64
 """No field crosses the halves of a word; [bit]."""
 _TOKENS = ("pop_prev", "pop_next", "push_prev", "push_next")
@@ -65,6 +68,8 @@ class VtaConfig:
     memory with which the profile was measured: 0 for A, 16 for B [clock]."""
     profile: str = "B"
     """Rules of the timed simulator: ``"A"``, the RTL of 2019, or ``"B"``, that of 2021."""
+    lowering: str = "exact"
+    """How programs are made: ``"exact"``, or ``"classic"`` as TVM did; `Accelerator.lowering`."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -74,6 +79,17 @@ class VtaConfig:
                     f"configure VTA: {each.name}", "this is no binary logarithm of a size",
                     got=repr(value), expected="a whole number, 0 to 30",
                 )  # fmt: skip
+        if type(self.clock_hz) not in (int, float) or not 0 < self.clock_hz < 1e12:
+            raise TargetError(
+                "configure VTA: clock_hz", "this is no clock", got=repr(self.clock_hz),
+                expected="a positive number [1/s]",
+            )  # fmt: skip
+        latency = self.dram_latency
+        if latency is not None and not (type(latency) is int and 0 <= latency <= MOST_LATENCY):
+            raise TargetError(
+                "configure VTA: dram_latency", "this is no latency", got=repr(latency),
+                expected=f"a whole number, 0 to {MOST_LATENCY}, or None",
+            )  # fmt: skip
         if self.profile not in ("A", "B"):
             raise TargetError(
                 "configure VTA: profile", "no such profile", got=repr(self.profile),
@@ -100,6 +116,10 @@ class VtaConfig:
     def block_out(self) -> int:
         """Columns of a result; [1]."""
         return 1 << self.LOG_BLOCK_OUT
+
+    def to_json(self) -> dict[str, int | float | str | None]:
+        """Return it as JSON: the keyword arguments that make it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def memories(self) -> tuple[Memory, ...]:
         """Return the memories, each with the depth that follows from its size."""
@@ -165,8 +185,46 @@ def vta(
     return Accelerator(
         name, memories, ENGINES, instructions, QUEUES,
         config.port, config.clock_hz,
-        profile=config.profile,
+        profile=config.profile, lowering=config.lowering,
     )  # fmt: skip
+
+
+def config_of(accelerator: Accelerator) -> VtaConfig | None:
+    """Return the parameters of a VTA; None for another accelerator.
+
+    Examples
+    --------
+    >>> config_of(preset("vta-ultra96")) == ULTRA96
+    True
+    """
+    sizes = {memory.name: memory for memory in accelerator.memories}
+    if accelerator.profile not in MEASURED_LATENCY or {*sizes} != {*MEMORY_TYPES}:
+        return None
+    inp, wgt, acc, port = sizes["inp"], sizes["wgt"], sizes["acc"], accelerator.port
+    if not all(len(memory.shape) == 2 for memory in (inp, wgt, acc)):
+        return None
+    widths = {"INP_WIDTH": inp, "WGT_WIDTH": wgt, "ACC_WIDTH": acc}
+    sizes_of = {"UOP": sizes["uop"], "INP": inp, "WGT": wgt, "ACC": acc}
+    is_measured = port.latency == MEASURED_LATENCY[accelerator.profile]
+    logs: dict[str, Any] = {
+        **{f"LOG_{name}": _log(dtypes.bits(memory.dtype)) for name, memory in widths.items()},
+        **{f"LOG_{name}_BUFF_SIZE": _log(memory.bytes) for name, memory in sizes_of.items()},
+        "LOG_BATCH": _log(inp.shape[0]),
+        "LOG_BLOCK_IN": _log(inp.shape[1]),
+        "LOG_BLOCK_OUT": _log(acc.shape[1]),
+        "LOG_BUS_WIDTH": _log(port.bytes_per_cycle * 8),
+    }
+    config = VtaConfig(
+        **logs, clock_hz=accelerator.clock_hz, profile=accelerator.profile,
+        dram_latency=None if is_measured else port.latency,
+    )  # fmt: skip
+    parts = (config.memories(), config.port, ENGINES, QUEUES)
+    own = (accelerator.memories, port, accelerator.engines, accelerator.queues)
+    return config if parts == own else None
+
+
+def _log(number: int) -> int:
+    return max(number, 1).bit_length() - 1
 
 
 ENGINES = tuple(map(Engine, ("load", "compute", "store")))

@@ -63,7 +63,8 @@ def product(rows, columns, inner, *, column_tile=4, inner_tile=2, threads=1, cha
 
 
 def convolution(
-    channels, size, filters, kernel, *, stride=1, padding=0, filter_tile=1, rows=4, columns=8, threads=1
+    channels, size, filters, kernel, *, stride=1, padding=0, filter_tile=1, rows=4, columns=8,
+    threads=1,
 ):  # fmt: skip
     """Return a schedule of a convolution of int8 blocks with padding, a shift and a clip."""
     out = (size + 2 * padding - kernel) // stride + 1

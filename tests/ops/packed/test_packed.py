@@ -1,4 +1,4 @@
-"""Operators of int8 blocks on VTA: right at every config, and their defaults keep the engine busy."""
+"""Operators of int8 blocks on VTA: right at every config; defaults keep the GEMM core busy."""
 
 import random
 

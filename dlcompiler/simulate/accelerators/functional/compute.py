@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -126,7 +129,7 @@ def _waves(
     ranks[grid.order] = np.arange(count) - np.repeat(grid.starts, lengths)
     by_rank = np.argsort(ranks, kind="stable")
     bounds = np.searchsorted(ranks[by_rank], np.arange(lengths.max() + 1))
-    return [by_rank[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [by_rank[start:end] for start, end in itertools.pairwise(bounds)]
 
 
 def _reads_earlier(target: npt.NDArray[np.int64], source: npt.NDArray[np.int64]) -> bool:
@@ -146,18 +149,20 @@ def apply(operation: str, left: Values, right: Any) -> Values:
     array([-3, 32], dtype=int32)
     """
     right = np.asarray(right).astype(left.dtype)
-    if operation == "min":
-        return np.minimum(left, right)
-    if operation == "max":
-        return np.maximum(left, right)
-    if operation == "add":
-        return np.add(left, right)
-    if operation == "mul":
-        return np.multiply(left, right)
-    assert operation == "shr"
-    if right.ndim == 0 and right < 0:
-        return np.left_shift(left, -right)
-    return np.right_shift(left, right)
+    result: Values
+    if operation == "shr" and right.ndim == 0 and right < 0:
+        result = np.left_shift(left, -right)
+    else:
+        result = _OPERATIONS[operation](left, right)
+    return result
+
+
+_OPERATIONS: MappingProxyType[str, Callable[[Values, Values], Values]] = MappingProxyType(
+    {
+        "min": np.minimum, "max": np.maximum, "add": np.add, "mul": np.multiply,
+        "shr": np.right_shift,
+    }
+)  # fmt: skip
 
 
 def _check_shift(work: Work, operation: str, step: int, findings: Findings) -> None:

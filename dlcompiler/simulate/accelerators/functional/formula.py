@@ -28,7 +28,7 @@ from dlcompiler.ir.operations import BINARY, COMPARISONS
 
 Values = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
-COMBINERS = MappingProxyType(
+COMBINERS: MappingProxyType[str, Any] = MappingProxyType(
     {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 )
 """Operation of a reducer -> what combines arrays."""
@@ -54,7 +54,7 @@ class Formula:
     """Shape of the result's element in its memory."""
     accumulates: bool
     """Whether an update is combined with its result, or replaces it."""
-    combiner: np.ufunc = np.add
+    combiner: Any = np.add
     """What combines the values of a reduction."""
     identity: Any = 0
 
@@ -124,11 +124,13 @@ def formula_of(intrinsic: Any, element: tuple[int, ...]) -> Formula | None:
     """
     op = intrinsic.op
     body, axes = op.body, [(axis.var, axis.extent) for axis in op.axis]
-    summed, combiner, identity = 0, np.add, 0
+    summed = 0
+    combiner, identity = COMBINERS["add"], 0.0
     if isinstance(body, Reduce):
-        if body.reducer.op not in COMBINERS or body.condition is not None or body.init:
+        combined = body.reducer.op or ""
+        if combined not in COMBINERS or body.condition is not None or body.init:
             return None
-        combiner = COMBINERS[body.reducer.op]
+        combiner = COMBINERS[combined]
         identity = body.reducer.identity(body.dtype).value
         axes += [(axis.var, axis.extent) for axis in body.axes]
         summed, body = len(body.axes), body.values[0]

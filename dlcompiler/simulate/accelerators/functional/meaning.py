@@ -77,8 +77,10 @@ class Contraction:
         if first[0] == self.output[0] and (first[1:], self.output[1:]) == (second[1:], second[:1]):
             # dst[b, o] += src[b, i] * wgt[o, i]: rows of all left elements of a group at a time.
             rows = left.reshape(len(left), -1, left.shape[-1])
-            return np.matmul(rows, right.swapaxes(1, 2)).reshape(*left.shape[:-1], -1)
-        return np.einsum(f"yz{first},y{second}->yz{self.output}", left, right)
+            products: Values = np.matmul(rows, right.swapaxes(1, 2))
+            return products.reshape(*left.shape[:-1], -1)
+        products = np.einsum(f"yz{first},y{second}->yz{self.output}", left, right)
+        return products
 
     def one(self, inputs: Sequence[Values]) -> Values:
         """Return what one update adds, computed with integers of 64 bits if they are integers."""
@@ -154,30 +156,27 @@ def _factors(
     """Return the axes of the inputs if a value is their product, each read at plain axes."""
     while isinstance(value, Cast):
         value = value.value
-    if isinstance(value, TensorLoad):
-        factors: list[Expr] = [value]
-    elif isinstance(value, Binary) and value.op == "mul":
-        factors = [value.a, value.b]
-    else:
-        return None
-    if _bits(value.dtype) < least_bits:  # the product wraps before it is added
-        return None
+    if _bits(value.dtype) < least_bits and isinstance(value, Binary):
+        return None  # the product wraps before it is added
+    is_product = isinstance(value, Binary) and value.op == "mul"
+    factors = (value.a, value.b) if isinstance(value, Binary) and is_product else (value,)
+    loads = [_widened_load(factor) for factor in factors]
     found: dict[int, str] = {}
-    for factor in factors:
-        while isinstance(factor, Cast):
-            # Each cast widens: a value that is cast to fewer bits would wrap in between.
-            if _bits(factor.dtype) < _bits(factor.value.dtype):
-                return None
-            factor = factor.value
-        if not isinstance(factor, TensorLoad) or id(factor.tensor) in found:
+    for load in loads:
+        names = [letters.get(id(index)) for index in load.indices] if load is not None else [None]
+        if load is None or None in names:
             return None
-        names = [letters.get(id(index)) for index in factor.indices]
-        if None in names:
-            return None
-        found[id(factor.tensor)] = "".join(name for name in names if name)
-    if set(found) != {id(tensor) for tensor in tensors}:
+        found[id(load.tensor)] = "".join(name for name in names if name)
+    if len(loads) != len(tensors) or set(found) != {id(tensor) for tensor in tensors}:
         return None
     return tuple(found[id(tensor)] for tensor in tensors)
+
+
+def _widened_load(factor: Expr) -> TensorLoad | None:
+    """Return the load in a factor, if casts around it lose no bits."""
+    while isinstance(factor, Cast) and _bits(factor.dtype) >= _bits(factor.value.dtype):
+        factor = factor.value
+    return factor if isinstance(factor, TensorLoad) else None
 
 
 def _bits(dtype: str) -> int:

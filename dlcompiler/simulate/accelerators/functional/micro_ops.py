@@ -43,6 +43,18 @@ def micro_op_bits(accelerator: Accelerator, memory: str) -> tuple[int, ...]:
     return tuple(bits)
 
 
+def unpacked(words: Indices, bits: tuple[int, ...]) -> Indices:
+    """Return micro-ops from words; (count,) -> (count, operands).
+
+    The first operand has the lowest bits.
+    """
+    columns, offset = [], 0
+    for width in bits:
+        columns.append(words >> offset & ((1 << width) - 1))
+        offset += width
+    return np.stack(columns, axis=1)
+
+
 class Grid(NamedTuple):
     """The elements of an instruction's updates, in their order."""
 

@@ -108,7 +108,7 @@ def _element(place: Place, offset: int) -> int:
 
 
 class Races:
-    """Finds accesses that are not in an order, in memories that several engines access, and in DRAM."""
+    """Find accesses that are in no order: in memories of several engines, and in DRAM."""
 
     def __init__(
         self, accelerator: Accelerator, works: Sequence[Work], dram_bytes: int, findings: Findings

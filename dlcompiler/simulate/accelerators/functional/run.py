@@ -15,7 +15,7 @@ from dlcompiler.simulate.accelerators.functional import compute, hazards, transf
 from dlcompiler.simulate.accelerators.functional.findings import Findings
 from dlcompiler.simulate.accelerators.functional.meaning import Meaning, meaning_of
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grid, Grids, own_micro_op
-from dlcompiler.simulate.accelerators.functional.order import interleaving
+from dlcompiler.simulate.accelerators.functional.order import Interleaving
 from dlcompiler.simulate.accelerators.functional.races import Races
 from dlcompiler.simulate.accelerators.functional.state import State
 from dlcompiler.simulate.accelerators.images import array_of, buffer_of, dram_image
@@ -76,11 +76,10 @@ def run_program(
     CallError
         DRAM is no array of bytes, or an array is none of the program's buffers.
     """
-    if isinstance(dram, Mapping):
-        dram = dram_image(program, dram)
-    if not isinstance(dram, np.ndarray) or dram.dtype != np.uint8 or dram.ndim != 1:
+    before = dram_image(program, dram) if isinstance(dram, Mapping) else np.asarray(dram)
+    if before.dtype != np.uint8 or before.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
-    return _Run(program, dram.copy(), by_steps=by_steps, collect=collect).run(seed)
+    return _Run(program, before.copy(), by_steps=by_steps, collect=collect).run(seed)
 
 
 class _Run:
@@ -105,7 +104,7 @@ class _Run:
             "elementwise": self._elementwise, "finish": lambda _work, _step: None,
         }  # fmt: skip
         races, works = self._races, self._works
-        for step in interleaving(self._program, works, self._findings, seed):
+        for step in Interleaving(self._program, works, self._findings, seed).steps():
             work = works[step]
             races.begin(work, step)
             if not work.is_nop:
@@ -173,7 +172,7 @@ class _Run:
             micro_ops = own_micro_op(work)
         grid = self._grids.of(work, np.ascontiguousarray(micro_ops))
         for name, memory in instruction.operands.items():
-            depth, last = state.accelerator.memory(memory).depth, int(grid.unique[name][-1])
+            depth, last = state.stores[memory].memory.depth, int(grid.unique[name][-1])
             if last >= depth and not self._is_unused(work, name):
                 raise self._findings.error(
                     "out_of_bounds", f"{name} leaves the memory {memory}", step,
@@ -182,7 +181,7 @@ class _Run:
         return grid
 
     def _is_unused(self, work: Work, name: str) -> bool:
-        """Tell whether an instruction does not look at an operand: it resets, or has an immediate."""
+        """Tell whether an instruction ignores an operand: it resets, or has an immediate."""
         is_result = name == next(iter(work.instruction.operands))
         return not is_result and bool(work.fields.get("reset") or work.fields.get("use_imm"))
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.simulate.accelerators.functional.findings import Findings
-from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits
+from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits, unpacked
 from dlcompiler.target.accelerators import Accelerator, Memory
 
 
@@ -77,18 +77,6 @@ class State:
         findings.report(
             "uninitialised", f"it reads element {first} of {name}, which was never written", step
         )
-
-
-def unpacked(words: npt.NDArray[np.int64], bits: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return micro-ops from words; (count,) -> (count, operands).
-
-    The first operand has the lowest bits.
-    """
-    columns, offset = [], 0
-    for width in bits:
-        columns.append(words >> offset & ((1 << width) - 1))
-        offset += width
-    return np.stack(columns, axis=1)
 
 
 def _store(accelerator: Accelerator, memory: Memory) -> Store:

@@ -153,7 +153,7 @@ class Machine:
             self._held[queue] += 1
             if self._held[queue] > self.queues[queue].depth:
                 raise InstructionError(
-                    "simulate the program", f"too many tokens in the queue {self.queues[queue].name}",
+                    "simulate the program", f"too many tokens in {self.queues[queue].name}",
                     kind="token overflow", step=step, program=self.program,
                     got=f"{self._held[queue]} tokens in cycle {time}",
                     expected=f"at most {self.queues[queue].depth}",
@@ -207,7 +207,8 @@ class Machine:
             )
             texts.append(text)
         raise InstructionError(
-            "simulate the program", "deadlock: every engine that has instructions waits for a token",
-            kind="deadlock", step=waiting[0], program=self.program, got="; ".join(texts),
+            "simulate the program",
+            "deadlock: every engine that has instructions waits for a token", kind="deadlock",
+            step=waiting[0], program=self.program, got="; ".join(texts),
             because="no instruction that can still run pushes one of these tokens",
         )  # fmt: skip

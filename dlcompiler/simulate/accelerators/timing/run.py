@@ -152,7 +152,7 @@ def differences(accelerator: Accelerator) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from dlcompiler.target.accelerators.vta import ENGINES, QUEUES, VtaConfig
+    >>> from dlcompiler.target.accelerators.vta import VtaConfig, vta
     >>> differences(vta("wide", VtaConfig(LOG_BUS_WIDTH=7)))
     ('a bus of 16 bytes (measured: 8)',)
     """
