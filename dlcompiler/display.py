@@ -38,6 +38,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "gpu_report": "dlcompiler.views.cards.gpu_reports:gpu_report_html",
         "gpu_report_text": "dlcompiler.views.cards.gpu_reports:gpu_report_text",
         "accelerator_report": "dlcompiler.views.cards.accelerator_reports:accelerator_report_html",
+        "accelerator_memories_model": "dlcompiler.views.device.accelerator_memories:memories_scene",
         "accelerator_roofline_model": "dlcompiler.views.device.accelerator_roofline:roofline_scene",
         "scene": "dlcompiler.views.render.scene:scene_html",
         "scene_svg": "dlcompiler.views.render.scene:scene_document",

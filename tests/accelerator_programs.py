@@ -1,5 +1,7 @@
 """Programs of accelerators, small and large, for tests of what is shown of them."""
 
+import numpy as np
+
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
@@ -50,7 +52,10 @@ def product(*, virtual_threads=2, name="gemv"):
 
 
 def repeated(count, profile="B"):
-    """Return a program of about `count` instructions: load, gemm and store again and again."""
+    """Return a program of about `count` instructions: load, gemm and store again and again.
+
+    Loads and products use two buffers of inputs in turn.
+    """
     machine = vta("vta-pynq", VtaConfig(profile=profile))
 
     def step(name, pops=(), pushes=(), **fields):
@@ -59,14 +64,21 @@ def repeated(count, profile="B"):
         return Step(instruction, row, pops, pushes)
 
     copy = {"y_size": 1, "x_size": 4, "x_stride": 4}
-    compute = {"uop_end": 1, "iter_out": 4, "iter_in": 1}
-    steps = [step("load uop", y_size=1, x_size=1, x_stride=1)]
+    compute = {"iter_out": 4, "iter_in": 1, "src_factor_out": 1}
+    steps = [step("load uop", y_size=1, x_size=2, x_stride=2)]
     for n in range(count // 3):
         free = ("compute->load",) if n >= 2 else ()
         done = ("store->compute",) if n >= 2 else ()
         steps += [
-            step("load inp", free, ("load->compute",), **copy),
-            step("gemm", ("load->compute", *done), ("compute->load", "compute->store"), **compute),
+            step("load inp", free, ("load->compute",), sram_base=n % 2 * 4, **copy),
+            step(
+                "gemm",
+                ("load->compute", *done),
+                ("compute->load", "compute->store"),
+                uop_bgn=n % 2,
+                uop_end=n % 2 + 1,
+                **compute,
+            ),
             step("store", ("compute->store",), ("store->compute",), **copy),
         ]
     left = min(count // 3, 2)
@@ -74,7 +86,8 @@ def repeated(count, profile="B"):
         steps.append(step("load inp", ("compute->load",)))
         steps.append(step("load uop", ("store->compute",)))
     steps.append(step("finish"))
-    return InstructionProgram(machine, tuple(steps), dram_bytes=1 << 16)
+    micro_ops = np.array([[0, 0, 0], [0, 4, 0]])
+    return InstructionProgram(machine, tuple(steps), (), micro_ops, dram_bytes=1 << 16)
 
 
 def toy():

@@ -16,6 +16,7 @@ from dlcompiler.display import render
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.pipeline.memory_maps import MemoryMap
 from dlcompiler.pipeline.rooflines import AcceleratorRoofline, RooflinePoint, roofline_of
 from dlcompiler.pipeline.timelines import Timeline, timeline_of
 from dlcompiler.runtime.arguments import check_all
@@ -226,6 +227,10 @@ class AcceleratorKernel(LoadedSource):
         """
         kernels = (self, *others)
         return timeline_of([(each.name, each.report().runs) for each in kernels], names)
+
+    def memories(self) -> MemoryMap:
+        """Return which values lie where in the memories of the accelerator, and how long."""
+        return MemoryMap(self.name, self.report().runs)
 
     def roofline(
         self,

@@ -23,6 +23,7 @@ from dlcompiler.graph.execution.steps import COPY, Place, Step, Steps
 from dlcompiler.graph.ir import Module
 from dlcompiler.graph.memory import MemoryPlan
 from dlcompiler.graph.operators.base import Array
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.devices import device_of
 from dlcompiler.pipeline.executables import SimulatedKernel
@@ -205,7 +206,7 @@ class DeviceModel(RunnableModel):
     def _predicted(self, step: Step, run: DeviceRun) -> Mapping[int, float]:
         """Return the predicted time of a kernel, if it is simulated."""
         built = self.kernels[step.kernel].built
-        if not isinstance(built, SimulatedKernel):
+        if not isinstance(built, SimulatedKernel | AcceleratorKernel):
             return {}
         try:
             seconds = built.report().seconds

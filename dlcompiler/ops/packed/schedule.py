@@ -25,12 +25,12 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.packed.conv2d import BLOCK, Extents, extents_of
+from dlcompiler.ops.packed.conv2d import BLOCK, PADDED, Extents, extents_of
 from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
@@ -48,7 +48,12 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the sizes of tiles that fit into the memories, and what threads divide."""
+    """Return the knobs.
+
+    ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
+    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
+    the loop over filters is outside those over rows and columns (``weights_first``).
+    """
     e = extents_of(workload)
     rows, columns = e.out
     knobs = [
@@ -178,7 +183,10 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 
 
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Apply a config."""
+    """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
+
+    Two virtual threads (``threads``) share the engines; ``double`` gives what is loaded two buffers.
+    """
     scope = target.accelerator.scope_of
     result = outs[0]
     chain, sums = _chain(result)
@@ -186,10 +194,10 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     for stage in (*chain, sums):
         s[stage].set_scope(scope("acc"))
     loaded = _loaded(s, chain, sums, scope("acc"))
-    if isinstance(image.op, PlaceholderOp):
-        image = s.cache_read(image, scope("inp"), [sums])
-    else:
+    if image.op.name == PADDED:
         s[image].set_scope(scope("inp"))
+    else:
+        image = s.cache_read(image, scope("inp"), [sums])
     weight = s.cache_read(weight, scope("wgt"), [sums])
     at = _tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
@@ -211,7 +219,7 @@ def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
     tensor = result
     while True:
         assert isinstance(tensor.op, ComputeOp)
-        tensor = next(t for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp))
+        tensor = tensor.op.input_tensors[0]
         assert isinstance(tensor.op, ComputeOp)
         if tensor.op.reduce_axis:
             return chain, tensor
@@ -226,13 +234,13 @@ def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
 
 def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> list[Tensor]:
     """Return copies in a memory of the tensors that the tail reads besides the sums."""
-    copies = []
-    for stage in chain:
-        assert isinstance(stage.op, ComputeOp)
-        for tensor in stage.op.input_tensors:
-            if isinstance(tensor.op, PlaceholderOp) and tensor is not sums:
-                copies.append(s.cache_read(tensor, scope, [stage]))
-    return copies
+    own = {*chain, sums}
+    return [
+        s.cache_read(tensor, scope, [stage])
+        for stage in chain
+        for tensor in stage.op.input_tensors
+        if tensor not in own
+    ]
 
 
 def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:

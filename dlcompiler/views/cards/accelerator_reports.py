@@ -8,7 +8,7 @@ from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.simulate.accelerators.demand import peak_of
 from dlcompiler.views.cards.card import Card, card, card_html
 from dlcompiler.views.device.timeline import timeline_scene
-from dlcompiler.views.device.timeline_lanes import provenance_of
+from dlcompiler.views.device.timeline_lanes import provenance_of_runs
 from dlcompiler.views.render.markup import Markup
 from dlcompiler.views.render.scene import Cell
 from dlcompiler.views.render.units import format_bytes, format_count, percent
@@ -45,7 +45,7 @@ def _facts(report: AcceleratorReport) -> list[tuple[str, str]]:
     parts = f" in {len(report.runs)} parts" if len(report.runs) > 1 else ""
     return [
         ("time", f"{format_seconds(report.seconds)} at {machine.clock_hz / 1e6:g} MHz "
-         f"({provenance_of(report.timeline)})"),
+         f"({provenance_of_runs(report.runs)})"),
         ("instructions", f"{count:,}{parts}"),
         ("operations", _operations(report)),
         ("memory port", f"{format_bytes(demand.bytes)}, {demand.bytes / cycles:.3g} bytes a cycle: "
