@@ -123,6 +123,8 @@ class Patterns:
             yield self._reset(nest, instruction)
             steps = [("add", chain.first), *steps]
         for name, operand in steps:
+            if isinstance(operand, Load):
+                self._check_operand(leaf, instruction, operand)
             code = instruction.operations.index(name)
             is_number = isinstance(operand, int)
             fields = (
@@ -143,6 +145,18 @@ class Patterns:
                 self.slots,
                 fields,
             )
+
+    def _check_operand(self, leaf: Store, instruction: Instruction, operand: Load) -> None:
+        """Refuse an operand that is not in the memory that an instruction reads."""
+        memory = list(instruction.operands.values())[-1]
+        expected = self.accelerator.scope_of(memory)
+        if operand.buffer.scope != expected:
+            raise ScheduleError(
+                f"compute {leaf.buffer.name} by {instruction.name}",
+                f"its operand {operand.buffer.name} is in another memory",
+                got=operand.buffer.scope, expected=expected,
+                hint=f"s.cache_read({operand.buffer.name}, {expected!r}, readers) loads it first",
+            )  # fmt: skip
 
     def _reset(self, nest: Nest, like: Instruction) -> Computation:
         """Return the instruction that makes the results of a nest zero."""
