@@ -194,6 +194,20 @@ class Occupancy(KernelPicture):
     first_words = "The shortest bar is the limit."
 
 
+class Timeline(PicturePane):
+    """When each engine of an accelerator runs its instructions, and what it waits for."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("timeline",)}
+    first_words = "Choose a stage by a click on a bar."
+
+
+class ChipMemories(PicturePane):
+    """Which values lie where in the memories of an accelerator, and how long."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("chip",)}
+    first_words = "Choose a stage by a click on a value."
+
+
 class Waves(KernelPicture):
     """The waves in which the blocks of a kernel run on the multiprocessors, and their tail."""
 
