@@ -12,6 +12,7 @@ from dlcompiler.compat.arrays import unwrapped
 from dlcompiler.compat.modules import BenchmarkResult, Built, check_name
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import UserError
+from dlcompiler.input_files import open_regular
 from dlcompiler.output_files import write_file
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 
@@ -116,13 +117,14 @@ def load_saved(path: Path) -> AcceleratorModule | None:
         Another process has saved it.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_regular(path) as file:
             first = file.readline(len(_MARK) + 40)
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         return None
-    if not first.startswith(_MARK):
+    mark = first.decode("ascii", "replace")
+    if not mark.startswith(_MARK):
         return None
-    module = _saved.get(first.removeprefix(_MARK).strip())
+    module = _saved.get(mark.removeprefix(_MARK).strip())
     if module is None:
         raise UserError(
             f"load {path}", "another process has saved these instructions",

@@ -40,6 +40,13 @@ class Extents:
     kernel: tuple[int, int]
     stride: int
     padding: tuple[int, int]
+    groups: int = 1
+    """Groups of channels, each with filters of its own; [1]."""
+
+    @property
+    def depth(self) -> int:
+        """Blocks of input channels that a filter reads; [1]."""
+        return self.channels // self.groups
 
     @property
     def out(self) -> tuple[int, int]:
@@ -53,7 +60,7 @@ class Extents:
         """Products of blocks; [1]."""
         rows, columns = self.out
         taps = self.kernel[0] * self.kernel[1]
-        return self.images * self.channels * self.filters * rows * columns * taps
+        return self.images * self.depth * self.filters * rows * columns * taps
 
 
 def extents_of(workload: Workload) -> Extents:
@@ -63,7 +70,7 @@ def extents_of(workload: Workload) -> Extents:
         return Extents(1, w["k"] // BLOCK, w["n"] // BLOCK, 1, w["m"], (1, 1), 1, (0, 0))
     return Extents(
         w["n"], w["c"] // BLOCK, w["o"] // BLOCK, w["h"], w["w"], (w["kernel_h"], w["kernel_w"]),
-        w["stride"], (w["pad_h"], w["pad_w"]),
+        w["stride"], (w["pad_h"], w["pad_w"]), w["groups"],
     )  # fmt: skip
 
 
@@ -77,6 +84,7 @@ def workload(
     n: int = 1,
     stride: int = 1,
     padding: int | tuple[int, int] = 0,
+    groups: int = 1,
     shift: int = 8,
     bias: int = 0,
     residual: int = 0,
@@ -96,6 +104,8 @@ def workload(
         Number of images.
     stride : int
         Distance of neighbouring windows.
+    groups : int
+        Groups of channels; each has whole blocks of input and output channels.
     shift, bias, residual, relu : int
         The tail: see `tail.Tail`.
 
@@ -108,13 +118,18 @@ def workload(
     pad_h, pad_w = _pair(padding, "padding")
     positive = {
         "n": n, "c": c, "h": h, "w": w, "o": o, "kernel_h": kernel_h, "kernel_w": kernel_w,
-        "stride": stride,
+        "stride": stride, "groups": groups,
     }  # fmt: skip
     for name, value in positive.items():
         _require(NAME, name, value, 1)
     for name, value in (("pad_h", pad_h), ("pad_w", pad_w)):
         _require(NAME, name, value, 0)
     _check_blocks(NAME, c=c, o=o)
+    if c % (BLOCK * groups) or o % (BLOCK * groups):
+        raise TuningError(
+            f"workload of {NAME}", "a group has no whole blocks of channels",
+            got=f"c={c}, o={o}, groups={groups}", expected=f"multiples of {BLOCK} in each group",
+        )  # fmt: skip
     if h + 2 * pad_h < kernel_h or w + 2 * pad_w < kernel_w:
         raise TuningError(
             f"workload of {NAME}", "the kernel is larger than the padded image",
@@ -183,17 +198,18 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
     b, block = 1, BLOCK
     rows, columns = e.out
     data = te.placeholder((e.images, e.channels, e.height, e.width, b, block), "int8", "data")
-    weight = te.placeholder((e.filters, e.channels, *e.kernel, block, block), "int8", "weight")
+    weight = te.placeholder((e.filters, e.depth, *e.kernel, block, block), "int8", "weight")
     shape = (e.images, e.filters, rows, columns, b, block)
     tail = tail_of(workload)
     bias = te.placeholder((e.filters, b, block), "int32", "bias") if tail.bias else None
     residual = te.placeholder(shape, "int32", "residual") if tail.residual else None
     image = _padded(data, e)
-    c, i = te.reduce_axis((0, e.channels), "c"), te.reduce_axis((0, block), "i")
+    c, i = te.reduce_axis((0, e.depth), "c"), te.reduce_axis((0, block), "i")
     p, q = te.reduce_axis((0, e.kernel[0]), "p"), te.reduce_axis((0, e.kernel[1]), "q")
 
     def element(n: Any, o: Any, y: Any, x: Any, r: Any, j: Any) -> Any:
-        left = image[n, c, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
+        channel = c if e.groups == 1 else o // (e.filters // e.groups) * e.depth + c
+        left = image[n, channel, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
         return te.sum(left * weight[o, c, p, q, j, i].astype("int32"), axis=[c, p, q, i])
 
     sums = te.compute(shape, element, name="sums")
@@ -236,7 +252,10 @@ def reference(workload: Workload, seed: int) -> Reference:
     sums = np.zeros((e.images, e.filters, rows, columns, 1, BLOCK))
     for p, q in np.ndindex(*e.kernel):
         seen = image[:, :, p :: e.stride, q :: e.stride][:, :, :rows, :columns]
-        sums += np.einsum("ncyxbi,ocji->noyxbj", seen, weight[:, :, p, q], optimize=True)
+        grouped = seen.reshape(e.images, e.groups, e.depth, rows, columns, 1, BLOCK)
+        taps = weight[:, :, p, q].reshape(e.groups, -1, e.depth, BLOCK, BLOCK)
+        found = np.einsum("ngcyxbi,gocji->ngoyxbj", grouped, taps, optimize=True)
+        sums += found.reshape(sums.shape)
     expected = tail_of(workload).exact(sums.astype(np.int64), arrays)
     name = result.op.name
     return Reference(arrays, {name: expected}, {name: np.zeros(expected.shape)})

@@ -48,14 +48,19 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the sizes of tiles that fit into the memories, and what threads divide."""
+    """Return the knobs.
+
+    ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
+    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
+    the loop over filters is outside those over rows and columns (``weights_first``).
+    """
     e = extents_of(workload)
     rows, columns = e.out
     knobs = [
         Knob("filters", divisors(e.filters), kind="split"),
         Knob("rows", _tiles(rows), kind="split"),
         Knob("columns", _tiles(columns), kind="split"),
-        Knob("channels", divisors(e.channels), kind="split"),
+        Knob("channels", divisors(e.depth), kind="split"),
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
@@ -126,7 +131,9 @@ class _Tile:
         height = (self.rows - 1) * e.stride + e.kernel[0]
         width = (self.columns - 1) * e.stride + e.kernel[1]
         taps = e.kernel[0] * e.kernel[1]
-        images, weights = self.channels * height * width, self.filters * self.channels * taps
+        groups = max(self.filters * e.groups // e.filters, 1)
+        images = self.channels * groups * height * width
+        weights = self.filters * self.channels * taps
         return images, weights, self.filters * self.rows * self.columns
 
     def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
@@ -158,14 +165,14 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     rows, columns = e.out
     many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
     tiles = e.images * math.prod(many)
-    steps = tiles * (e.channels // tile.channels)
+    steps = tiles * (e.depth // tile.channels)
     images, weights, _ = tile.loads(e)
     images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
     weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
     loads = images + weights + _START * steps * (1 + tile.channels)
     results = tiles * tile.filters * tile.rows * tile.columns
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
-    products = results * (e.channels * e.kernel[0] * e.kernel[1] + operations) + _START * steps
+    products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
     stores = results * (_STORE + _STORE_ROW / tile.columns)
     ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
     overlapping = max(loads, products) + ends
@@ -176,7 +183,10 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 
 
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Apply a config."""
+    """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
+
+    Two virtual threads (``threads``) share the engines; ``double`` gives what is loaded two buffers.
+    """
     scope = target.accelerator.scope_of
     result = outs[0]
     chain, sums = _chain(result)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -215,9 +215,10 @@ def config_of(accelerator: Accelerator) -> VtaConfig | None:
         "LOG_BUS_WIDTH": _log(port.bytes_per_cycle * 8),
     }
     config = VtaConfig(
-        **logs, clock_hz=accelerator.clock_hz, profile=accelerator.profile,
-        dram_latency=None if is_measured else port.latency,
+        clock_hz=accelerator.clock_hz, profile=accelerator.profile,
+        dram_latency=None if is_measured else port.latency, lowering=accelerator.lowering,
     )  # fmt: skip
+    config = replace(config, **logs)
     parts = (config.memories(), config.port, ENGINES, QUEUES)
     own = (accelerator.memories, port, accelerator.engines, accelerator.queues)
     return config if parts == own else None
