@@ -124,11 +124,14 @@ class Computation:
                 (high - low, each.steps)
                 for (low, high), each in zip(ranges, self.inner, strict=True)
             ]
-            self._loops[ranges] = loops_of(loops, len(self.buffers), self.most)
+            apart = self.instruction.apart > 1
+            self._loops[ranges] = loops_of(loops, len(self.buffers), self.most, apart=apart)
         return self._loops[ranges]
 
 
-def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int) -> Loops:
+def loops_of(
+    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int, *, apart: bool = False
+) -> Loops:
     """Return loops as two loops of an instruction around micro-ops.
 
     Parameters
@@ -139,6 +142,8 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         Number of operands; [1].
     most
         Iterations of a loop of an instruction are below this; [1].
+    apart
+        Whether neighbouring updates must be of different results, where that is possible.
     """
     joined: list[tuple[int, tuple[int, ...]]] = []
     for extent, steps in sorted(loops, key=lambda loop: loop[1][0] != 0):
@@ -150,8 +155,12 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         else:
             joined.append((extent, steps))
     fitting = [n for n, loop in enumerate(joined) if loop[0] < most and min(loop[1]) >= 0]
-    # The longest loops leave the fewest micro-ops.
-    chosen = sorted(sorted(fitting, key=lambda n: -joined[n][0])[:2])
+    chosen = _longest(joined, fitting)
+    moving = [n for n, (_, steps) in enumerate(joined) if steps[0] != 0]
+    last = max(set(range(len(joined))) - set(chosen), default=max(chosen, default=0))
+    if apart and moving and last not in moving:  # micro-ops go over several results, too
+        shortest = min(moving, key=lambda n: joined[n][0])
+        chosen = _longest(joined, [n for n in fitting if n != shortest])
     rest = [loop for n, loop in enumerate(joined) if n not in chosen]
     none = (1, (0,) * operands)
     two = [joined[n] for n in chosen]
@@ -162,6 +171,11 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         micro_ops = (micro_ops[:, None, :] + along[None, :, :]).reshape(-1, operands)
     factors = tuple(zip(outer[1], inner[1], strict=True))
     return Loops((outer[0], inner[0]), factors, micro_ops)
+
+
+def _longest(loops: Sequence[tuple[int, tuple[int, ...]]], among: Sequence[int]) -> list[int]:
+    """Return the numbers of the two longest loops: they leave the fewest micro-ops."""
+    return sorted(sorted(among, key=lambda n: -loops[n][0])[:2])
 
 
 def tensor_computation(

@@ -38,7 +38,7 @@ def resnet_int8(batch: int = 1, image: int = 224, classes: int = 1000, seed: int
     **Source:** the structure of K. He and others, arXiv:1512.03385, table 1.
     """
     data = Var("data", TensorType((batch, 3, image, image), "int8"))
-    x = _layer(data, "conv0", 3, 64, 7, 2)
+    x: Expr = _layer(data, "conv0", 3, 64, 7, 2)
     x = op.nn.max_pool2d(x, pool_size=3, strides=2, padding=1, name="pool0")
     width = 64
     for stage, count in enumerate(_COUNTS, 1):
@@ -74,7 +74,7 @@ def _layer(
 
 
 def _int8(sums: Expr, name: str, shift: int, *, relu: bool) -> Expr:
-    shifted = op.right_shift(sums, Constant(np.int32(shift)), name=f"{name}_shift")
+    shifted = op.right_shift(sums, Constant(np.array(shift, np.int32)), name=f"{name}_shift")
     low = 0 if relu else -LARGEST
     clipped = op.clip(shifted, a_min=low, a_max=LARGEST, name=f"{name}_clip")
     return op.cast(clipped, dtype="int8", name=f"{name}_int8")

@@ -157,6 +157,8 @@ class Instruction:
     """Memory of its micro-ops; '' if an instruction has one micro-op in its fields."""
     pads: bool = False
     """Whether a load can write zeros around what it loads."""
+    apart: int = 1
+    """Updates of one element of the result must be this many updates apart; [1]."""
     cycles: Callable[[int], int] | None = None
     """Cycles that it takes for n elements moved, or n micro-ops executed."""
     fixed: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
