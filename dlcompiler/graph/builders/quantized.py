@@ -45,7 +45,7 @@ def resnet_int8(batch: int = 1, image: int = 224, classes: int = 1000, seed: int
         channels = 64 << (stage - 1)
         for unit in range(1, count + 1):
             name, stride = f"stage{stage}_unit{unit}", 2 if stage > 1 and unit == 1 else 1
-            made = _layer(x, f"{name}_1", width, channels, 3, stride)
+            made: Expr = _layer(x, f"{name}_1", width, channels, 3, stride)
             made = _layer(made, f"{name}_2", channels, channels, 3, 1, relu=False)
             short = x
             if stride > 1:

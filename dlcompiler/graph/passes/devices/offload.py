@@ -178,7 +178,9 @@ def _layer(calls: Sequence[Call], found: Mapping[str, Call], types: Types) -> La
         shift = int(amount.value)
     if "clip" not in found or found["cast"].attrs.get("dtype") != "int8":
         return "its results are not clipped and cast to int8"
-    low, high = (float(found["clip"].attrs[name]) for name in ("a_min", "a_max"))
+    low, high = (found["clip"].attrs[name] for name in ("a_min", "a_max"))
+    assert isinstance(low, int | float)
+    assert isinstance(high, int | float)
     if high != LARGEST or low not in (0, -LARGEST) or not 0 <= shift <= _MOST_SHIFT:
         return f"it is shifted by {shift} and clipped to {low:g} … {high:g}"
     return Layer(anchor, tuple(reversed(calls)), bias, shift, low == 0)
