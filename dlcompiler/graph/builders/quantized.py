@@ -47,7 +47,7 @@ def resnet_int8(batch: int = 1, image: int = 224, classes: int = 1000, seed: int
             name, stride = f"stage{stage}_unit{unit}", 2 if stage > 1 and unit == 1 else 1
             made: Expr = _layer(x, f"{name}_1", width, channels, 3, stride)
             made = _layer(made, f"{name}_2", channels, channels, 3, 1, relu=False)
-            short = x
+            short: Expr = x
             if stride > 1:
                 short = _layer(x, f"{name}_sc", width, channels, 1, stride, relu=False)
             x = _sum(made, short, name)
