@@ -155,7 +155,7 @@ class RunnableModel:
         -------
         list of KernelTime
             In the order of the steps; measured on this machine. Each includes a call from Python,
-            1 µs or so, which a call of the model does not have.
+            0.5 µs or so, which a call of the model does not have.
 
         Raises
         ------
