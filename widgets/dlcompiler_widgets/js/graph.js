@@ -116,9 +116,9 @@ class GraphBoard extends Board {
     this.shownHead = shown;
     this.title.textContent = head.title;
     this.title.title = head.title;
-    this.facts.replaceChildren(...head.facts.flatMap(([name, value, before]) => [
+    this.facts.replaceChildren(...head.facts.map(([name, value, before]) => h("div", {},
       h("dt", { text: name }), h("dd", { "data-fact": name, class: before ? "dlc-graph-changed" : null },
-        before ? h("span", { class: "dlc-soft", text: `${before} → ` }) : null, h("span", { text: value }))]));
+        before ? h("span", { class: "dlc-soft", text: `${before} → ` }) : null, h("span", { text: value })))));
     this.levels.replaceChildren(...picture.levels.map((level) => focusable("button", {
       type: "button", "data-key": `level ${level}`, text: LEVELS[level],
       "aria-pressed": String(level === picture.level), on: { click: () => this.send("level", { level }) } })));
