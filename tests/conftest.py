@@ -1,7 +1,7 @@
 """Fixtures of every test: golden texts, hypothesis profiles, the browser; the order of tests.
 
-``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=6``, the default
-of ``make test``, one case of six is run, another one for each commit; CI runs all of them
+``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=10``, the default
+of ``make test``, one case of ten is run, another one for each commit; CI runs all of them
 (``tests/share.py``, also for counts inside a test). Files marked ``campaign(whole_file=True)``, of
 which one long preparation serves all tests, are the cases of one campaign.
 """

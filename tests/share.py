@@ -1,7 +1,7 @@
 """The share of cases that tests run: one setting for pytest's cases and for counts in tests.
 
-``DLCOMPILER_TEST_SHARE=6``, the default of ``make test``, means a sixth; 1, the default of pytest
-and of CI, means all. Which sixth follows from the commit, so that each commit tries other cases.
+``DLCOMPILER_TEST_SHARE=10``, the default of ``make test``, means a tenth; 1, the default of pytest
+and of CI, means all. Which tenth follows from the commit, so that each commit tries other cases.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from tests.fuzz_files import run, try_case
 COUNT = 60
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", [item.name for item in READERS])
 def test_damaged_files(name, capsys):
     count, failed = run(name, "suite", range(COUNT))

@@ -84,6 +84,7 @@ def tiles():
     return s
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("make", "size"),
     [

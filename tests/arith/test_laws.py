@@ -61,6 +61,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda r: f"{r.left} -> {r.right}")
 def test_rewrites_of_data_keep_the_value(rewrite):
     assert rewrite.families

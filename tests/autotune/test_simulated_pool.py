@@ -17,6 +17,8 @@ from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Workload
 from dlcompiler.target import resolve
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 N = 64
 
 

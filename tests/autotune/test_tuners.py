@@ -63,6 +63,7 @@ def search(made, count, batch=8, measured=rate):
 # -- what all tuners do -------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", RANDOM)
 def test_equal_seeds_and_measurements_give_equal_proposals(name):
     first, second, other = (search(tuner(name, SPACE, seed), 30) for seed in (3, 3, 4))
@@ -70,6 +71,7 @@ def test_equal_seeds_and_measurements_give_equal_proposals(name):
     assert first != other
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", RANDOM)
 def test_the_order_in_which_results_of_a_batch_arrive_makes_no_difference(name):
     first, second = (tuner(name, SPACE, 1) for _ in range(2))
@@ -82,6 +84,7 @@ def test_the_order_in_which_results_of_a_batch_arrive_makes_no_difference(name):
             second.observe(proposal.point, rate(proposal.point))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_no_point_is_tried_twice_and_all_are_tried_in_the_end(name):
     tried = search(tuner(name, SPACE, 0), 1000, 24)
@@ -95,6 +98,7 @@ def test_it_keeps_to_the_points_that_it_is_given(name):
     assert sorted(tried) == points
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", RANDOM)
 def test_it_finds_the_best_of_a_small_space(name):
     best = max(rate(p) or 0 for p in SPACE.allowed())
@@ -136,6 +140,7 @@ def test_a_space_of_one_point_and_of_none(name):
     assert tuner(name, Space(WORKLOAD, []), 0).propose(8)[0].point == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_observed_before_is_not_proposed(name):
     made = tuner(name, SPACE, 0)

@@ -2,12 +2,16 @@
 
 import json
 
+import pytest
+
 from dlcompiler.bench import gpu_device
 from dlcompiler.bench.gpu_device import Subject, model_of
 from dlcompiler.bench.works import parse_work
 from dlcompiler.cli import main
 from dlcompiler.errors import TargetError
 from dlcompiler.target import resolve
+
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 
 def test_works_are_measured_and_the_order_of_predicted_times_is_judged(opencl, monkeypatch):

@@ -12,6 +12,8 @@ from dlcompiler.bench import gpu_ladders
 from dlcompiler.bench.gpu_ladders import DEPTHWISE, LADDERS, MALI, SGEMM, ladder_times
 from dlcompiler.bench.gpu_model import score_of
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 
 @pytest.mark.parametrize("rung", SGEMM.rungs, ids=lambda rung: rung.name)
 def test_each_product_is_one(rung):

@@ -53,6 +53,7 @@ def _try_all(target, dtype, make, *, is_function=False):
     interpret(func, arrays)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("op", [*BINARY, *COMPARISONS])
 def test_operations(op, target):
     node, row = (Binary, BINARY[op]) if op in BINARY else (Compare, COMPARISONS[op])
@@ -62,6 +63,7 @@ def test_operations(op, target):
             _try_all(target, dtype, lambda a, b: node(op, a, b))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, target):
     signature = FUNCTIONS[name]

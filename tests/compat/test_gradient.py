@@ -45,6 +45,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name):
     check_gradient(LAYERS[name](), everywhere=False)

@@ -8,10 +8,14 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
 from dlcompiler.runtime.sampling import Effort
 from tests.faults.candidates import job, kernel, measured, open_bench
 from tests.faults.test_hangs import descendants
 from tests.share import share_of
+
+pytestmark = pytest.mark.campaign(whole_file=True)
 
 CRASH = kernel("  store volatile i32 1, ptr inttoptr (i64 16 to ptr)\n  ret void")
 ROUNDS = share_of(1000, at_least=200)

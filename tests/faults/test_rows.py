@@ -17,6 +17,8 @@ from dlcompiler.runtime.source import Text
 from dlcompiler.target import resolve
 from tests.faults.candidates import DECLARED, FOREVER
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 WORKLOAD = ops.operator("matmul").workload(m=8, n=8, k=8)
 CPU = resolve("cpu")
 LIMIT_S = 3.0

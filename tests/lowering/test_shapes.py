@@ -77,6 +77,7 @@ def test_a_cache_of_no_dimension(computes):
     computes(s)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", [-1, 1, 2, 5])
 @pytest.mark.parametrize("factor", [1, 2, 3, 8])
 def test_axes_that_start_late(computes, first, factor):

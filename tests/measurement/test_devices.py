@@ -19,6 +19,8 @@ from dlcompiler.target import resolve
 from dlcompiler.target.detect import cpu_model
 from tests.thread_programs import tiled_matmul
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 
 def doubled(n=1000, factor=2.0):
     A = te.placeholder((n,), name="A")

@@ -23,6 +23,7 @@ def ranges(*outputs):
     return {t.name: (s.low, s.high) for t, s in found.spans.items()}, found.unknown
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("index", "low", "high"),
     [
@@ -50,6 +51,7 @@ def test_the_range_of_an_index(index, low, high, dtype):
     assert f"no error, indices I from {low} to {high})" in repr(verified)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("dtype", "index", "low", "high"),
     [

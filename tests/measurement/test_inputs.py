@@ -69,6 +69,7 @@ def test_tensors_without_dimensions(dtype):
     assert set(verified.inputs) == set(KINDS)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (5, 4, 30), (3, 3, 300)])
 def test_a_product_is_right_on_all_kinds(dtype, m, n, k):
@@ -112,6 +113,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", EXPRESSIONS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_right_programs_are_never_refused(name, seed):

@@ -15,6 +15,7 @@ def test_mutant_is_caught(mutant):
     assert outcome.by not in ("", BROKEN), outcome.text
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_what_a_mutant_changes_is_there(mutant):
     with Patch() as patch:

@@ -33,6 +33,7 @@ def _chosen(name, params, target):
     return chosen
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_is_legal(name):
     for seed in DRAWS:
@@ -44,6 +45,7 @@ def test_any_default_is_legal(name):
                 raise AssertionError(f"{name}, seed {seed}: {params} on {target}") from error
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_lowers(name):
     for seed in LOWERED:
@@ -86,6 +88,7 @@ def test_these_lower_and_are_right_on_two_cores(name, sizes):
     check(chosen.operator, chosen.workload, chosen.config, target=target)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("packed", [3, 4, 17, 24, 62, 64])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 def test_a_panel_that_is_no_whole_number_of_vectors(packed, dtype):

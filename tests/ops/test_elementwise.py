@@ -46,6 +46,7 @@ def test_values(choice):
 SPECIALS = np.float32([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 3e38, -3e38, 1e-40, 700, -700, 2.5])
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", [n for n, kind in FUNCTIONS.items() if is_float(kind.dtypes[0])])
 def test_nan_and_infinity_do_as_in_numpy(name):
     kind = FUNCTIONS[name]

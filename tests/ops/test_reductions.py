@@ -66,6 +66,7 @@ def _config(workload, target, **values):
     return OPERATOR.space(workload, target).config(**{**default, **values})
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("shape", [(9001,), (1, 8192), (3, 5000), (5, 2, 1, 300)], ids=str)
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("streams", [4, 8])
@@ -101,6 +102,7 @@ def test_each_stream_goes_on_where_its_last_row_ends():
     assert {int(start or 0) for start in starts} == set(range(0, 64, 8)), text
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("axes", [0, 1])
 def test_nan_and_infinity_do_as_in_numpy(function, axes):

@@ -28,6 +28,7 @@ def product():
     return s, [A, B, C], m, n
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("sizes", [(16, 4), (8, 1), (12, 4), (13, 5), (16, 0), (0, 4), (1, 1)])
 def test_every_size_is_right(product, sizes):
     s, args, m, n = product

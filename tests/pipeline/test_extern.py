@@ -44,6 +44,7 @@ def _rows(shape=(6, 5), dtype="float32", kind="serial", factor=2.5, loop=None):
     return A, te.extern(shape, [A], code, name="B")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["serial", "parallel", "vectorize", "unroll"])
 @pytest.mark.parametrize("shape", [(6, 5), (1, 1), (13, 3)])
 def test_a_call_for_each_row(kind, shape):

@@ -54,6 +54,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("seed", range(8))
 def test_awkward_extents(kind, seed):

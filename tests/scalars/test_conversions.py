@@ -48,6 +48,7 @@ def _converted(value, target):
     return (int(value) - low) % (high - low + 1) + low
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("source", DATA)
 def test_conversion_to_all(source):
     values = values_from(source)

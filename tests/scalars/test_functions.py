@@ -131,6 +131,7 @@ def _ldexp(x, n):
         return math.copysign(math.inf, x)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_bits_of_integers(dtype):
     values = edge_values(dtype)

@@ -69,6 +69,7 @@ def _expected(results, dtype):
     return np.array(values, bool if isinstance(values[0], bool) else dtype)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers(dtype):
     a, b = pairs(dtype, dtype)
@@ -81,6 +82,7 @@ def test_integers(dtype):
         assert_same(got[name], _expected([exact(x) for x, _ in points], dtype), [a], name)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_shifts(dtype):
     bits = dtypes.bits(dtype)
@@ -154,6 +156,7 @@ def test_16_bits_round_each_operation(dtype):
             assert float(got["Y"][n]) == total
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", DATA)
 def test_literals(dtype):
     values = edge_values(dtype)

@@ -70,6 +70,7 @@ def test_the_classic_form(golden):
     assert case.agrees()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "shape", [(8, 8, 4), (8, 8, 8), (4, 4, 12), (5, 7, 13), (1, 1, 1), (3, 9, 20)]
 )

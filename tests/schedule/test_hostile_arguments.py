@@ -56,6 +56,7 @@ def arguments(rng, state, name):
     }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(30))
 def test_steps(seed):
     rng = random.Random(f"hostile {seed}")

@@ -115,6 +115,7 @@ def test_virtual_threads(n):
     assert agrees(s, [A, C])
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("n", [0, 1, 5, 16, 40])
 @pytest.mark.parametrize("reducer", [te.sum, te.max])
 def test_a_reduction_that_threads_share(n, reducer):

@@ -49,6 +49,7 @@ def test_a_dense_layer_with_relu():
     )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("size", "window", "stride", "padding", "dilation"),
     [(5, 3, 1, 0, 1), (5, 3, 1, 1, 1), (6, 3, 2, 1, 1), (7, 3, 1, 2, 2), (8, 2, 3, 0, 2),

@@ -43,6 +43,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PLAIN)
 def test_indices_of_axes(name):
     shape, element = PLAIN[name]

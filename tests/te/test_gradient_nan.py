@@ -22,6 +22,7 @@ NAN_ROWS = [
 ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize(
     "reducer",

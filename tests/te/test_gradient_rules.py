@@ -36,6 +36,7 @@ def derivative(element, *numbers, dtype="float64"):
     return [float(result[0]) for result in results]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "name", [name for name in OF_ONE if name not in ("acosh", "ldexp", "tf32")]
 )

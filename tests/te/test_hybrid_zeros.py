@@ -115,6 +115,7 @@ def _stage(function):
     return X, C, te.create_schedule(C.op)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("function", FILLED, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("target", ["cpu", "c"])
 def test_compiled(function, target):
@@ -218,6 +219,7 @@ BY_HAND = [
 ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("kind", "temporary"), BY_HAND)
 @pytest.mark.parametrize("has_reader", [False, True])
 def test_loop_ir_by_hand_begins_as_zeros(kind, temporary, has_reader):

@@ -211,6 +211,7 @@ def _skeleton(body):
     return structural_key(rewrite(body, rule), rename=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("template", [name for name in TEMPLATES if name not in RECURRENCES])
 def test_random_expressions_read_back(template):
     for seed in range(4):

@@ -72,6 +72,7 @@ def changes(s, step):
     return not same, is_noted
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(12))
 def test_an_offered_move_changes_something_and_another_says_why_not(seed):
     s = case_of(f"effect {seed}").schedule()

@@ -57,6 +57,7 @@ MODELS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("is_fused", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_box_is_hidden_and_no_arrow_crosses_one(name, is_fused):

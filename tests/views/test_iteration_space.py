@@ -106,6 +106,7 @@ def tiled(n, factor):
     return s, args
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("key", ["C/i.outer", "C/k", "C/i.inner", "C/j.inner"])
 @pytest.mark.parametrize("factor", [2, 3])
 def test_earlier_steps_are_all_counted(key, factor):

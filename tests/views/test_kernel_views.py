@@ -48,6 +48,7 @@ def scenes(kernel, target=A6000):
     ]  # fmt: skip
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_picture_is_data_with_a_sentence_and_a_table_and_stays_inside(name):
     for kernel in kernels(name):

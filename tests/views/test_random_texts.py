@@ -19,6 +19,7 @@ def keys_of(lines):
     return found | {key for line in lines for t in line["tokens"] for key in t.get("keys", ())}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(20))
 def test_keys_of_random_schedules(seed):
     s = case_of(f"texts {seed}").schedule()

@@ -22,6 +22,8 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer.measuring import Measured
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 
 def open_page(contexts, schedule, args, target=X86_64_AVX2, **options):
     context = contexts.open(viewport={"width": 1200, "height": 900})

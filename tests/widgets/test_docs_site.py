@@ -34,6 +34,7 @@ def problems(browser, tmp_path_factory):
     return found
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_wrong_is_said(name, problems):
     wanted = CASES[name][1]

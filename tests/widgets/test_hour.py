@@ -13,6 +13,8 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer, HistoryTree
 from dlcompiler_widgets.explorer.status import Status
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 CELL_PX = 736
 
 

@@ -6,6 +6,8 @@ from tests.widgets.axe import violations
 from tests.widgets.live_page import DARK, LivePage
 from tests.widgets.test_measured import explore, measured, note
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 pytest.importorskip("dlcompiler_widgets")
 
 

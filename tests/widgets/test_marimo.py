@@ -11,6 +11,8 @@ import pytest
 
 from tests.widgets.jupyter import free_port
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 pytest.importorskip("dlcompiler_widgets")
 pytest.importorskip("marimo", reason="marimo is not installed")
 

@@ -9,6 +9,8 @@ from tests.widgets.test_live_page import matmul
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 CAMPAIGN = pytest.mark.campaign
 SIZES = [
     pytest.param((1400, 900), marks=CAMPAIGN, id="three columns"),

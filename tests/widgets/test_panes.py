@@ -72,6 +72,7 @@ def test_every_pane_is_exported():
     assert names >= {"LoopTree", "IterationSpace", "HistoryTree", "ScheduleGraph"}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("pane", PANES)
 def test_it_says_what_it_is_the_same_each_time(pane, make):
     first, second = (make(pane, matmul()[0]) for _ in range(2))
@@ -83,6 +84,7 @@ def test_it_says_what_it_is_the_same_each_time(pane, make):
     assert json.loads(json.dumps(first.view)) == first.view
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("pane", PANES)
 def test_it_stands_still_without_script(pane, make):
     widget = make(pane, shown_in(pane, 1024)[0])

@@ -15,6 +15,8 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer, HistoryTree
 from dlcompiler_widgets.explorer.recording import record
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 
 def settled(widget, rows):
     """Wait until some rows of the history have a predicted time; return all rows."""

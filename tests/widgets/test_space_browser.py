@@ -27,6 +27,8 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.assets import _JS, module
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 CELLS = """
 async ([source, space, steps, zooms]) => {
   const { Trail, cellsOf, firstZoom, partOf, regionCells, touched, windowOf, zoomsOf } =

@@ -8,6 +8,8 @@ from tests.widgets.live_page import LivePage
 from tests.widgets.looks import looks_of
 from tests.widgets.test_measured import Watch, explore
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 pytest.importorskip("dlcompiler_widgets")
 
 PLACES = """(css) => [...document.querySelectorAll(css)].map((each) => {

@@ -21,6 +21,8 @@ from dlcompiler_widgets.explorer.pictures import PICTURES
 from dlcompiler_widgets.explorer.recording import Limits, record
 from dlcompiler_widgets.explorer.snapshot import PANES
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 BARE = replace(
     C99, name="bare", device="bare machine", language="bare", runs_on="bare",
     caches=(), scopes=C99.scopes[:1], thread_axes=(), emits=frozenset(),

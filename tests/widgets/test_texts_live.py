@@ -13,6 +13,8 @@ from tests.widgets.live_page import LivePage
 pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import CodePanes, Explorer, PassDiff
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 OWN = ".dlc-lines .dlc-own"
 IS_ANY_IN_VIEW = """lines => lines.some((line) => {
   const { top, bottom } = line.getBoundingClientRect();

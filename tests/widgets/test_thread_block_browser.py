@@ -9,6 +9,8 @@ pytest.importorskip("dlcompiler_widgets")
 from dlcompiler_widgets import Explorer
 from dlcompiler_widgets.explorer import background
 
+pytestmark = pytest.mark.campaign(whole_file=True)
+
 LOOP = "B.shared/ax0.ax1.fused.outer.inner"
 
 

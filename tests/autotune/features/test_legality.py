@@ -65,6 +65,7 @@ def test_too_many_copies_are_known():
                 operator.template(workload, TARGET, space.at(point))
 
 
+@pytest.mark.campaign
 def test_what_filters_allow_of_shipped_templates_is_legal(named):
     name, parameters = named
     operator = ops.operator(name)

@@ -13,6 +13,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names(name, build):
     a, b, i = Buffer(name, (4,), "float32"), Buffer(name, (4,), "float32"), Var(name)

@@ -58,6 +58,7 @@ def loop(var, extent, body, kind="serial"):
 # -- numbers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("op", ["floordiv", "floormod", "truncdiv", "truncmod", "shl", "shr"])
 def test_operations_that_c_leaves_open(op, dtype, build):
@@ -102,6 +103,7 @@ def test_large_indices_are_no_int(build):
     assert got.tolist() == [(2**31 - 1) * 4, 70_000 * 70_000, 2**40]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", DATA)
 def test_conversions(dtype, compiler):
     del compiler

@@ -161,6 +161,7 @@ def _gather(*, is_parallel):
     return s, [A, at, B]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("is_parallel", [False, True])
 @pytest.mark.parametrize(("wrong", "text"), [
     (4, "index 4 in dimension 0 of extent 4, at i=33"),

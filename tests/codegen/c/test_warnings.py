@@ -82,6 +82,7 @@ def _of_floats(dtype):
     }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_silly_expressions(dtype, tmp_path):
     functions = (_of_floats if dtypes.is_float(dtype) else _of_integers)(dtype)

@@ -47,6 +47,7 @@ def test_opencl_computes_what_the_simulator_does(program, opencl):
     np.testing.assert_allclose(arrays[-1], expected[-1], rtol=1e-5)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "dtype", [name for name in dtypes.SCALARS if name not in ("bool", "index")]
 )

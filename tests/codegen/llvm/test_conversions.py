@@ -40,6 +40,7 @@ def _saturated(value, target):
     return int(value)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("lanes", [2])  # tests/scalars has 1 and 8
 @pytest.mark.parametrize("result", ["bool", *INTEGERS, *FLOATS])
 @pytest.mark.parametrize("source", ["bool", *INTEGERS, *FLOATS])

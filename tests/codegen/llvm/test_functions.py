@@ -39,6 +39,7 @@ def test_every_257th_number(name):
     assert found.ulps <= MAX_ULPS["float32"][name], found
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", OF_ONE)
 def test_without_fma(name):
     found = worst(name, kernel(name, CHUNK, target="x86-64-sse2"), _EVERY_257TH[::8])

@@ -75,6 +75,7 @@ def _pairs(dtype):
     return a.ravel(), b.ravel()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("lanes", [2])  # tests/scalars has 1 and 8
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("op", OPERATIONS)
@@ -86,6 +87,7 @@ def test_operations(elementwise, op, dtype, lanes):
     assert run(a, b).tolist() == _expected(op, a, b, dtype)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_operations_on_random_numbers(elementwise, op):
     runs = {

@@ -69,6 +69,7 @@ def test_gemv_against_the_scalar_nest(kind):
     assert (np.abs(got - expected) <= 2 * bound).all()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("dtype", "n", "groups"),
     list(itertools.product(["uint8", "int8"], [1, 3, 4, 8, 12, 16, 20], [1, 5])),

@@ -44,6 +44,7 @@ def _program(dtype, lanes, count, *, extent=40, wrap=lambda load: load, between=
     return PrimFunc("columns", (a, b), (b, a) if between else (b,), body)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("count", [4, 8, 11, 16, 17])
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])

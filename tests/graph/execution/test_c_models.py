@@ -56,6 +56,7 @@ def test_the_header_is_one_of_cpp_too(tmp_path):
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(CASES))
 def test_random_models_compute_what_the_graphs_mean(seed):
     module, inputs = case(7 * seed)
@@ -88,6 +89,7 @@ def test_an_index_outside_is_an_error_with_its_values(tmp_path):
     np.testing.assert_array_equal(model(a, indices), found)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "int8", "uint8", "int64", "uint64", "bool"]
 )

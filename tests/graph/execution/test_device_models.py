@@ -176,6 +176,7 @@ def test_awkward_results(target):
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", ["gpu", OPENCL])
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0, 2), (2049,)])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "int64"])

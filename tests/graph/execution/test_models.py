@@ -199,6 +199,7 @@ def test_another_schedule_in_the_registry_is_used():
     assert before.kernels[1].built is not after.kernels[1].built
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("target", ["cpu", "gpu"])
 @pytest.mark.parametrize(
     ("call", "operator_name"),

@@ -18,6 +18,7 @@ from tests.share import share_of
 CASES = share_of(40, at_least=4)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(CASES))
 def test_a_loaded_model_computes_the_same(seed, tmp_path):
     module, inputs = case(11 * seed)

@@ -18,6 +18,7 @@ ABOVE_THE_BOUND = {"lstm": 1.0625}
 """Its 98 blocks of 512, 2,048 and 4,032 bytes leave a gap of 512; no order without it was found."""
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", MODELS)
 def test_plans_of_models_are_as_small_as_possible(name):
     plan = plan_memory(optimize(MODELS[name]().module))

@@ -42,6 +42,7 @@ def check_definition(name, result, values, value, *, is_smooth):
         check(output, expected, arrays, is_smooth=is_smooth)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", CASES)
 def test_type_value_and_definition_agree(name):
     operator = REGISTRY[name]

@@ -51,6 +51,7 @@ def test_an_epilogue_of_integers():
     check(MATMUL, MATMUL.workload(m=7, n=9, k=5, dtype="int8", epilogue="bias+relu"))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(12))
 def test_random_configs_of_odd_shapes(seed):
     generator = random.Random(seed)

@@ -116,6 +116,7 @@ def test_the_operator_of_a_convolution_is_chosen_by_estimates(c, size, o, kernel
     assert ops.select("conv2d", shape, resolve("rtx-3090"), tuned={}).operator.name == expected
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_is_legal(name):
     for seed in DRAWS:
@@ -127,6 +128,7 @@ def test_any_default_is_legal(name):
         assert space.at(space.index_of(chosen.config)) == chosen.config
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_can_be_lowered(name):
     for seed in LOWERED:

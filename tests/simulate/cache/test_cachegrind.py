@@ -15,6 +15,7 @@ def test_every_nest_is_recorded():
     assert len(NESTS) >= 10
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", NESTS)
 def test_the_counts_are_cachegrinds(name):
     assert simulated(NESTS[name]) == RECORDED[name]

@@ -223,6 +223,7 @@ def with_rate(target, **factors):
     return replace(target, rates=rates)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(
     "rate",
@@ -237,6 +238,7 @@ def test_more_of_a_rate_is_never_slower(name, rate):
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("latency", ["l1_latency", "l2_latency", "dram_latency", "float_latency"])
 def test_longer_latencies_are_never_faster(name, latency):
