@@ -11,7 +11,12 @@ from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 
 def product(*, virtual_threads=2, name="gemv"):
-    """Build a vector times a matrix of 256 by 256 for VTA, with a shift and a maximum."""
+    """Build a vector times a matrix of 256 by 256 for VTA, with a shift."""
+    return dlc.build(*scheduled_product(virtual_threads), target="vta-pynq", name=name)
+
+
+def scheduled_product(virtual_threads=2):
+    """Schedule it: a tile of a row of the matrix for each virtual thread."""
     batch, block, n = 1, 16, 16
     gemm = te.tensor_intrin("vta_gemm_1x16x16")
     A = te.placeholder((1, n, batch, block), "int8", name="A")
@@ -48,7 +53,7 @@ def product(*, virtual_threads=2, name="gemv"):
     for tensor in (inputs, weights):
         s[tensor].compute_at(s[acc], k_outer)
     s[acc].tensorize(axes[2], gemm)
-    return dlc.build(s, [A, W, C], target="vta-pynq", name=name)
+    return s, [A, W, C]
 
 
 def repeated(count, profile="B"):

@@ -80,7 +80,7 @@ def test_the_summary_has_the_mean_of_each_series():
     found = AcceleratorRoofline(VTA, tuple(programs))
     mean = math.sqrt(1 / 8 * 2 / 8)
     summary = roofline_scene(found)["summary"]
-    assert f"x: {mean:.0%} of the bound in geometric mean" in summary
+    assert f"x: {mean:.0%} of the roof in geometric mean" in summary
     assert summary.startswith("2 programs on vta-pynq, simulated: ")
 
 

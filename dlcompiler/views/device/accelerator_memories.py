@@ -1,7 +1,7 @@
 """Draw which values lie where in the memories of an accelerator: address against time.
 
 Each memory is a band, as high as the elements that are in use. A value is a box: it is written in
-its dark part, waits in its light part, and is in use in the part between.
+its dark part, waits in its pale part without an edge, and is in use in its light part.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dlcompiler.pipeline.memory_maps import MemoryMap
 from dlcompiler.views.device.memory_values import Memories, Value, alive_over_time, memories_of
 from dlcompiler.views.device.timeline_lanes import color_of_group, provenance_of_runs
+from dlcompiler.views.render.colors import lighter
 from dlcompiler.views.render.scene import Cell, Mark, Role, Scene, Table
 from dlcompiler.views.render.text import shortened
 from dlcompiler.views.render.units import format_bytes, percent
@@ -96,12 +97,13 @@ class _Picture:
 
     def _value(self, value: Value, y: Scale) -> None:
         """Draw the lifetime of a value as three boxes: it is written, it waits, it is used."""
-        words = self._words(value)
-        parts: tuple[tuple[int, int, Role], ...] = (
-            (value.start, value.written, "bar"), (value.written, value.first_use, "band"),
-            (value.first_use, value.last_use, "node"),
-        )  # fmt: skip
-        for start, end, role in parts:
+        words, color = self._words(value), color_of_group(value.group)
+        parts: tuple[tuple[int, int, Role, str], ...] = (
+            (value.start, value.written, "bar", color),
+            (value.written, value.first_use, "band", color),
+            (value.first_use, value.last_use, "cell", lighter(color)),
+        )
+        for start, end, role, fill in parts:
             left, right = self.x.at(start), self.x.at(end)
             if right <= self.x.start or left >= self.x.end or right - left < _NARROWEST:
                 continue
@@ -109,8 +111,7 @@ class _Picture:
                 "shape": "rect", "role": role, "x": left, "y": y.at(value.low),
                 "w": max(round(right - left, 1), 0.5),
                 "h": max(round(y.at(value.high) - y.at(value.low), 1), 0.5),
-                "fill": color_of_group(value.group), "keys": self._keys(value.group),
-                "title": words,
+                "fill": fill, "keys": self._keys(value.group), "title": words,
             })  # fmt: skip
 
     def _curve(self, values: list[Value], y: Scale) -> None:
@@ -197,7 +198,8 @@ class _Picture:
         return (
             "each band is a memory with its first element at the top; each box is a value in the "
             "colour of the stage that wrote it. Its dark part is the time in which it is written, "
-            "its light part that in which it waits, the part between that in which it is used. "
+            "its pale part without an edge that in which it waits, its light part that in which it "
+            "is used. "
             "Two places that are written in turn, each while the other is used, are a double "
             "buffer."
         )

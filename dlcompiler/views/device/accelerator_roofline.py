@@ -166,7 +166,7 @@ class _Picture:
             what = f"{series}: " if series else ""
             most = percent(max(point.rate / self.peak for point in own))
             parts.append(
-                f"{what}{percent(mean)} of the bound in geometric mean, at most {most} of the peak"
+                f"{what}{percent(mean)} of the roof in geometric mean, at most {most} of the peak"
             )
         count = len(dict.fromkeys(point.name for point in self.points))
         return f"{count} program{'s' * (count != 1)} on {name}, simulated: {'; '.join(parts)}."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dlcompiler.ir import Stmt
 from dlcompiler.pipeline.timelines import Timeline
 from dlcompiler.simulate.accelerators.listing import instruction_text, origin_text
 from dlcompiler.simulate.accelerators.timing.waits import Token
@@ -22,6 +23,7 @@ from dlcompiler.views.device.timeline_lanes import (
     model_of,
     table_of,
 )
+from dlcompiler.views.loops.line_keys import keys_of
 from dlcompiler.views.render.colors import ink_on
 from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.render.text import shortened
@@ -150,7 +152,8 @@ class _Picture:
         width = max(end - start, 0.5)
         self.marks.append({
             "shape": "rect", "role": "bar", "x": start, "y": top + 6, "w": round(width, 1),
-            "h": _LANE - 6, "fill": color_of_group(group), "keys": self._keys(group),
+            "h": _LANE - 6, "fill": color_of_group(group),
+            "keys": keys_of(step.origin) if isinstance(step.origin, Stmt) else [],
             "title": _words(row, lane, n),
         })  # fmt: skip
         name = step.instruction.name
