@@ -8,6 +8,7 @@ element there are then as many others as possible.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -124,13 +125,14 @@ class Computation:
                 (high - low, each.steps)
                 for (low, high), each in zip(ranges, self.inner, strict=True)
             ]
-            apart = self.instruction.apart > 1
-            self._loops[ranges] = loops_of(loops, len(self.buffers), self.most, apart=apart)
+            self._loops[ranges] = loops_of(
+                loops, len(self.buffers), self.most, self.instruction.spacing
+            )
         return self._loops[ranges]
 
 
 def loops_of(
-    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int, *, apart: bool = False
+    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int, spacing: int = 1
 ) -> Loops:
     """Return loops as two loops of an instruction around micro-ops.
 
@@ -142,8 +144,8 @@ def loops_of(
         Number of operands; [1].
     most
         Iterations of a loop of an instruction are below this; [1].
-    apart
-        Whether neighbouring updates must be of different results, where that is possible.
+    spacing
+        Updates of one element should be at least this far apart; [1].
     """
     joined: list[tuple[int, tuple[int, ...]]] = []
     for extent, steps in sorted(loops, key=lambda loop: loop[1][0] != 0):
@@ -155,12 +157,23 @@ def loops_of(
         else:
             joined.append((extent, steps))
     fitting = [n for n, loop in enumerate(joined) if loop[0] < most and min(loop[1]) >= 0]
-    chosen = _longest(joined, fitting)
-    moving = [n for n, (_, steps) in enumerate(joined) if steps[0] != 0]
-    last = max(set(range(len(joined))) - set(chosen), default=max(chosen, default=0))
-    if apart and moving and last not in moving:  # micro-ops go over several results, too
-        shortest = min(moving, key=lambda n: joined[n][0])
-        chosen = _longest(joined, [n for n in fitting if n != shortest])
+
+    def innermost(pair: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        left = [n for n in range(len(joined)) if n not in pair]
+        return joined[(left or list(pair))[-1]]
+
+    # The longest loops leave the fewest micro-ops. Updates of one element are apart if the
+    # innermost loop, which is one of those left, goes on to other elements.
+    pairs = sorted(
+        itertools.combinations(fitting, min(len(fitting), 2)),
+        key=lambda pair: -math.prod(joined[n][0] for n in pair),
+    )
+    apart = (
+        pair
+        for pair in pairs
+        if spacing == 1 or (innermost(pair)[1][0] and innermost(pair)[0] >= spacing)
+    )
+    chosen = next(apart, pairs[0]) if joined else ()
     rest = [loop for n, loop in enumerate(joined) if n not in chosen]
     none = (1, (0,) * operands)
     two = [joined[n] for n in chosen]
@@ -171,11 +184,6 @@ def loops_of(
         micro_ops = (micro_ops[:, None, :] + along[None, :, :]).reshape(-1, operands)
     factors = tuple(zip(outer[1], inner[1], strict=True))
     return Loops((outer[0], inner[0]), factors, micro_ops)
-
-
-def _longest(loops: Sequence[tuple[int, tuple[int, ...]]], among: Sequence[int]) -> list[int]:
-    """Return the numbers of the two longest loops: they leave the fewest micro-ops."""
-    return sorted(sorted(among, key=lambda n: -loops[n][0])[:2])
 
 
 def tensor_computation(

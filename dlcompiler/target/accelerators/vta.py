@@ -170,7 +170,7 @@ def vta(
         Instruction(
             "gemm", "compute", "tensor", operands=gemm_operands, also_writes=writes,
             intrinsic=intrinsic, micro_ops="uop", fields=gemm,
-            apart=2 if config.profile == "A" else 1,  # the RTL of 2019 loses the first of two
+            spacing=2 if config.profile == "A" else 1,
             fixed=MappingProxyType({"opcode": GEMM}),
         ),
         Instruction(

@@ -150,8 +150,8 @@ def test_convolution(layer, threads):
     filters = LAYERS[layer][1]
     if filters % threads:
         return
-    for lowering in ("exact", "classic"):
-        machine = cases.machine(lowering=lowering)
+    for profile, lowering in (("B", "exact"), ("A", "classic")):
+        machine = cases.machine(profile=profile, lowering=lowering)
         _check(cases.convolution(machine, LAYERS[layer], threads=threads), machine)
 
 
