@@ -50,7 +50,8 @@ def test_the_arguments_have_text_statement_loops_and_wait(kernel, tmp_path):
     events = of(saved(kernel.timeline(), tmp_path), "X")
     gemm = [e["args"] for e in events if e["name"] == "gemm" and "waits" in e["args"]][-1]
     assert gemm["instruction"].startswith("gemm uop_bgn=")
-    assert gemm["statement"].startswith("acc[1, 0, c, 0, 0 : +16] += vta_gemm_1x16x16(A.inp[")
+    assert gemm["statement"].startswith("acc[")
+    assert "+= vta_gemm_1x16x16(A.inp[" in gemm["statement"]
     assert gemm["loops"].split(", ")[0] == "acc"
     assert "for a token load->compute of instruction" in gemm["waits"]
 
