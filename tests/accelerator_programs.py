@@ -1,5 +1,7 @@
 """Programs of accelerators, small and large, for tests of what is shown of them."""
 
+import functools
+
 import numpy as np
 
 import dlcompiler as dlc
@@ -10,6 +12,7 @@ from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 
+@functools.cache
 def product(*, virtual_threads=2, name="gemv"):
     """Build a vector times a matrix of 256 by 256 for VTA, with a shift."""
     return dlc.build(*scheduled_product(virtual_threads), target="vta-pynq", name=name)
@@ -56,6 +59,7 @@ def scheduled_product(virtual_threads=2):
     return s, [A, W, C]
 
 
+@functools.cache
 def repeated(count, profile="B"):
     """Return a program of about `count` instructions: load, gemm and store again and again.
 
@@ -117,6 +121,7 @@ def toy():
     )
 
 
+@functools.cache
 def toy_product(n=4):
     """Build a product of matrices of n by n tiles for the accelerator that has no profile."""
     machine = toy()

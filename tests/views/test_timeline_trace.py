@@ -73,7 +73,7 @@ def test_tokens_are_flows_inside_the_events_of_their_instructions(kernel, tmp_pa
 
 
 def test_a_large_program_is_written_as_valid_json(tmp_path):
-    run = time_program(repeated(10_000))
+    run = time_program(repeated(3_000))
     trace = saved(Timeline((HOSTILE,), ((run,),)), tmp_path)
     assert len(of(trace, "X")) == len(run.start)
     assert of(trace, "M")[0]["args"]["name"] == f"{HOSTILE} (simulated)"
