@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from dlcompiler.arith import Affine, Analyzer
-from dlcompiler.errors import InternalError
+from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import (
     Binary,
     Buffer,
@@ -22,12 +22,14 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
+    Load,
     Logical,
     Not,
     Select,
     Var,
     free_vars,
     index_const,
+    walk,
 )
 from dlcompiler.ir.operations import COMPARISONS, fold_index
 
@@ -95,6 +97,12 @@ def _number(expr: Expr, slots: Slots) -> Number:
             return lambda v: first(v) if which(v) else second(v)
         case Cast(value):
             return host_number(value, slots)
+    if any(isinstance(node, Load) for node in walk(expr)):
+        raise ScheduleError(
+            "make instructions", "what they access depends on the contents of a tensor",
+            got=str(expr), because="the host makes all instructions beforehand",
+            hint="let a stage in DRAM gather the elements; the host computes it",
+        )  # fmt: skip
     raise InternalError("make instructions", "the host has no such expression", got=str(expr))
 
 
