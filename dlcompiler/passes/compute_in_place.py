@@ -96,14 +96,19 @@ class _Access:
 
 
 def _first_pair(func: PrimFunc, scopes: set[str]) -> tuple[Buffer, Buffer] | None:
-    """Return the first result that can take its operand's place, and the operand."""
+    """Return two buffers that can be one: a result and its operand, the inner one first.
+
+    Both are allocated where the result is stored. The allocation of the outer one therefore holds
+    that of the other, and all uses of both.
+    """
     homes: dict[Buffer, tuple[For, ...]] = {}
+    order: dict[Buffer, int] = {}
     uses: defaultdict[Buffer, list[_Access]] = defaultdict(list)
     stores: list[_Access] = []
     for number, (leaf, loops) in enumerate(_leaves(func.body, ())):
         access = _Access(number, leaf, loops)
         if isinstance(leaf, Allocate):
-            homes[leaf.buffer] = loops
+            homes[leaf.buffer], order[leaf.buffer] = loops, number
             continue
         for buffer in dict.fromkeys(_buffers(leaf)):
             uses[buffer].append(access)
@@ -123,7 +128,8 @@ def _first_pair(func: PrimFunc, scopes: set[str]) -> tuple[Buffer, Buffer] | Non
                 and uses[result][0] is access
                 and _has_own_elements(access, len(homes[source]))
             ):
-                return result, source
+                outer, inner = sorted((result, source), key=order.__getitem__)
+                return inner, outer
     return None
 
 
