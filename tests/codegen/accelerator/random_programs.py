@@ -342,10 +342,10 @@ def _tiled(draft: _Draft, s, out: te.Tensor, step) -> list:
         count = rng.choice((1, 2, 2, 2, 3, 4))
         place = loops.index(loop)
         if draft.chance(0.5):
-            pair = step(f"threads {count}", lambda l=loop, n=count: s[out].split(l, nparts=n))
+            pair = step(f"threads {count}", lambda at=loop, n=count: s[out].split(at, nparts=n))
             thread = pair[0] if pair else None
         else:
-            pair = step(f"threads {count}", lambda l=loop, n=count: s[out].split(l, n))
+            pair = step(f"threads {count}", lambda at=loop, n=count: s[out].split(at, n))
             thread = pair[1] if pair else None
         if pair:
             loops[place : place + 1] = pair

@@ -179,7 +179,7 @@ class _Run:
             micro_ops = own_micro_op(work)
         grid = self._grids.of(work, np.ascontiguousarray(micro_ops))
         for name, memory in instruction.operands.items():
-            depth, last = state.accelerator.memory(memory).depth, int(grid.unique[name][-1])
+            depth, last = state.stores[memory].memory.depth, int(grid.unique[name][-1])
             if last >= depth and not self._is_unused(work, name):
                 raise self._findings.error(
                     "out_of_bounds", f"{name} leaves the memory {memory}", step,
