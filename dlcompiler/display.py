@@ -7,7 +7,7 @@ where the core refers to packages above it: by strings, which are resolved at th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from dlcompiler.registry import Registry
 
@@ -38,9 +38,12 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "gpu_report": "dlcompiler.views.cards.gpu_reports:gpu_report_html",
         "gpu_report_text": "dlcompiler.views.cards.gpu_reports:gpu_report_text",
         "accelerator_report": "dlcompiler.views.cards.accelerator_reports:accelerator_report_html",
-        "timeline": "dlcompiler.views.device.timeline:timeline_html",
-        "timeline_svg": "dlcompiler.views.device.timeline:timeline_svg",
-        "timeline_text": "dlcompiler.views.device.timeline:timeline_text",
+        "accelerator_memories_model": "dlcompiler.views.device.accelerator_memories:memories_scene",
+        "accelerator_roofline_model": "dlcompiler.views.device.accelerator_roofline:roofline_scene",
+        "scene": "dlcompiler.views.render.scene:scene_html",
+        "scene_svg": "dlcompiler.views.render.scene:scene_document",
+        "scene_text": "dlcompiler.views.render.text:scene_text",
+        "timeline_model": "dlcompiler.views.device.timeline:timeline_scene",
         "timeline_trace": "dlcompiler.views.device.timeline_trace:timeline_trace",
         "comparison": "dlcompiler.views.cards.reports:comparison_html",
         "trace": "dlcompiler.views.cards.reports:trace_html",
@@ -65,3 +68,26 @@ def model(kind: str, value: Any) -> dict[str, Any]:
     """Return the view model of `value`: JSON-able data."""
     result: dict[str, Any] = REGISTRY[f"{kind}_model"](value)
     return result
+
+
+class Drawn:
+    """A value that is a picture: a notebook shows it, and it can be had as SVG or as a table."""
+
+    kind: ClassVar[str]
+    """Of its view model, in `REGISTRY`."""
+
+    @property
+    def table(self) -> str:
+        """What the picture shows, as a sentence and a table in text."""
+        return render("scene_text", model(self.kind, self))
+
+    @property
+    def svg(self) -> str:
+        """The picture as a file of SVG."""
+        return render("scene_svg", model(self.kind, self))
+
+    def __str__(self) -> str:
+        return self.table
+
+    def _repr_html_(self) -> str:
+        return render("scene", model(self.kind, self))

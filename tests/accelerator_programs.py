@@ -1,5 +1,9 @@
 """Programs of accelerators, small and large, for tests of what is shown of them."""
 
+import functools
+
+import numpy as np
+
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
@@ -8,8 +12,14 @@ from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 
+@functools.cache
 def product(*, virtual_threads=2, name="gemv"):
-    """Build a vector times a matrix of 256 by 256 for VTA, with a shift and a maximum."""
+    """Build a vector times a matrix of 256 by 256 for VTA, with a shift."""
+    return dlc.build(*scheduled_product(virtual_threads), target="vta-pynq", name=name)
+
+
+def scheduled_product(virtual_threads=2):
+    """Schedule it: a tile of a row of the matrix for each virtual thread."""
     batch, block, n = 1, 16, 16
     gemm = te.tensor_intrin("vta_gemm_1x16x16")
     A = te.placeholder((1, n, batch, block), "int8", name="A")
@@ -46,11 +56,15 @@ def product(*, virtual_threads=2, name="gemv"):
     for tensor in (inputs, weights):
         s[tensor].compute_at(s[acc], k_outer)
     s[acc].tensorize(axes[2], gemm)
-    return dlc.build(s, [A, W, C], target="vta-pynq", name=name)
+    return s, [A, W, C]
 
 
+@functools.cache
 def repeated(count, profile="B"):
-    """Return a program of about `count` instructions: load, gemm and store again and again."""
+    """Return a program of about `count` instructions: load, gemm and store again and again.
+
+    Loads and products use two buffers of inputs in turn.
+    """
     machine = vta("vta-pynq", VtaConfig(profile=profile))
 
     def step(name, pops=(), pushes=(), **fields):
@@ -59,14 +73,21 @@ def repeated(count, profile="B"):
         return Step(instruction, row, pops, pushes)
 
     copy = {"y_size": 1, "x_size": 4, "x_stride": 4}
-    compute = {"uop_end": 1, "iter_out": 4, "iter_in": 1}
-    steps = [step("load uop", y_size=1, x_size=1, x_stride=1)]
+    compute = {"iter_out": 4, "iter_in": 1, "src_factor_out": 1}
+    steps = [step("load uop", y_size=1, x_size=2, x_stride=2)]
     for n in range(count // 3):
         free = ("compute->load",) if n >= 2 else ()
         done = ("store->compute",) if n >= 2 else ()
         steps += [
-            step("load inp", free, ("load->compute",), **copy),
-            step("gemm", ("load->compute", *done), ("compute->load", "compute->store"), **compute),
+            step("load inp", free, ("load->compute",), sram_base=n % 2 * 4, **copy),
+            step(
+                "gemm",
+                ("load->compute", *done),
+                ("compute->load", "compute->store"),
+                uop_bgn=n % 2,
+                uop_end=n % 2 + 1,
+                **compute,
+            ),
             step("store", ("compute->store",), ("store->compute",), **copy),
         ]
     left = min(count // 3, 2)
@@ -74,7 +95,8 @@ def repeated(count, profile="B"):
         steps.append(step("load inp", ("compute->load",)))
         steps.append(step("load uop", ("store->compute",)))
     steps.append(step("finish"))
-    return InstructionProgram(machine, tuple(steps), dram_bytes=1 << 16)
+    micro_ops = np.array([[0, 0, 0], [0, 4, 0]])
+    return InstructionProgram(machine, tuple(steps), (), micro_ops, dram_bytes=1 << 16)
 
 
 def toy():
@@ -82,7 +104,9 @@ def toy():
     a, b = (te.placeholder((4, 4), "float32", name=name) for name in "ab")
     k = te.reduce_axis((0, 4), "k")
     c = te.compute((4, 4), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
-    product = te.decl_tensor_intrin(c.op, lambda ins, outs: "toy_product", "toy_product")
+    product = te.decl_tensor_intrin(
+        c.op, lambda ins, outs: ("toy", "toy.reset", "toy.update"), "toy_product"
+    )
     return Accelerator(
         "toy_of_pictures",
         memories=[Memory("tile", (4, 4), "float32", 8), Memory("sum", (4, 4), "float32", 4)],
@@ -95,3 +119,30 @@ def toy():
             copy("store", out_of="sum", cycles=lambda n: 6 + n),
         ],
     )
+
+
+@functools.cache
+def toy_product(n=4):
+    """Build a product of matrices of n by n tiles for the accelerator that has no profile."""
+    machine = toy()
+    A, B = (te.placeholder((n, n, 4, 4), "float32", name=name) for name in "AB")
+    a, b = (te.compute(each.shape, lambda *i, t=each: t(*i), f"{each.name}.tile")
+            for each in (A, B))  # fmt: skip
+    ko, ki = te.reduce_axis((0, n), "ko"), te.reduce_axis((0, 4), "ki")
+    total = te.compute(
+        A.shape,
+        lambda i, j, y, x: te.sum(a[i, ko, y, ki] * b[ko, j, ki, x], axis=[ko, ki]),
+        "total",
+    )
+    C = te.compute(A.shape, lambda *i: total(*i), "C")
+    s = te.create_schedule(C.op)
+    for tensor, memory in ((a, "tile"), (b, "tile"), (total, "sum")):
+        s[tensor].set_scope(machine.scope_of(memory))
+    s[total].compute_at(s[C], s[C].op.axis[1])
+    i, j, y, x = s[total].op.axis
+    outer, inner = s[total].op.reduce_axis
+    s[total].reorder(i, j, outer, y, x, inner)
+    for tensor in (a, b):
+        s[tensor].compute_at(s[total], outer)
+    s[total].tensorize(y, machine.instruction("toy_product").intrinsic)
+    return dlc.build(s, [A, B, C], target=machine, name="tiles")

@@ -686,6 +686,7 @@ NO_CAMPAIGN = {
     "dlcompiler_widgets.assets": "scripts and styles that are part of the package",
     "runtime.llvm": "its own source, to name the compiler",
     "runtime.c_source": "what it just compiled, in a private folder; read by runtime.trust",
+    "compat.accelerator_modules": "a line that names a module of this process",
     "compat.tvm.contrib.nvcc": "what it just compiled, in a private folder",
     "runtime.shared": "arrays in a private folder, of a size that is checked",
     "runtime.frames": "messages of a worker; tests/faults/test_replies.py damages them",

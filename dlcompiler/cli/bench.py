@@ -15,6 +15,7 @@ from dlcompiler.autotune import RecordStore
 from dlcompiler.autotune.pools.replay import ReplayTable
 from dlcompiler.bench import (
     BENCHMARKS,
+    accelerator,
     describe_machine,
     gpu,
     gpu_device,
@@ -22,6 +23,7 @@ from dlcompiler.bench import (
     gpu_search,
     graphs,
     intrinsics,
+    offload,
     run_benchmarks,
     tables,
     tuning,
@@ -282,6 +284,8 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "gpu-search": lambda args: _rows_of(args, gpu_search.run_suite),
     "gpu-device": _gpu_device,
     "graph": lambda args: _rows_of(args, graphs.run_suite),
+    "accelerator": lambda args: _rows_of(args, accelerator.run_suite),
+    "offload": lambda args: _rows_of(args, offload.run_suite),
 }
 """Suites that are no tables of works beside peers, by name."""
 
@@ -294,7 +298,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
         "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
-        "models with and without fusion, or judge predicted times by measured ones",
+        "models with and without fusion, convolutions on a simulated accelerator, or judge "
+        "predicted times by measured ones",
     )
     parser.add_argument(
         "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"

@@ -8,7 +8,7 @@ There are three ways to use them::
     python -m dlcompiler.compat SCRIPT [args]    # an unchanged script
 
     import dlcompiler.compat                     # a notebook: this cell first,
-    dlcompiler.compat.install()                  # then ``import tvm`` and ``import d2ltvm`` find us
+    dlcompiler.compat.install()                  # then ``import tvm`` and others find us
 
 These modules only translate names and arguments to those of this project. ``docs/COMPAT.md`` lists
 the names with their state, and the deliberate differences.

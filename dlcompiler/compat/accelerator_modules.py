@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dlcompiler.compat import modules
 from dlcompiler.compat.arrays import unwrapped
-from dlcompiler.compat.modules import BenchmarkResult, Built, check_name
+from dlcompiler.compat.modules import BenchmarkResult, Built, Module, check_name
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import UserError
+from dlcompiler.input_files import open_regular
 from dlcompiler.output_files import write_file
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 
@@ -116,19 +118,33 @@ def load_saved(path: Path) -> AcceleratorModule | None:
         Another process has saved it.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_regular(path) as file:
             first = file.readline(len(_MARK) + 40)
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         return None
-    if not first.startswith(_MARK):
+    mark = first.decode("ascii", "replace")
+    if not mark.startswith(_MARK):
         return None
-    module = _saved.get(first.removeprefix(_MARK).strip())
+    module = _saved.get(mark.removeprefix(_MARK).strip())
     if module is None:
         raise UserError(
             f"load {path}", "another process has saved these instructions",
             because="the file is their text, for reading", hint="build the module here",
         )  # fmt: skip
     return module
+
+
+def load_module(path: Any, fmt: str = "") -> Module | AcceleratorModule:
+    """Load what a module was saved or exported to.
+
+    Parameters
+    ----------
+    path : path
+        The file; one that others may write is refused.
+    fmt : str
+        Ignored: the kind is read from the file.
+    """
+    return load_saved(Path(path)) or modules.load_module(path, fmt)
 
 
 def clear_stats() -> None:

@@ -27,14 +27,14 @@ OLDER = {
 
 
 def install() -> None:
-    """Make ``import tvm``, ``import d2ltvm`` and ``import topi`` find the modules here.
+    """Make ``import tvm``, ``vta``, ``d2ltvm`` and ``topi`` find the modules here.
 
     This affects only this process, and writes no file. Calling it again changes nothing.
 
     Raises
     ------
     UserError
-        Another package called ``tvm`` or ``d2ltvm`` has been imported already.
+        Another package called ``tvm``, ``vta`` or ``d2ltvm`` has been imported already.
 
     Examples
     --------

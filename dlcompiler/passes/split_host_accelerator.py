@@ -12,7 +12,7 @@
         for i in range(64):
             C[i] = int8(T[i])
 
-*After*, the host runs ``main_kernel0``, and the accelerator ``main_kernel1``::
+*After*::
 
     def main_kernel1(P: int8[64], C: int8[64]):
         allocate T: int32[64] in vta-pynq.acc
@@ -21,6 +21,7 @@
         for i in range(64):
             C[i] = int8(T[i])
 
+The host runs ``main_kernel0``, the loop that stores ``P``, and the accelerator ``main_kernel1``.
 Nests that use memory of the accelerator are its own. Neighbours are one program of instructions, so
 that the end of one and the beginning of the next overlap.
 """

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from dlcompiler.codegen import emit
 from dlcompiler.display import render
-from dlcompiler.errors import CallError
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
+from dlcompiler.pipeline.memory_maps import MemoryMap
+from dlcompiler.pipeline.rooflines import AcceleratorRoofline, RooflinePoint, roofline_of
 from dlcompiler.pipeline.timelines import Timeline, timeline_of
 from dlcompiler.runtime.arguments import check_all
 from dlcompiler.runtime.llvm import compile_ir
@@ -75,7 +76,7 @@ class AcceleratorReport:
 
     @cached_property
     def demand(self) -> Demand:
-        """Operations, and bytes over the memory port."""
+        """Operations, and bytes to and from DRAM."""
         return sum((demand_of(run.program) for run in self.runs), NOTHING)
 
     @property
@@ -100,14 +101,17 @@ class AcceleratorReport:
         busy += [f"{name} {cycles / total:.0%}" for name, cycles in others]
         text = f"{self.cycles:,} cycles (simulated): {', '.join(busy)}"
         tensor = {i.engine for i in self.target.accelerator.instructions if i.kind == "tensor"}
-        waits = [
-            f"{name} waits {cycles / total:.0%} for {reason.partition('->')[0]}"
-            for name, reasons in self.waits.items()
-            for reason, cycles in reasons.items()
+        parts = [text]
+        for name, reasons in self.waits.items():
+            long = [
+                f"{cycles / total:.0%} for {reason.partition('->')[0]}"
+                for reason, cycles in reasons.items()
+                if cycles >= _WORTH_SAYING * total
+            ]
             # What the engines that copy wait for is the other side of the same waits.
-            if name in tensor and cycles >= _WORTH_SAYING * total
-        ]
-        return "; ".join([text, *waits])
+            if long and name in tensor:
+                parts.append(f"{name} waits {', '.join(long)}")
+        return "; ".join(parts)
 
     def _repr_html_(self) -> str:
         return render("accelerator_report", self)
@@ -162,12 +166,6 @@ class AcceleratorKernel(LoadedSource):
             The program deadlocks, reads what nothing has written, or two engines access an element
             without a token between them.
         """
-        if any(part is not None and part.is_partial for part in self.parts):
-            raise CallError(
-                f"call {self.name}", "the program leaves out instructions, and computes nothing",
-                because="its schedule has a pragma skip_dma_copy or skip_alu, or such an intrinsic",
-                hint="report() says how long it takes",
-            )  # fmt: skip
         check_all(self.name, self.generated.interface.params, arguments)
         arrays: dict[Buffer, npt.NDArray[Any]] = {
             buffer: np.asarray(array)
@@ -232,6 +230,41 @@ class AcceleratorKernel(LoadedSource):
         """
         kernels = (self, *others)
         return timeline_of([(each.name, each.report().runs) for each in kernels], names)
+
+    def memories(self) -> MemoryMap:
+        """Return which values lie where in the memories of the accelerator, and how long."""
+        return MemoryMap(self.name, self.report().runs)
+
+    def roofline(
+        self,
+        *others: AcceleratorKernel,
+        names: Sequence[str] | None = None,
+        series: Sequence[str] | None = None,
+    ) -> AcceleratorRoofline:
+        """Return what the kernels reach, below the peak and the bandwidth of the accelerator.
+
+        Parameters
+        ----------
+        *others : AcceleratorKernel
+            Kernels that are shown beside this one.
+        names : sequence of str, optional
+            Names of all kernels in the picture.
+        series : sequence of str, optional
+            The series of each kernel: one work in two series is joined by a line.
+
+        Raises
+        ------
+        UserError
+            The kernels are for machines with other roofs, or there are more or fewer names.
+        """
+        points = [
+            (
+                each.target.accelerator,
+                RooflinePoint(each.name, each.report().demand, each.report().cycles),
+            )
+            for each in (self, *others)
+        ]
+        return roofline_of(points, names, series)
 
     def report(self, *arguments: Any) -> AcceleratorReport:  # type: ignore[override]
         """Return the cycles of its parts, simulated; the arguments make no difference."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlcompiler.display import render
+from dlcompiler.display import Drawn, render
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import write_file
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
@@ -14,11 +14,13 @@ from dlcompiler.terminal import escaped
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class Timeline(Drawn):
     """What each engine did in each cycle, of one program or several on one axis; simulated.
 
     A notebook shows it as a picture. `table` and `svg` are the same as text and as a file.
     """
+
+    kind = "timeline"
 
     names: tuple[str, ...]
     """Of the programs, from top to bottom."""
@@ -54,16 +56,6 @@ class Timeline:
             )  # fmt: skip
         return replace(self, first=first, last=last)
 
-    @property
-    def table(self) -> str:
-        """Each engine's instructions, busy cycles, and what it waited for, as text."""
-        return render("timeline_text", self)
-
-    @property
-    def svg(self) -> str:
-        """The picture as SVG."""
-        return render("timeline_svg", self)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a trace in the format of Chrome, which https://ui.perfetto.dev opens.
 
@@ -82,15 +74,9 @@ class Timeline:
         """
         write_file(path, render("timeline_trace", self))
 
-    def __str__(self) -> str:
-        return self.table
-
     def __repr__(self) -> str:
         names = ", ".join(map(escaped, self.names))
         return f"Timeline({names}: {self.cycles:,} cycles, simulated)"
-
-    def _repr_html_(self) -> str:
-        return render("timeline", self)
 
 
 def timeline_of(

@@ -13,9 +13,9 @@ from dlcompiler.errors import DLCompilerError
 
 def test_the_text_of_a_missing_name():
     with pytest.raises(MissingName) as caught:
-        tvm.rpc  # noqa: B018
+        tvm.micro  # noqa: B018
     assert str(caught.value) == (
-        "use tvm.rpc: tvm.rpc is not part of dlcompiler yet\n"
+        "use tvm.micro: tvm.micro is not part of dlcompiler yet\n"
         "  because   other machines come in a later version"
     )
 
@@ -25,7 +25,7 @@ def test_a_name_nearly_right_is_suggested():
         te.reduce_axes  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["rpc", "auto_scheduler", "nothing_of_the_kind"])
+@pytest.mark.parametrize("name", ["micro", "auto_scheduler", "nothing_of_the_kind"])
 def test_python_sees_an_absent_attribute(name):
     assert not hasattr(tvm, name)
     with pytest.raises(DLCompilerError, match=f"tvm.{name} is not part of dlcompiler yet"):

@@ -40,11 +40,15 @@ from dlcompiler.ir import (
 
 STAGE = StepRef("", "C")
 KINDS = ("range", "parallel", "vectorized", "unrolled", *THREADS)
-OPERATORS = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv": "floordiv",
-             "Mod": "floormod"}  # fmt: skip
+OPERATORS = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "FloorDiv": "floordiv",
+    "Mod": "floormod", "RShift": "shr", "LShift": "shl",
+}  # fmt: skip
 COMPARISONS = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq": "ne"}
 RAMP = re.compile(r"(\w*)\(((?:[^():]|\([^():]*\))*) : \+(\d+)(?::(-?\d+))?\)")
-DECLARATION = r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in \w+)?(, twice per [\w.]+)?(, rolling by .*)?"
+DECLARATION = (
+    r"([\w.]+): (\w+)(?:\[([^\]]*)\])?( in [\w.-]+)?(, twice per [\w.]+)?(, rolling by .*)?"
+)
 
 
 def read(text: str, outputs=("C",)) -> PrimFunc:

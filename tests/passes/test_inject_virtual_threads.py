@@ -172,3 +172,31 @@ def test_their_number_must_be_known():
         "  got       n\n"
         "  hint      split the loop by a number, and bind the inner one"
     )
+
+
+NESTS = """\
+def main(A: int8[2, 4, 16], C: int8[2, 4, 16]):
+    for v in vthread(2):
+        allocate T: int8[4, 16] in vta-pynq.inp
+        allocate S: int32[4, 16] in vta-pynq.acc
+        for i in range(4):
+            for j in range(16):
+                T[i, j] = A[v, i, j]
+        for i in range(4):
+            for j in range(16):
+                S[i, j] = int32(T[i, j])
+        for i in range(4):
+            for j in range(16):
+                S[i, j] = S[i, j] >> 1
+        for i in range(4):
+            for j in range(16):
+                C[v, i, j] = int8(S[i, j])
+"""
+
+
+def test_whole_nests_of_an_engine_stay_together():
+    found = after(partial(inject_virtual_threads, whole_nests=True), NESTS)
+    lines = [line.strip() for line in found.splitlines()]
+    order = [line.partition("[")[0] for line in lines if " = " in line or "vthread" in line]
+    loop = "for v in vthread(2):"
+    assert order == [loop, "T", loop, "S", "S", loop, "C"]

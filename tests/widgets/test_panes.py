@@ -23,10 +23,11 @@ from dlcompiler_widgets import (
     ScheduleGraph,
     ThreadBlock,
 )
-from dlcompiler_widgets.explorer.panes import KernelPicture
+from dlcompiler_widgets.explorer.panes import AcceleratorPicture, KernelPicture
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
 from dlcompiler_widgets.explorer.widget import Workbench
 
+from tests.accelerator_programs import scheduled_product
 from tests.recurrences import two_stages
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -49,6 +50,8 @@ def matmul(n=64):
 
 def shown_in(pane, n=64):
     """What a pane has something to say about."""
+    if issubclass(pane, AcceleratorPicture):
+        return scheduled_product()
     is_for_threads = pane is ThreadBlock or issubclass(pane, KernelPicture)
     return tiled_matmul() if is_for_threads else matmul(n)
 

@@ -71,7 +71,8 @@ def ask(widget, op, **args):
         ("bare", EVERYWHERE),
         ("c", ["nest", "memory", "cache", *EVERYWHERE[1:]]),
         ("cpu", ["nest", "memory", "cache", *EVERYWHERE[1:]]),
-        ("gpu", [name for name in PICTURES if name != "cache"]),
+        ("gpu", [name for name in PICTURES if name not in ("cache", "timeline", "chip")]),
+        ("vta-pynq", ["nest", "memory", *EVERYWHERE[1:3], "timeline", "chip", *EVERYWHERE[3:]]),
     ],
 )
 def test_what_an_explorer_shows_follows_from_its_target(make, name, pictures):

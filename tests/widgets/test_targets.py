@@ -67,10 +67,11 @@ def test_all_targets_are_offered_in_groups(explorer):
     offered = explorer.view["bar"]["targets"]
     assert set(names(offered)) == set(target.names())
     groups = [item["group"] for item in offered]
-    assert list(dict.fromkeys(groups)) == ["CPU", "GPU"]
-    assert groups == sorted(groups)
+    assert list(dict.fromkeys(groups)) == ["CPU", "GPU", "Accelerator"]
+    assert groups == sorted(groups, key=["CPU", "GPU", "Accelerator"].index)
     assert {"cpu", "c", "wasm32"} <= set(names(offered, "CPU"))
     assert {"gpu", "v100"} <= set(names(offered, "GPU"))
+    assert {"vta-pynq", "vdla-paper"} <= set(names(offered, "Accelerator"))
 
 
 def _opened(way):
@@ -370,7 +371,7 @@ def test_choosing_a_gpu_and_the_way_back(contexts, explorer):
     context = contexts.open(viewport={"width": 1200, "height": 900})
     page = LivePage(context, explorer)
     groups = page.locate('select[data-key="target"] optgroup')
-    assert [group.get_attribute("label") for group in groups.all()] == ["CPU", "GPU"]
+    assert [group.get_attribute("label") for group in groups.all()] == ["CPU", "GPU", "Accelerator"]
     page.key("target").select_option("gpu")
     page.settle()
     assert page.key("target").input_value() == "gpu"

@@ -20,6 +20,7 @@ from dlcompiler_widgets.explorer import (
     Advice,
     Banks,
     CacheMisses,
+    ChipMemories,
     Coalescing,
     CodePanes,
     Dependences,
@@ -32,6 +33,7 @@ from dlcompiler_widgets.explorer import (
     PassDiff,
     ScheduleGraph,
     ThreadBlock,
+    Timeline,
     Waves,
 )
 from dlcompiler_widgets.graphs import GraphPanel, GraphView
@@ -51,6 +53,7 @@ __all__ = [
     "Advice",
     "Banks",
     "CacheMisses",
+    "ChipMemories",
     "Coalescing",
     "CodePanes",
     "Dependences",
@@ -65,6 +68,7 @@ __all__ = [
     "PassDiff",
     "ScheduleGraph",
     "ThreadBlock",
+    "Timeline",
     "TuningDashboard",
     "TuningView",
     "Waves",

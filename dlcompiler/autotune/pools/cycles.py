@@ -66,10 +66,10 @@ class CyclesMeasurer:
         problem = None
         if seconds < (math.inf if best_s is None else best_s):
             problem = self._problem(kernel)
-        taken: dict[str, float] = {"build_s": built - start, "run_s": time.perf_counter() - built}
+        build_s, run_s = built - start, time.perf_counter() - built
         if problem is not None:
-            return Result("wrong answer", message=problem, **taken)
-        return Result("ok", (seconds,), **taken)
+            return Result("wrong answer", message=problem, build_s=build_s, run_s=run_s)
+        return Result("ok", (seconds,), build_s=build_s, run_s=run_s)
 
     def _problem(self, kernel: AcceleratorKernel) -> str | None:
         """Return what is wrong with the values of a candidate, or None."""

@@ -8,6 +8,7 @@ element there are then as many others as possible.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -134,11 +135,15 @@ class Computation:
                 (high - low, each.steps)
                 for (low, high), each in zip(ranges, self.inner, strict=True)
             ]
-            self._loops[ranges] = loops_of(loops, len(self.buffers), self.most)
+            self._loops[ranges] = loops_of(
+                loops, len(self.buffers), self.most, self.instruction.spacing
+            )
         return self._loops[ranges]
 
 
-def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int) -> Loops:
+def loops_of(
+    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int, spacing: int = 1
+) -> Loops:
     """Return loops as two loops of an instruction around micro-ops.
 
     Parameters
@@ -149,6 +154,8 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         Number of operands; [1].
     most
         Iterations of a loop of an instruction are below this; [1].
+    spacing
+        Updates of one element should be at least this far apart; [1].
     """
     joined: list[tuple[int, tuple[int, ...]]] = []
     for extent, steps in sorted(loops, key=lambda loop: loop[1][0] != 0):
@@ -160,8 +167,23 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         else:
             joined.append((extent, steps))
     fitting = [n for n, loop in enumerate(joined) if loop[0] < most and min(loop[1]) >= 0]
-    # The longest loops leave the fewest micro-ops.
-    chosen = sorted(sorted(fitting, key=lambda n: -joined[n][0])[:2])
+
+    def innermost(pair: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        left = [n for n in range(len(joined)) if n not in pair]
+        return joined[(left or list(pair))[-1]]
+
+    # The longest loops leave the fewest micro-ops. Updates of one element are apart if the
+    # innermost loop, which is one of those left, goes on to other elements.
+    pairs = sorted(
+        itertools.combinations(fitting, min(len(fitting), 2)),
+        key=lambda pair: -math.prod(joined[n][0] for n in pair),
+    )
+    apart = (
+        pair
+        for pair in pairs
+        if spacing == 1 or (innermost(pair)[1][0] and innermost(pair)[0] >= spacing)
+    )
+    chosen = next(apart, pairs[0]) if joined else ()
     rest = [loop for n, loop in enumerate(joined) if n not in chosen]
     none = (1, (0,) * operands)
     two = [joined[n] for n in chosen]

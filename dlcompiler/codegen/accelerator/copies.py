@@ -278,7 +278,8 @@ def _not_one_copy(leaf: Store, problem: str, reason: str) -> ScheduleError:
     return ScheduleError(
         f"copy {leaf.buffer.name} by one instruction", f"cannot detect a 2-D pattern: {problem}",
         got=origin_text(leaf), because=reason,
-        hint="put the pragma dma_copy at a loop further inside, or attach the stage deeper",
+        hint="put the pragma dma_copy at a loop further inside, attach the stage deeper, or leave"
+        " the pragma out: several copies are made then",
     )  # fmt: skip
 
 

@@ -86,10 +86,8 @@ def _number(expr: Expr, slots: Slots) -> Number:
             return _applied(partial(fold_index, op), a, b, slots)
         case Compare(op, a, b):
             return _applied(COMPARISONS[op].numbers, a, b, slots)
-        case Logical("and", a, b):
-            return _applied(lambda x, y: x and y, a, b, slots)
-        case Logical("or", a, b):
-            return _applied(lambda x, y: x or y, a, b, slots)
+        case Logical(op, a, b):
+            return _applied(_LOGICAL[op], a, b, slots)
         case Not(value):
             return _applied(lambda x, _: not x, value, value, slots)
         case Select(condition, a, b) | IfThenElse(condition, a, b):
@@ -104,6 +102,12 @@ def _number(expr: Expr, slots: Slots) -> Number:
             hint="let a stage in DRAM gather the elements; the host computes it",
         )  # fmt: skip
     raise InternalError("make instructions", "the host has no such expression", got=str(expr))
+
+
+_LOGICAL: Mapping[str, Callable[[int, int], int]] = {
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
 
 
 def _applied(operation: Callable[[int, int], int], a: Expr, b: Expr, slots: Slots) -> Number:

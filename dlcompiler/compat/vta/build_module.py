@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.compat import building
@@ -11,9 +12,16 @@ from dlcompiler.compat.environments import get_env
 from dlcompiler.compat.missing import reporter
 
 
-def lower(*args: Any, **options: Any) -> LoweredModule:
+def lower(
+    inp: Any,
+    args: Sequence[Any] | None = None,
+    name: str = "main",
+    binds: object = None,
+    simple_mode: bool = False,
+) -> LoweredModule:
     """Lower a schedule for the accelerator of the current environment; see `tvm.lower`."""
-    return building.lower(*args, **options, machine=get_env().accelerator.target)
+    machine = get_env().accelerator.target
+    return building.lower(inp, args, name, binds, simple_mode, machine)
 
 
 def build(

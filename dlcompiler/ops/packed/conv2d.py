@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dlcompiler import te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.packed.tail import checked_tail, tail_of
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
@@ -23,6 +24,8 @@ NAME = "conv2d_packed"
 DENSE_NAME = "dense_packed"
 BLOCK = 16
 MOST = 1 << 20
+PADDED = "padded"
+"""Name of the stage with zeros around images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,13 @@ class Extents:
     kernel: tuple[int, int]
     stride: int
     padding: tuple[int, int]
+    groups: int = 1
+    """Groups of channels, each with filters of its own; [1]."""
+
+    @property
+    def depth(self) -> int:
+        """Blocks of input channels that a filter reads; [1]."""
+        return self.channels // self.groups
 
     @property
     def out(self) -> tuple[int, int]:
@@ -52,7 +62,7 @@ class Extents:
         """Products of blocks; [1]."""
         rows, columns = self.out
         taps = self.kernel[0] * self.kernel[1]
-        return self.images * self.channels * self.filters * rows * columns * taps
+        return self.images * self.depth * self.filters * rows * columns * taps
 
 
 def extents_of(workload: Workload) -> Extents:
@@ -62,7 +72,7 @@ def extents_of(workload: Workload) -> Extents:
         return Extents(1, w["k"] // BLOCK, w["n"] // BLOCK, 1, w["m"], (1, 1), 1, (0, 0))
     return Extents(
         w["n"], w["c"] // BLOCK, w["o"] // BLOCK, w["h"], w["w"], (w["kernel_h"], w["kernel_w"]),
-        w["stride"], (w["pad_h"], w["pad_w"]),
+        w["stride"], (w["pad_h"], w["pad_w"]), w["groups"],
     )  # fmt: skip
 
 
@@ -76,6 +86,7 @@ def workload(
     n: int = 1,
     stride: int = 1,
     padding: int | tuple[int, int] = 0,
+    groups: int = 1,
     shift: int = 8,
     bias: int = 0,
     residual: int = 0,
@@ -95,6 +106,8 @@ def workload(
         Number of images.
     stride : int
         Distance of neighbouring windows.
+    groups : int
+        Groups of channels; each has whole blocks of input and output channels.
     shift, bias, residual, relu : int
         The tail: see `tail.Tail`.
 
@@ -107,13 +120,18 @@ def workload(
     pad_h, pad_w = _pair(padding, "padding")
     positive = {
         "n": n, "c": c, "h": h, "w": w, "o": o, "kernel_h": kernel_h, "kernel_w": kernel_w,
-        "stride": stride,
+        "stride": stride, "groups": groups,
     }  # fmt: skip
     for name, value in positive.items():
         _require(NAME, name, value, 1)
     for name, value in (("pad_h", pad_h), ("pad_w", pad_w)):
         _require(NAME, name, value, 0)
     _check_blocks(NAME, c=c, o=o)
+    if c % (BLOCK * groups) or o % (BLOCK * groups):
+        raise TuningError(
+            f"workload of {NAME}", "a group has no whole blocks of channels",
+            got=f"c={c}, o={o}, groups={groups}", expected=f"multiples of {BLOCK} in each group",
+        )  # fmt: skip
     if h + 2 * pad_h < kernel_h or w + 2 * pad_w < kernel_w:
         raise TuningError(
             f"workload of {NAME}", "the kernel is larger than the padded image",
@@ -178,26 +196,44 @@ def _check_blocks(op: str, **channels: int) -> None:
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data``, ``weight``, the tensors of the tail, and the result."""
-    e = extents_of(workload)
-    b, block = 1, BLOCK
-    rows, columns = e.out
-    data = te.placeholder((e.images, e.channels, e.height, e.width, b, block), "int8", "data")
-    weight = te.placeholder((e.filters, e.channels, *e.kernel, block, block), "int8", "weight")
-    shape = (e.images, e.filters, rows, columns, b, block)
-    tail = tail_of(workload)
-    bias = te.placeholder((e.filters, b, block), "int32", "bias") if tail.bias else None
+    e, tail = extents_of(workload), tail_of(workload)
+    data = te.placeholder((e.images, e.channels, e.height, e.width, 1, BLOCK), "int8", "data")
+    weight = te.placeholder((e.filters, e.depth, *e.kernel, BLOCK, BLOCK), "int8", "weight")
+    bias = te.placeholder((e.filters, 1, BLOCK), "int32", "bias") if tail.bias else None
+    shape = (e.images, e.filters, *e.out, 1, BLOCK)
     residual = te.placeholder(shape, "int32", "residual") if tail.residual else None
+    given = [tensor for tensor in (bias, residual) if tensor is not None]
+    return data, weight, *given, computed(workload, data, weight, bias, residual)
+
+
+def computed(
+    workload: Workload,
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """Return the result of given tensors in blocks.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of `workload` or `dense_workload`.
+    data, weight, bias, residual : Tensor
+        As `define` makes them.
+    """
+    e = extents_of(workload)
     image = _padded(data, e)
-    c, i = te.reduce_axis((0, e.channels), "c"), te.reduce_axis((0, block), "i")
+    c, i = te.reduce_axis((0, e.depth), "c"), te.reduce_axis((0, BLOCK), "i")
     p, q = te.reduce_axis((0, e.kernel[0]), "p"), te.reduce_axis((0, e.kernel[1]), "q")
 
     def element(n: Any, o: Any, y: Any, x: Any, r: Any, j: Any) -> Any:
-        left = image[n, c, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
+        channel = c if e.groups == 1 else o // (e.filters // e.groups) * e.depth + c
+        left = image[n, channel, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
         return te.sum(left * weight[o, c, p, q, j, i].astype("int32"), axis=[c, p, q, i])
 
-    sums = te.compute(shape, element, name="sums")
-    given = [tensor for tensor in (bias, residual) if tensor is not None]
-    return data, weight, *given, tail.stages(sums, bias, residual)
+    sums = tensor((e.images, e.filters, *e.out, 1, BLOCK), element, "sums")
+    return tail_of(workload).stages(sums, bias, residual)
 
 
 def _padded(data: Tensor, e: Extents) -> Tensor:
@@ -214,7 +250,7 @@ def _padded(data: Tensor, e: Extents) -> Tensor:
         return te.if_then_else(inside, data[i, o, y - above, x - left, r, j], te.const(0, "int8"))
 
     shape = (n, c, height + 2 * above, width + 2 * left, b, block)
-    return te.compute(shape, element, name="padded")
+    return tensor(shape, element, PADDED)
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -222,12 +258,11 @@ def reference(workload: Workload, seed: int) -> Reference:
     e, generator = extents_of(workload), np.random.default_rng(seed)
     arrays: dict[str, npt.NDArray[Any]] = {}
     *inputs, result = define(workload)
-    for tensor in inputs:
-        most = 127 if tensor.dtype == "int8" else 1 << 12
-        shape = tensor.static_shape
-        arrays[tensor.op.name] = generator.integers(
-            -most - 1, most, shape, tensor.dtype, endpoint=True
-        )
+    for given in inputs:
+        most = 127 if given.dtype == "int8" else 1 << 12
+        low, high, shape = -most - 1, most, given.static_shape
+        values = generator.integers(low, high, shape, given.dtype, endpoint=True)
+        arrays[given.op.name] = values
     above, left = e.padding
     pads = ((0, 0), (0, 0), (above, above), (left, left), (0, 0), (0, 0))
     image = np.pad(arrays["data"].astype(np.float64), pads)
@@ -236,7 +271,10 @@ def reference(workload: Workload, seed: int) -> Reference:
     sums = np.zeros((e.images, e.filters, rows, columns, 1, BLOCK))
     for p, q in np.ndindex(*e.kernel):
         seen = image[:, :, p :: e.stride, q :: e.stride][:, :, :rows, :columns]
-        sums += np.einsum("ncyxbi,ocji->noyxbj", seen, weight[:, :, p, q], optimize=True)
+        grouped = seen.reshape(e.images, e.groups, e.depth, rows, columns, 1, BLOCK)
+        taps = weight[:, :, p, q].reshape(e.groups, -1, e.depth, BLOCK, BLOCK)
+        found = np.einsum("ngcyxbi,gocji->ngoyxbj", grouped, taps, optimize=True)
+        sums += found.reshape(sums.shape)
     expected = tail_of(workload).exact(sums.astype(np.int64), arrays)
     name = result.op.name
     return Reference(arrays, {name: expected}, {name: np.zeros(expected.shape)})

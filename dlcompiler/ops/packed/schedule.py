@@ -25,20 +25,20 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.packed.conv2d import BLOCK, Extents, extents_of
+from dlcompiler.ops.packed.conv2d import BLOCK, PADDED, Extents, extents_of
 from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
 DOUBLE = ("nothing", "images", "both")
 """What has two buffers, of which one is loaded while the other is used."""
-_START, _STORE = 24, 3.4
-"""Cycles that an instruction takes before it is at work, and that the store of an element takes:
-those of VTA's RTL of 2021 [clock]."""
+_START, _STORE, _STORE_ROW = 24, 3, 4
+"""Cycles that an instruction takes before it is at work, and that the store of an element and of a
+row take: those of VTA's RTL of 2021 [clock]."""
 INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
 
 
@@ -48,14 +48,19 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def space(workload: Workload, target: Target) -> Space:
-    """Return the sizes of tiles that fit into the memories, and what threads divide."""
+    """Return the knobs.
+
+    ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
+    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
+    the loop over filters is outside those over rows and columns (``weights_first``).
+    """
     e = extents_of(workload)
     rows, columns = e.out
     knobs = [
         Knob("filters", divisors(e.filters), kind="split"),
         Knob("rows", _tiles(rows), kind="split"),
         Knob("columns", _tiles(columns), kind="split"),
-        Knob("channels", divisors(e.channels), kind="split"),
+        Knob("channels", divisors(e.depth), kind="split"),
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
@@ -126,7 +131,9 @@ class _Tile:
         height = (self.rows - 1) * e.stride + e.kernel[0]
         width = (self.columns - 1) * e.stride + e.kernel[1]
         taps = e.kernel[0] * e.kernel[1]
-        images, weights = self.channels * height * width, self.filters * self.channels * taps
+        groups = max(self.filters * e.groups // e.filters, 1)
+        images = self.channels * groups * height * width
+        weights = self.filters * self.channels * taps
         return images, weights, self.filters * self.rows * self.columns
 
     def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
@@ -158,16 +165,17 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     rows, columns = e.out
     many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
     tiles = e.images * math.prod(many)
-    steps = tiles * (e.channels // tile.channels)
+    steps = tiles * (e.depth // tile.channels)
     images, weights, _ = tile.loads(e)
     images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
     weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
     loads = images + weights + _START * steps * (1 + tile.channels)
     results = tiles * tile.filters * tile.rows * tile.columns
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
-    products = results * (e.channels * e.kernel[0] * e.kernel[1] + operations) + _START * steps
-    stores = results * _STORE
-    overlapping = max(loads, products)
+    products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
+    stores = results * (_STORE + _STORE_ROW / tile.columns)
+    ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
+    overlapping = max(loads, products) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
     shared = images if tile.threads == "filters" else weights
@@ -175,7 +183,10 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 
 
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Apply a config."""
+    """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
+
+    Two virtual threads (``threads``) share the engines; with ``double``, loads have two buffers.
+    """
     scope = target.accelerator.scope_of
     result = outs[0]
     chain, sums = _chain(result)
@@ -183,10 +194,10 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     for stage in (*chain, sums):
         s[stage].set_scope(scope("acc"))
     loaded = _loaded(s, chain, sums, scope("acc"))
-    if isinstance(image.op, PlaceholderOp):
-        image = s.cache_read(image, scope("inp"), [sums])
-    else:
+    if image.op.name == PADDED:
         s[image].set_scope(scope("inp"))
+    else:
+        image = s.cache_read(image, scope("inp"), [sums])
     weight = s.cache_read(weight, scope("wgt"), [sums])
     at = _tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
@@ -208,7 +219,7 @@ def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
     tensor = result
     while True:
         assert isinstance(tensor.op, ComputeOp)
-        tensor = next(t for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp))
+        tensor = tensor.op.input_tensors[0]
         assert isinstance(tensor.op, ComputeOp)
         if tensor.op.reduce_axis:
             return chain, tensor
@@ -223,13 +234,13 @@ def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
 
 def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> list[Tensor]:
     """Return copies in a memory of the tensors that the tail reads besides the sums."""
-    copies = []
-    for stage in chain:
-        assert isinstance(stage.op, ComputeOp)
-        for tensor in stage.op.input_tensors:
-            if isinstance(tensor.op, PlaceholderOp) and tensor is not sums:
-                copies.append(s.cache_read(tensor, scope, [stage]))
-    return copies
+    own = {*chain, sums}
+    return [
+        s.cache_read(tensor, scope, [stage])
+        for stage in chain
+        for tensor in stage.op.input_tensors
+        if tensor not in own
+    ]
 
 
 def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:

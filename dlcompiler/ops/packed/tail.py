@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
+from dlcompiler.ops.helpers import tensor
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
@@ -63,7 +64,7 @@ class Tail:
 
 
 def _stage(before: Tensor, function: Any, name: str) -> Tensor:
-    return te.compute(before.shape, lambda *i: function(before[i], i), name=name)
+    return tensor(before.shape, lambda *i: function(before[i], i), name)
 
 
 def _channel(indices: Sequence[Any]) -> tuple[Any, ...]:

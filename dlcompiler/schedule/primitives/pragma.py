@@ -6,8 +6,11 @@
         …                                   …
 
 ``"unroll"`` and ``"vectorize"`` are the primitives of these names. A pragma must not
-change any value. Unknown pragmas are refused, and also those of classic TVM that leave out
-computations or insert foreign code. In TVM ``pragma``; Halide has none.
+change any value. On an accelerator ``"dma_copy"`` asks for one copy instruction; a program with
+``"skip_dma_copy"`` or ``"skip_alu"`` leaves instructions out, and can only be timed. Unknown
+pragmas are refused, and also those of classic TVM that leave out computations or insert
+foreign code.
+In TVM ``pragma``; Halide has none.
 """
 
 from __future__ import annotations

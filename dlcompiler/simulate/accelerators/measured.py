@@ -8,6 +8,7 @@ docs/VTA.md describes the fields. A file may be compressed by gzip.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import zlib
@@ -25,7 +26,7 @@ from dlcompiler.errors import UserError
 from dlcompiler.simulate.accelerators.functional.run import run_program
 from dlcompiler.simulate.accelerators.program import InstructionProgram
 from dlcompiler.simulate.accelerators.timing.run import TimedRun, time_program
-from dlcompiler.simulate.accelerators.words import encoding_of
+from dlcompiler.simulate.accelerators.words import Encoding, encoding_of
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 YEARS = MappingProxyType({"A": "2019", "B": "2021"})
@@ -218,10 +219,10 @@ def read_program(record: dict[str, Any], profile: str) -> MeasuredProgram:
     if profile not in YEARS:
         raise UserError("read a program of VTA", "no such profile", got=profile, expected="A or B")
     config = _config(record.get("config", {}), profile)
-    accelerator = vta("vta", config)
+    encoding = _encoding(config)
     size = _integer(record, "dram_bytes", 0, LARGEST_DRAM)
     data = b"".join(_words(record.get("instructions")))
-    steps = encoding_of(accelerator).decode_all(data)
+    steps = encoding.decode_all(data)
     address = _integer(record, "insn_address", 0, size - len(data))
     uops = _uops(record.get("uops", []))
     uop_address = _integer(record, "uop_address", 0, size - len(uops)) if uops else 0
@@ -231,7 +232,7 @@ def read_program(record: dict[str, Any], profile: str) -> MeasuredProgram:
     for number, part in enumerate(_list(record, "dram")):
         _fill(dram, part, f"dram[{number}]")
     program = InstructionProgram(
-        accelerator, steps, micro_op_address=uop_address, instruction_address=address,
+        encoding.accelerator, steps, micro_op_address=uop_address, instruction_address=address,
         dram_bytes=size,
     )  # fmt: skip
     outputs = tuple(_output(each, size) for each in _list(record, "outputs"))
@@ -259,6 +260,12 @@ def _config(config: object, profile: str) -> VtaConfig:
 
 
 _LARGEST_LOG = 24
+
+
+@functools.lru_cache(maxsize=16)
+def _encoding(config: VtaConfig) -> Encoding:
+    """Return the encoding of a machine, the same for the same parameters."""
+    return encoding_of(vta("vta-measured", config))
 
 
 def _words(instructions: object) -> Iterator[bytes]:

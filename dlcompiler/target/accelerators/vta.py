@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.errors import TargetError
@@ -169,6 +170,7 @@ def vta(
         Instruction(
             "gemm", "compute", "tensor", operands=gemm_operands, also_writes=writes,
             intrinsic=intrinsic, micro_ops="uop", fields=gemm,
+            spacing=2 if config.profile == "A" else 1,
             fixed=MappingProxyType({"opcode": GEMM}),
         ),
         Instruction(
@@ -205,7 +207,7 @@ def config_of(accelerator: Accelerator) -> VtaConfig | None:
     widths = {"INP_WIDTH": inp, "WGT_WIDTH": wgt, "ACC_WIDTH": acc}
     sizes_of = {"UOP": sizes["uop"], "INP": inp, "WGT": wgt, "ACC": acc}
     is_measured = port.latency == MEASURED_LATENCY[accelerator.profile]
-    logs = {
+    logs: dict[str, Any] = {
         **{f"LOG_{name}": _log(dtypes.bits(memory.dtype)) for name, memory in widths.items()},
         **{f"LOG_{name}_BUFF_SIZE": _log(memory.bytes) for name, memory in sizes_of.items()},
         "LOG_BATCH": _log(inp.shape[0]),
@@ -214,9 +216,10 @@ def config_of(accelerator: Accelerator) -> VtaConfig | None:
         "LOG_BUS_WIDTH": _log(port.bytes_per_cycle * 8),
     }
     config = VtaConfig(
-        **logs, clock_hz=accelerator.clock_hz, profile=accelerator.profile,
-        dram_latency=None if is_measured else port.latency,
+        clock_hz=accelerator.clock_hz, profile=accelerator.profile,
+        dram_latency=None if is_measured else port.latency, lowering=accelerator.lowering,
     )  # fmt: skip
+    config = replace(config, **logs)
     parts = (config.memories(), config.port, ENGINES, QUEUES)
     own = (accelerator.memories, port, accelerator.engines, accelerator.queues)
     return config if parts == own else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dlcompiler.ir import Stmt
 from dlcompiler.pipeline.timelines import Timeline
 from dlcompiler.simulate.accelerators.listing import instruction_text, origin_text
 from dlcompiler.simulate.accelerators.timing.waits import Token
@@ -18,13 +19,14 @@ from dlcompiler.views.device.timeline_lanes import (
     Model,
     Row,
     bars_of,
+    color_of_group,
     model_of,
     table_of,
 )
-from dlcompiler.views.render.colors import HUES, ink_on, lighter
-from dlcompiler.views.render.markup import Markup, tag
-from dlcompiler.views.render.scene import Mark, Scene, scene_document, scene_html
-from dlcompiler.views.render.text import shortened, text_table
+from dlcompiler.views.loops.line_keys import keys_of
+from dlcompiler.views.render.colors import ink_on
+from dlcompiler.views.render.scene import Mark, Scene
+from dlcompiler.views.render.text import shortened
 from dlcompiler.views.render.units import percent
 from dlcompiler.views.tuning.chart import Scale, legend, line, text
 
@@ -41,23 +43,6 @@ _NARROWEST = 2.0
 """Narrowest bar; [px]."""
 _MOST_GROUPS = 12
 """Stages that the legend names; [1]."""
-
-
-def timeline_html(timeline: Timeline) -> Markup:
-    """Return a timeline as a picture with a table."""
-    return tag("div", {"class": "dlc-fragment"}, scene_html(timeline_scene(timeline)))
-
-
-def timeline_svg(timeline: Timeline) -> str:
-    """Return the picture as a file of SVG."""
-    return scene_document(timeline_scene(timeline))
-
-
-def timeline_text(timeline: Timeline) -> str:
-    """Return the table of a timeline as text, after a sentence."""
-    model = model_of(timeline)
-    table = table_of(model)
-    return f"{_summary(model)}\n{text_table(table['columns'], table['rows'])}"
 
 
 def timeline_scene(timeline: Timeline) -> Scene:
@@ -167,13 +152,14 @@ class _Picture:
         width = max(end - start, 0.5)
         self.marks.append({
             "shape": "rect", "role": "bar", "x": start, "y": top + 6, "w": round(width, 1),
-            "h": _LANE - 6, "fill": self._color(group), "keys": self._keys(group),
+            "h": _LANE - 6, "fill": color_of_group(group),
+            "keys": keys_of(step.origin) if isinstance(step.origin, Stmt) else [],
             "title": _words(row, lane, n),
         })  # fmt: skip
         name = step.instruction.name
         if width >= len(name) * _CHAR + 6:
             self.marks.append({**text(start + 4, top + _LANE / 2 + 7, name, "start", "label"),
-                               "fill": ink_on(self._color(group))})  # fmt: skip
+                               "fill": ink_on(color_of_group(group))})  # fmt: skip
 
     def _wait(self, row: Row, lane: Lane, n: int, top: float) -> None:
         """Draw a wait as a line that leads to its instruction, with the reason if it has room."""
@@ -201,7 +187,7 @@ class _Picture:
         self.marks.append({
             "shape": "rect", "role": "cell", "x": left, "y": round(top + _LANE - height, 1),
             "w": max(round(right - left, 1), 0.5), "h": round(height, 1),
-            "fill": self._color(group), "keys": self._keys(group),
+            "fill": color_of_group(group), "keys": self._keys(group),
             "title": f"{int(bars.count[n]):,} instructions, mostly {name}: cycles "
             f"{start:,} to {end:,}, busy {percent(busy)}",
         })  # fmt: skip
@@ -209,10 +195,6 @@ class _Picture:
     def _keys(self, group: int) -> list[str]:
         name = self.model.groups[group]
         return [name] if name in self.model.stages else []
-
-    def _color(self, group: int) -> str:
-        hue = HUES[group % len(HUES)]
-        return lighter(hue) if (group // len(HUES)) % 2 else hue
 
     # -- tokens --------------------------------------------------------------------------------
 
@@ -271,7 +253,7 @@ class _Picture:
         names = list(self.model.groups[:_MOST_GROUPS])
         samples: list[tuple[str, Mark]] = [
             (shortened(name, 28), {"shape": "rect", "role": "cell", "w": 11, "h": 11,
-                                   "fill": self._color(n), "keys": self._keys(n)})
+                                   "fill": color_of_group(n), "keys": self._keys(n)})
             for n, name in enumerate(names)
         ]  # fmt: skip
         marks = legend(samples, 4, y + 10, _WIDTH - 8)

@@ -21,6 +21,7 @@ from dlcompiler.simulate.accelerators.timing.machine import FETCH
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
 from dlcompiler.simulate.accelerators.timing.waits import Token, tokens_of
 from dlcompiler.views.loops.line_keys import keys_of
+from dlcompiler.views.render.colors import HUES, lighter
 from dlcompiler.views.render.scene import Cell, Table
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -133,15 +134,15 @@ def model_of(timeline: Timeline) -> Model:
     )  # fmt: skip
     stages = frozenset(name for name, is_stage in groups if is_stage)
     names = tuple(name for name, _ in groups)
-    return Model(cut, names, stages, first, last, provenance_of(timeline))
+    provenance = provenance_of_runs([run for parts in timeline.runs for run in parts])
+    return Model(cut, names, stages, first, last, provenance)
 
 
-def provenance_of(timeline: Timeline) -> str:
+def provenance_of_runs(runs: Sequence[TimedRun]) -> str:
     """Return where the cycles come from: ``"simulated, profile B"``.
 
     A machine that differs from the measured one is named.
     """
-    runs = [run for parts in timeline.runs for run in parts]
     profiles = dict.fromkeys(run.program.accelerator.profile for run in runs)
     known = [f"profile {profile}" for profile in profiles if profile]
     found = ", ".join(["simulated", *known])
@@ -152,7 +153,7 @@ def provenance_of(timeline: Timeline) -> str:
 def _row(name: str, parts: tuple[TimedRun, ...], groups: dict[Group, int]) -> Row:
     begins = np.cumsum([0, *(run.cycles for run in parts)]).tolist()
     engines = list(dict.fromkeys(e.name for run in parts for e in run.program.accelerator.engines))
-    whole = [_groups_of(run, groups) for run in parts]
+    whole = [groups_of(run, groups) for run in parts]
     lanes = []
     for engine in engines:
         chosen = [run.of(engine) for run in parts]
@@ -174,7 +175,7 @@ def _row(name: str, parts: tuple[TimedRun, ...], groups: dict[Group, int]) -> Ro
     return Row(name, parts, tuple(begins[:-1]), begins[-1], tuple(lanes))
 
 
-def _groups_of(run: TimedRun, groups: dict[Group, int]) -> Ints:
+def groups_of(run: TimedRun, groups: dict[Group, int]) -> Ints:
     """Return the number of each instruction's group, and add new ones to `groups`."""
     known: dict[int | tuple[int, bool], int] = {}
     found: list[int] = []
@@ -196,6 +197,12 @@ def _group(step: Step) -> Group:
         return keys[0], True
     is_nop = step.instruction.is_copy and not any(step.values)
     return (PASSING if is_nop else step.instruction.name), False
+
+
+def color_of_group(number: int) -> str:
+    """Return the colour of a group of instructions; the eighth and later ones are lighter."""
+    hue = HUES[number % len(HUES)]
+    return lighter(hue) if (number // len(HUES)) % 2 else hue
 
 
 def bars_of(lane: Lane, column: float, groups: int) -> Bars:

@@ -14,7 +14,7 @@ from dlcompiler.pipeline.timelines import Timeline
 from dlcompiler.simulate.accelerators.listing import instruction_text, origin_text
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
 from dlcompiler.simulate.accelerators.timing.waits import tokens_of
-from dlcompiler.views.device.timeline_lanes import model_of, provenance_of
+from dlcompiler.views.device.timeline_lanes import model_of, provenance_of_runs
 from dlcompiler.views.loops.line_keys import keys_of
 
 Event = Mapping[str, Any]
@@ -43,7 +43,10 @@ def timeline_trace(timeline: Timeline) -> str:
     clocks = {
         f"{run.program.accelerator.clock_hz:g} Hz" for parts in timeline.runs for run in parts
     }
-    about = {"times": provenance_of(timeline), "clock": ", ".join(sorted(clocks))}
+    about = {
+        "times": provenance_of_runs([run for parts in timeline.runs for run in parts]),
+        "clock": ", ".join(sorted(clocks)),
+    }
     trace = {"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}
     return json.dumps(trace, separators=(",", ":"))
 

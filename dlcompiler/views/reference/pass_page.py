@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dlcompiler.ir import PrimFunc
 from dlcompiler.passes import Pass, flatten_storage, specialize_conditions
 from dlcompiler.pipeline.pipelines import EXTRA_PASSES, INSTRUMENTS, passes_of
+from dlcompiler.target.accelerators.presets import PYNQ
 from dlcompiler.target.gpus import GPU
 from dlcompiler.target.presets import C99, X86_64_AVX2
 from dlcompiler.views.reference.docstrings import markdown
@@ -26,7 +27,8 @@ def pass_page() -> str:
     """Return the page as Markdown."""
     lines = [HEAD]
     known: set[str] = set()
-    for title, target in (("a CPU", X86_64_AVX2), ("a GPU", GPU), ("C", C99)):
+    machines = (("a CPU", X86_64_AVX2), ("a GPU", GPU), ("C", C99), ("an accelerator", PYNQ))
+    for title, target in machines:
         passes = passes_of(target)
         lines += [f"## The order for {title}", ""]
         lines += [_row(number, item) for number, item in enumerate(passes, 1)]

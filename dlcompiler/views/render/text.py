@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dlcompiler.schedule import Schedule
 from dlcompiler.terminal import escaped
 from dlcompiler.views.loops.loop_tree import AXIS_WORDS, LINES, LoopTree, Row, loop_tree
+from dlcompiler.views.render.scene import Scene
 
 LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
 
@@ -34,6 +35,12 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         ).rstrip()
         for line in (columns, *texts)
     )
+
+
+def scene_text(scene: Scene) -> str:
+    """Return the sentence and the table of a picture as text."""
+    table = text_table(scene["table"]["columns"], scene["table"]["rows"])
+    return f"{escaped(scene['summary'])}\n{table}"
 
 
 def _cell(value: object) -> str:

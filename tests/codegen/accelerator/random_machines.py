@@ -47,10 +47,9 @@ def case(seed: int) -> Case:
         elif kind == "sum":
             wide = draft.loaded((*outer, 3), block, "int32", homes["summed from"], can_pad=False)
             k = te.reduce_axis((0, 3), "k")
-            count = len(outer)
             made = draft.stage(
                 shape,
-                lambda *i, w=wide, k=k: te.sum(w[(*i[:count], k, *i[count:])], axis=k),
+                lambda *i, w=wide, k=k: te.sum(w[(*i[: len(outer)], k, *i[len(outer) :])], axis=k),
                 "summed", homes["mixed to"],
             )  # fmt: skip
             draft.reductions.append(made)

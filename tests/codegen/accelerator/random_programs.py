@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -307,8 +308,8 @@ def scheduled(draft: Draft, s, outputs: list[te.Tensor]) -> list[str]:
         places = _places(tensor, s, loops, homes)
         if places and draft.chance(0.8):
             owner, loop = rng.choice(places)
-            attach = s[tensor].compute_at
-            if step(f"{tensor.name} at {owner.name}", lambda: attach(s[owner], loop) or True):
+            attach = partial(s[tensor].compute_at, s[owner], loop)
+            if step(f"{tensor.name} at {owner.name}", lambda a=attach: a() or True):
                 homes[tensor] = owner, loop
         axes = [*tensor.op.axis][: -draft.rank]
         if tensor in draft.products or tensor in draft.reductions:
@@ -352,10 +353,10 @@ def _tiled(draft: Draft, s, out: te.Tensor, step) -> list:
         count = rng.choice((1, 2, 2, 2, 3, 4))
         place = loops.index(loop)
         if draft.chance(0.5):
-            pair = step(f"threads {count}", lambda l=loop, n=count: s[out].split(l, nparts=n))
+            pair = step(f"threads {count}", lambda at=loop, n=count: s[out].split(at, nparts=n))
             thread = pair[0] if pair else None
         else:
-            pair = step(f"threads {count}", lambda l=loop, n=count: s[out].split(l, n))
+            pair = step(f"threads {count}", lambda at=loop, n=count: s[out].split(at, n))
             thread = pair[1] if pair else None
         if pair:
             loops[place : place + 1] = pair
@@ -410,7 +411,7 @@ def _reduction(draft: Draft, s, tensor: te.Tensor, step) -> list:
 
 
 def check(seed: int, orders: int, made: Case | None = None) -> str:
-    """Build and run a program, by default that of the seed, and return ``""``, or why it was refused.
+    """Build and run a program, by default that of the seed; return ``""``, or why it is refused.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Programs in TVM's manner take the cycles that TVM published for its own, in profile A.
+"""Programs in TVM's manner take the cycles of TVM's own programs, in both profiles.
 
-**Source:** pull request 3347 of apache/tvm, on the RTL of 2019.
+**Source:** A: pull request 3347 of apache/tvm, on the RTL of 2019. B: the same instructions on the
+RTL of 2021, measured; `docs/VTA.md` says how.
 """
 
 import pytest
@@ -19,30 +20,32 @@ def _names(kernel):
 
 
 PUBLISHED = {
-    "load and store": (cases.save_load_out, (), 619),
-    "shl by a number": (cases.alu_immediate, ("shl", 3), 1067),
-    "max with a number": (cases.alu_immediate, ("max", 5), 1067),
-    "add a number": (cases.alu_immediate, ("add", 7), 1067),
-    "shr by a number": (cases.alu_immediate, ("shr", 2), 1067),
-    "max of tensors": (cases.alu_register, ("max",), 1654),
-    "add tensors": (cases.alu_register, ("add",), 1654),
-    "shift and scale": (cases.shift_and_scale, (), 386),
-    "matrix product": (cases.gemm, (), 648),
+    "load and store": (cases.save_load_out, (), 619, 528),
+    "shl by a number": (cases.alu_immediate, ("shl", 3), 1067, 864),
+    "max with a number": (cases.alu_immediate, ("max", 5), 1067, 864),
+    "add a number": (cases.alu_immediate, ("add", 7), 1067, 864),
+    "shr by a number": (cases.alu_immediate, ("shr", 2), 1067, 864),
+    "max of tensors": (cases.alu_register, ("max",), 1654, 1465),
+    "add tensors": (cases.alu_register, ("add",), 1654, 1465),
+    "shift and scale": (cases.shift_and_scale, (), 386, 338),
+    "matrix product": (cases.gemm, (), 648, 521),
 }
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_count(classic, name):
-    make, arguments, cycles = PUBLISHED[name]
-    case = make(classic, *arguments)
-    kernel = case.build(classic)
-    case.check(kernel, seed=1)
-    assert kernel.report().cycles == cycles
+def test_published_count(name):
+    make, arguments, *cycles = PUBLISHED[name]
+    for profile, expected in zip("AB", cycles, strict=True):
+        machine = cases.machine(profile=profile, lowering="classic")
+        case = make(machine, *arguments)
+        kernel = case.build(machine)
+        case.check(kernel, seed=1)
+        assert kernel.report().cycles == expected
 
 
 def test_exact_lowering_is_never_slower(classic):
     exact = cases.machine(profile="A")
-    for make, arguments, cycles in PUBLISHED.values():
+    for make, arguments, cycles, _ in PUBLISHED.values():
         assert make(exact, *arguments).build(exact).report().cycles <= cycles
 
 

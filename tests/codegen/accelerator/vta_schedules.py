@@ -203,3 +203,70 @@ def gemm(accelerator, o=4, n=1, m=4, *, threads=0):
         return np.clip(total >> 6, 0, 63)
 
     return Case(s, [data, weight, out], reference, -128, 128)
+
+
+def convolution(accelerator, layer, *, groups=1, threads=1, size=8):
+    """Convolve an image of `size` by `size`, shift, and clip.
+
+    ``layer`` has the blocks of 16 input channels and of filters, the extent of the kernel, and the
+    stride. Padding keeps the size at stride 1.
+    """
+    inner, filters, kernel, stride = layer
+    pad = kernel // 2
+    out_size = (size + 2 * pad - kernel) // stride + 1
+    data = _placeholder((inner, size, size, 1, BLOCK), "int8", "data")
+    weight = _placeholder(
+        (filters, inner // groups, kernel, kernel, BLOCK, BLOCK), "int8", "weight"
+    )
+
+    def frame(c, y, x, *rest):
+        inside = te.all(y >= pad, y < size + pad, x >= pad, x < size + pad)
+        return te.if_then_else(inside, data(c, y - pad, x - pad, *rest), te.const(0, "int8"))
+
+    shape = (inner, size + 2 * pad, size + 2 * pad, 1, BLOCK)
+    inp = te.compute(shape, frame if pad else lambda *i: data(*i), "inp")
+    wgt = te.compute(weight.static_shape, lambda *i: weight(*i), "wgt")
+    rc, ki = te.reduce_axis((0, inner // groups), "rc"), te.reduce_axis((0, BLOCK), "ki")
+    dy, dx = (te.reduce_axis((0, kernel), name) for name in ("dy", "dx"))
+    own = inner // groups
+    per_group = filters // groups
+
+    def element(o, y, x, b, c):
+        channel = te.floordiv(o, per_group) * own + rc if groups > 1 else rc
+        left = inp[channel, y * stride + dy, x * stride + dx, b, ki].astype("int32")
+        return te.sum(left * wgt[o, rc, dy, dx, c, ki].astype("int32"), axis=[rc, dy, dx, ki])
+
+    acc = te.compute(_blocks(filters, out_size, out_size), element, "acc")
+    shifted = te.compute(acc.static_shape, lambda *i: acc(*i) >> 7, "shifted")
+    clipped = te.compute(
+        acc.static_shape, lambda *i: te.minimum(te.maximum(shifted(*i), 0), 100), "clipped"
+    )
+    out = te.compute(acc.static_shape, lambda *i: clipped(*i).astype("int8"), "out")
+    s = te.create_schedule(out.op)
+    s[inp].set_scope(accelerator.scope_of("inp"))
+    s[wgt].set_scope(accelerator.scope_of("wgt"))
+    o, *_ = s[out].op.axis
+    outer, _ = s[out].split(o, per_group if groups > 1 else max(filters // threads, 1))
+    if threads > 1:
+        s[out].bind(outer, te.thread_axis("cthread"))
+    for tensor in (acc, shifted, clipped):
+        s[tensor].set_scope(accelerator.scope_of("acc"))
+        s[tensor].compute_at(s[out], outer)
+    o, y, x, b, c = s[acc].op.axis
+    s[acc].reorder(rc, o, y, dy, dx, x, b, c, ki)
+    s[inp].compute_at(s[acc], rc)
+    s[wgt].compute_at(s[acc], rc)
+    s[acc].tensorize(b, te.tensor_intrin(GEMM))
+
+    def reference(data, weight):
+        image = np.pad(data.astype("int32"), ((0, 0), (pad, pad), (pad, pad), (0, 0), (0, 0)))
+        total = np.zeros(acc.static_shape, "int32")
+        for y, x in np.ndindex(kernel, kernel):
+            part = image[:, y:, x:][:, : size + 2 * pad - kernel + 1, : size + 2 * pad - kernel + 1]
+            part = part[:, ::stride, ::stride]
+            for o in range(filters):
+                mine = part[o // per_group * own :][:own]
+                total[o] += np.einsum("ryxbk,rck->yxbc", mine, weight[o, :, y, x].astype("int32"))
+        return np.clip(total >> 7, 0, 100)
+
+    return Case(s, [data, weight, out], reference, -128, 128)

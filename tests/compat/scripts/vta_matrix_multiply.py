@@ -7,6 +7,14 @@ from tvm import rpc, te
 from tvm.contrib import utils
 from vta.testing import simulator
 
+
+def blocked(matrix, rows, columns):
+    """Return a matrix in blocks: (rows, columns of blocks, rows, columns of a block)."""
+    height, width = matrix.shape
+    parts = matrix.reshape(height // rows, rows, width // columns, columns)
+    return parts.transpose((0, 2, 1, 3))
+
+
 env = vta.get_env()
 remote = rpc.LocalSession()
 
@@ -14,58 +22,55 @@ remote = rpc.LocalSession()
 m, n, o = 16, 16, 1
 A = te.placeholder((o, n, env.BATCH, env.BLOCK_IN), name="A", dtype=env.inp_dtype)
 B = te.placeholder((m, n, env.BLOCK_OUT, env.BLOCK_IN), name="B", dtype=env.wgt_dtype)
-A_buf = te.compute((o, n, env.BATCH, env.BLOCK_IN), lambda *i: A(*i), "A_buf")
-B_buf = te.compute((m, n, env.BLOCK_OUT, env.BLOCK_IN), lambda *i: B(*i), "B_buf")
+a_chip = te.compute((o, n, env.BATCH, env.BLOCK_IN), lambda *i: A(*i), "a_chip")
+b_chip = te.compute((m, n, env.BLOCK_OUT, env.BLOCK_IN), lambda *i: B(*i), "b_chip")
 
 ko = te.reduce_axis((0, n), name="ko")
 ki = te.reduce_axis((0, env.BLOCK_IN), name="ki")
-C_buf = te.compute(
+c_chip = te.compute(
     (o, m, env.BATCH, env.BLOCK_OUT),
     lambda bo, co, bi, ci: te.sum(
-        A_buf[bo, ko, bi, ki].astype(env.acc_dtype) * B_buf[co, ko, ci, ki].astype(env.acc_dtype),
+        a_chip[bo, ko, bi, ki].astype(env.acc_dtype) * b_chip[co, ko, ci, ki].astype(env.acc_dtype),
         axis=[ko, ki],
     ),
-    name="C_buf",
+    name="c_chip",
 )
 C = te.compute(
-    (o, m, env.BATCH, env.BLOCK_OUT), lambda *i: C_buf(*i).astype(env.inp_dtype), name="C"
+    (o, m, env.BATCH, env.BLOCK_OUT), lambda *i: c_chip(*i).astype(env.inp_dtype), name="C"
 )
 
 s = te.create_schedule(C.op)
 print(tvm.lower(s, [A, B, C], simple_mode=True))
-s[A_buf].set_scope(env.inp_scope)
-s[B_buf].set_scope(env.wgt_scope)
-s[C_buf].set_scope(env.acc_scope)
-s[A_buf].compute_at(s[C_buf], ko)
-s[B_buf].compute_at(s[C_buf], ko)
-s[A_buf].pragma(s[A_buf].op.axis[0], env.dma_copy)
-s[B_buf].pragma(s[B_buf].op.axis[0], env.dma_copy)
+s[a_chip].set_scope(env.inp_scope)
+s[b_chip].set_scope(env.wgt_scope)
+s[c_chip].set_scope(env.acc_scope)
+s[a_chip].compute_at(s[c_chip], ko)
+s[b_chip].compute_at(s[c_chip], ko)
+s[a_chip].pragma(s[a_chip].op.axis[0], env.dma_copy)
+s[b_chip].pragma(s[b_chip].op.axis[0], env.dma_copy)
 s[C].pragma(s[C].op.axis[0], env.dma_copy)
-s[C_buf].reorder(
-    ko, s[C_buf].op.axis[0], s[C_buf].op.axis[1], s[C_buf].op.axis[2], s[C_buf].op.axis[3], ki
+s[c_chip].reorder(
+    ko, s[c_chip].op.axis[0], s[c_chip].op.axis[1], s[c_chip].op.axis[2], s[c_chip].op.axis[3], ki
 )
-s[C_buf].tensorize(s[C_buf].op.axis[2], env.gemm)
+s[c_chip].tensorize(s[c_chip].op.axis[2], env.gemm)
 print(vta.lower(s, [A, B, C], simple_mode=True))
 
-my_gemm = vta.build(s, [A, B, C], "ext_dev", env.target_host, name="my_gemm")
+product = vta.build(s, [A, B, C], "ext_dev", env.target_host, name="product")
 temp = utils.tempdir()
-my_gemm.save(temp.relpath("gemm.o"))
+product.save(temp.relpath("gemm.o"))
 remote.upload(temp.relpath("gemm.o"))
 f = remote.load_module("gemm.o")
 ctx = remote.ext_dev(0)
 
-A_orig = np.random.randint(-128, 128, size=(o * env.BATCH, n * env.BLOCK_IN)).astype(A.dtype)
-B_orig = np.random.randint(-128, 128, size=(m * env.BLOCK_OUT, n * env.BLOCK_IN)).astype(B.dtype)
-A_packed = A_orig.reshape(o, env.BATCH, n, env.BLOCK_IN).transpose((0, 2, 1, 3))
-B_packed = B_orig.reshape(m, env.BLOCK_OUT, n, env.BLOCK_IN).transpose((0, 2, 1, 3))
-A_nd = tvm.nd.array(A_packed, ctx)
-B_nd = tvm.nd.array(B_packed, ctx)
-C_nd = tvm.nd.array(np.zeros((o, m, env.BATCH, env.BLOCK_OUT)).astype(C.dtype), ctx)
+a_plain = np.random.randint(-128, 128, size=(o * env.BATCH, n * env.BLOCK_IN)).astype(A.dtype)
+b_plain = np.random.randint(-128, 128, size=(m * env.BLOCK_OUT, n * env.BLOCK_IN)).astype(B.dtype)
+a_nd = tvm.nd.array(blocked(a_plain, env.BATCH, env.BLOCK_IN), ctx)
+b_nd = tvm.nd.array(blocked(b_plain, env.BLOCK_OUT, env.BLOCK_IN), ctx)
+c_nd = tvm.nd.array(np.zeros((o, m, env.BATCH, env.BLOCK_OUT)).astype(C.dtype), ctx)
 if env.TARGET in ["sim", "tsim"]:
     simulator.clear_stats()
-f(A_nd, B_nd, C_nd)
+f(a_nd, b_nd, c_nd)
 
-C_ref = np.dot(A_orig.astype(env.acc_dtype), B_orig.T.astype(env.acc_dtype)).astype(C.dtype)
-C_ref = C_ref.reshape(o, env.BATCH, m, env.BLOCK_OUT).transpose((0, 2, 1, 3))
-np.testing.assert_equal(C_ref, C_nd.numpy())
+expected = (a_plain.astype(env.acc_dtype) @ b_plain.T.astype(env.acc_dtype)).astype(C.dtype)
+np.testing.assert_equal(c_nd.numpy(), blocked(expected, env.BATCH, env.BLOCK_OUT))
 assert simulator.stats()["gemm_counter"] == o * m * n

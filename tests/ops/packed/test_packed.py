@@ -24,6 +24,8 @@ WORKLOADS = [
     ),
     CONV.workload(c=16, h=4, w=4, o=16, kernel=3, n=3, padding=1),
     CONV.workload(c=64, h=2, w=2, o=64, kernel=2, padding=1, stride=3),
+    CONV.workload(c=64, h=7, w=9, o=64, kernel=3, padding=1, groups=4),
+    CONV.workload(c=96, h=6, w=6, o=192, kernel=3, padding=1, groups=3, bias=1),
     DENSE.workload(m=1, n=64, k=128, bias=1),
     DENSE.workload(m=7, n=32, k=48, relu=0, shift=3),
     DENSE.workload(m=12, n=96, k=16, residual=1),
@@ -72,6 +74,8 @@ def test_the_gemm_core_is_busy_where_nothing_else_binds():
 def test_what_is_no_workload_is_refused():
     with pytest.raises(TuningError, match="c is no multiple of a block"):
         CONV.workload(c=3, h=8, w=8, o=16, kernel=3)
+    with pytest.raises(TuningError, match="no whole blocks of channels"):
+        CONV.workload(c=32, h=8, w=8, o=32, kernel=3, groups=4)
     with pytest.raises(TuningError, match="kernel is larger than the padded image"):
         CONV.workload(c=16, h=2, w=2, o=16, kernel=5)
     with pytest.raises(TuningError, match="shift is no number of bits"):

@@ -14,7 +14,14 @@ from dlcompiler.simulate.accelerators import (
 )
 from dlcompiler.simulate.accelerators.images import dram_image
 from dlcompiler.simulate.accelerators.measured import compare
-from dlcompiler.target.accelerators import Accelerator, Engine, Memory, copy, tensor_op
+from dlcompiler.target.accelerators import (
+    Accelerator,
+    Engine,
+    Instruction,
+    Memory,
+    copy,
+    tensor_op,
+)
 from tests.share import cases_of
 
 HAZARDS = {
@@ -250,6 +257,61 @@ def test_numbers_wrap(program):
     assert alu(program, fields, [[0, 0, 0]], [2**31 - 1]) == [-(2**31)]
     fields = "iter_out=1 iter_in=1 operation=3 use_imm=1 imm=-4"
     assert alu(program, fields, [[0, 0, 0]], [0x12345678]) == [0x23456780]
+
+
+def test_random_gemm_instructions(machine):
+    random = np.random.default_rng(11)
+    for parameters in ({}, {"LOG_BATCH": 1, "LOG_BLOCK_IN": 5}, {"LOG_INP_WIDTH": 4}):
+        own = machine(**parameters)
+        for _ in range(15):
+            count = int(random.integers(1, 9))
+            micro_ops = random.integers(0, 4, (count, 3))
+            outer, inner = random.integers(1, 5, 2)
+            factors = random.integers(0, 3, 6)
+            names = [f"{name}_factor_{way}" for name in ("dst", "src", "wgt")
+                     for way in ("out", "in")]  # fmt: skip
+            loops = " ".join(f"{name}={n}" for name, n in zip(names, factors, strict=True))
+            text = (
+                f"load uop dram_base=65536 y_size=1 x_size={count}\n"
+                "load acc y_size=1 x_size=32\nload inp dram_base=512 y_size=1 x_size=32\n"
+                "load wgt dram_base=64 y_size=1 x_size=32 push load->compute\n"
+                f"gemm uop_end={count} iter_out={outer} iter_in={inner} {loops}"
+                " pop load->compute\nfinish"
+            )
+            program = InstructionProgram(
+                own, assemble(own, text), micro_ops=micro_ops, micro_op_address=4 * 65536,
+                dram_bytes=1 << 19,
+            )  # fmt: skip
+            dram = dram_image(program, {})
+            dram[: 1 << 18] = random.integers(0, 256, 1 << 18)
+            runs = [run_program(program, dram, by_steps=slow) for slow in (False, True)]
+            for name in ("acc", "out"):
+                assert (runs[0].memories[name] == runs[1].memories[name]).all(), (text, parameters)
+
+
+def test_elementwise_instructions_of_ones_own():
+    operands = {"sum": "row", "left": "row"}
+    own = Accelerator(
+        "toy-elementwise", [Memory("row", (4,), "int16", 8)], [Engine("unit")],
+        [copy("unit", into="row"), copy("unit", out_of="row"),
+         Instruction("vector", "unit", "elementwise", operands=operands,
+                     operations=("sub", "xor"), cycles=lambda n: n)],
+    )  # fmt: skip
+    text = (
+        "load row y_size=1 x_size=3\n"
+        "vector iter_out=1 iter_in=2 sum=1 sum_factor_in=1 left=0 left_factor_in=1\n"
+        "store row y_size=1 x_size=3"
+    )
+    buffers = (DramBuffer("A", 0, (3, 4), "int16"),)
+    program = InstructionProgram(own, assemble(own, text), buffers, dram_bytes=64)
+    given = np.array([[1], [10], [100]], dtype="int16").repeat(4, axis=1)
+    for by_steps in (False, True):
+        run = run_program(program, {"A": given}, by_steps=by_steps)
+        assert run.array("A")[:, 0].tolist() == [1, 9, 91]
+    unknown = assemble(own, text.replace("vector ", "vector operation=1 "))
+    program = InstructionProgram(own, unknown, buffers, dram_bytes=64)
+    with pytest.raises(InstructionError, match="an operation that is not known here"):
+        run_program(program, {"A": given})
 
 
 def test_random_alu_instructions(program):

@@ -11,6 +11,8 @@ from dlcompiler.simulate.accelerators import (
     time_program,
 )
 from dlcompiler.simulate.accelerators.measured import YEARS, trace_of
+from dlcompiler.simulate.accelerators.timing import profile_2019, profile_2021
+from dlcompiler.simulate.accelerators.timing.events import Events
 from dlcompiler.target.accelerators import (
     Accelerator,
     Engine,
@@ -101,6 +103,8 @@ def test_a_queue_of_tokens_has_255_places(program):
 def test_a_program_without_finish_never_ends(program):
     with pytest.raises(InstructionError, match="it never finishes"):
         time_program(program("load inp y_size=1 x_size=1"))
+    with pytest.raises(InstructionError, match="it never finishes"):
+        time_program(program(""))
 
 
 @pytest.mark.parametrize(
@@ -202,3 +206,37 @@ def test_a_queue_that_the_machine_lacks(machine):
     wrong = Step(step.instruction, step.values, ("load->store",))
     with pytest.raises(InstructionError, match="no such token queue"):
         time_program(InstructionProgram(machine(), (wrong,)))
+
+
+@pytest.mark.parametrize("profile", YEARS)
+def test_what_is_done_at_once_takes_as_long_as_event_after_event(measured, monkeypatch, profile):
+    fast = [trace_of(time_program(each.program)) for _, each in measured(profile)]
+    monkeypatch.setattr(Events, "next_time", lambda self: 0)  # something else is always next
+    assert [trace_of(time_program(each.program)) for _, each in measured(profile)] == fast
+
+
+CONSTANTS = [
+    (profile_2019, "A", name)
+    for name in (
+        "CHUNK", "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "READ_SETUP", "WRITE_SETUP",
+        "GEMM_CYCLES", "GEMM_DRAIN", "ALU_IMMEDIATE_CYCLES", "ALU_REGISTER_CYCLES",
+    )
+] + [
+    (profile_2021, "B", name)
+    for name in (
+        "CHUNK", "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "OUTSTANDING", "FETCHED",
+        "UOPS_LOADED", "VECTORS_LOADED", "WRITE_SETUP", "PIPELINE", "ALU_REGISTER_CYCLES",
+    )
+]  # fmt: skip
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("module", "profile", "name"), CONSTANTS)
+def test_the_kept_programs_notice_each_constant(measured, monkeypatch, module, profile, name):
+    monkeypatch.setattr(module, name, getattr(module, name) - 1)
+    changed = [
+        record["id"]
+        for record, each in measured(profile)
+        if time_program(each.program).cycles != record[f"cycles_{YEARS[profile]}"]
+    ]
+    assert changed

@@ -9,6 +9,7 @@ from dlcompiler_widgets.explorer.panes import (
     Advice,
     Banks,
     CacheMisses,
+    ChipMemories,
     Coalescing,
     Dependences,
     HistoryTree,
@@ -18,6 +19,7 @@ from dlcompiler_widgets.explorer.panes import (
     Occupancy,
     ScheduleGraph,
     ThreadBlock,
+    Timeline,
     Waves,
 )
 from dlcompiler_widgets.explorer.text_panes import CodePanes, PassDiff
@@ -26,6 +28,7 @@ __all__ = [
     "Advice",
     "Banks",
     "CacheMisses",
+    "ChipMemories",
     "Coalescing",
     "CodePanes",
     "Dependences",
@@ -38,5 +41,6 @@ __all__ = [
     "PassDiff",
     "ScheduleGraph",
     "ThreadBlock",
+    "Timeline",
     "Waves",
 ]

@@ -194,6 +194,45 @@ class Occupancy(KernelPicture):
     first_words = "The shortest bar is the limit."
 
 
+class AcceleratorPicture(PicturePane):
+    """A picture of the program on an accelerator.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule; its stages are in the memories of the accelerator.
+    args : sequence of Tensor, optional
+        Parameters of the function; by default, all inputs and outputs.
+    target : str or Target
+        The accelerator, which is simulated.
+    **options
+        Further ones of `Workbench`.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        args: Sequence[Tensor] | None = None,
+        target: str | Target = "vta-pynq",
+        **options: Any,
+    ) -> None:
+        super().__init__(schedule, args, target, **options)
+
+
+class Timeline(AcceleratorPicture):
+    """When each engine of an accelerator runs its instructions, and what it waits for."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("timeline",)}
+    first_words = "Choose a stage by a click on a bar."
+
+
+class ChipMemories(AcceleratorPicture):
+    """Which values lie where in the memories of an accelerator, and how long."""
+
+    shown_tabs: ClassVar[Mapping[str, tuple[str, ...]]] = {"picture": ("chip",)}
+    first_words = "Choose a stage by a click on a value."
+
+
 class Waves(KernelPicture):
     """The waves in which the blocks of a kernel run on the multiprocessors, and their tail."""
 

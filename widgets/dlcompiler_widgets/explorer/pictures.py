@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dlcompiler_widgets.explorer.session import Session
 
 NO_GPU = "it is about the warps and multiprocessors of a GPU"
+NO_ACCELERATOR = "it is about the engines and memories of an accelerator"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,18 @@ def _has_caches(session: Session) -> bool:
 
 def _has_threads(session: Session) -> bool:
     """Tell whether loops can be bound to threads of the target, or are bound already."""
+    if session.target.accelerator is not None:
+        return False  # its only threads are virtual ones, which are no more when it runs
     return bool(session.target.thread_axes) or uses_threads(session.schedule.state)
+
+
+def _is_accelerator(session: Session) -> bool:
+    return session.target.accelerator is not None
+
+
+def _of_accelerator(name: str) -> Callable[[Session], Mapping[str, Any]]:
+    """Return what draws a picture of the program on the accelerator."""
+    return lambda session: session.accelerators.picture(session, name)
 
 
 def _is_gpu(session: Session) -> bool:
@@ -123,6 +135,9 @@ def _scene_of(model: Mapping[str, Any]) -> Scene:
     return scene
 
 
+_ACCELERATOR: dict[str, Any] = {
+    "applies": _is_accelerator, "why_not": NO_ACCELERATOR, "group": "Accelerator",
+}  # fmt: skip
 _KERNEL: dict[str, Any] = {"applies": _is_gpu, "why_not": NO_GPU, "group": "Kernel"}
 
 PICTURES: dict[str, Picture] = {
@@ -140,6 +155,8 @@ PICTURES: dict[str, Picture] = {
         "Thread block", _block, kind="block", still=blocks.still, applies=_has_threads,
         why_not="it has no threads that loops could be bound to",
     ),
+    "timeline": Picture("Timeline", _of_accelerator("timeline"), **_ACCELERATOR),
+    "chip": Picture("Memories on the chip", _of_accelerator("chip"), **_ACCELERATOR),
     "coalescing": Picture("Coalescing", _of_kernel("coalescing"), **_KERNEL),
     "banks": Picture("Banks", _of_kernel("banks"), **_KERNEL),
     "occupancy": Picture("Occupancy", _of_kernel("occupancy"), **_KERNEL),

@@ -22,6 +22,7 @@ from dlcompiler.views.loops.loop_tree import LINES
 from dlcompiler.views.loops.strides import with_strides
 from dlcompiler.views.moves.effect import why_without_effect
 from dlcompiler_widgets.explorer import best_known, branches, exports, moving
+from dlcompiler_widgets.explorer.accelerators import Accelerators
 from dlcompiler_widgets.explorer.blocks import Blocks
 from dlcompiler_widgets.explorer.caches import Caches
 from dlcompiler_widgets.explorer.code_tabs import CodeTabs
@@ -88,6 +89,7 @@ class Session:
         self.blocks: Blocks = Blocks()
         self.caches: Caches = Caches()
         self.kernels: Kernels = Kernels()
+        self.accelerators: Accelerators = Accelerators()
         self.predictions: Predictions = Predictions()
         self.machine: Machine = Machine()
         """The ceilings of the machine; the widget puts its own here, which measures them."""
@@ -135,11 +137,13 @@ class Session:
         self.exporting.close()
         self.caches.close()
         self.kernels.close()
+        self.accelerators.close()
         self.predictions.close()
 
     def wait_for_pictures(self, timeout_s: float | None = None) -> bool:
         """Wait for the pictures that are made in the background; False if that takes too long."""
-        return all(each.wait(timeout_s) for each in (self.blocks, self.caches, self.kernels))
+        makers = (self.blocks, self.caches, self.kernels, self.accelerators)
+        return all(each.wait(timeout_s) for each in makers)
 
     # -- intents ---------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ MOST_LEFT_OUT = 6
 LONGEST_NAME = 200
 CANNOT_BE_LOADED = "cannot be loaded"
 """Label of the group of targets whose entry in the registry cannot be read."""
-_KINDS = {"cpu": "CPU", "gpu": "GPU"}
+_KINDS = {"cpu": "CPU", "gpu": "GPU", "accelerator": "Accelerator"}
 
 
 @dataclass(frozen=True)

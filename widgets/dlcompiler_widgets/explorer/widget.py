@@ -189,6 +189,7 @@ class Workbench(StaticOutput, anywidget.AnyWidget):
         session.machine.on_ready = partial(self._on_ready, "picture", "ladder", "advice")
         session.caches.on_ready = partial(self._on_ready, "picture")
         session.predictions.on_ready = partial(self._on_ready, "history")
+        session.accelerators.on_ready = partial(self._on_ready, "picture")
         session.kernels.on_ready = partial(self._on_ready, "picture", "advice", "history")
         session.exporting.on_change = partial(self._on_export, session)
 

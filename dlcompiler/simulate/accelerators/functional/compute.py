@@ -80,6 +80,11 @@ def elementwise(
     fields, operands = work.fields, work.instruction.operands
     names = list(operands)
     operation = work.instruction.operations[fields["operation"]]
+    if operation not in OPERATIONS:
+        raise findings.error(
+            "unsupported", "an operation that is not known here", step, got=operation,
+            expected=", ".join(OPERATIONS),
+        )  # fmt: skip
     results = state.stores[operands[names[0]]].values
     target = grid.elements[names[0]]
     _check_shift(work, operation, step, findings)
@@ -116,7 +121,7 @@ def _waves(
     """
     count = len(target)
     is_own = source is target or bool((source == target).all())
-    reads_results = same and not is_own and bool(np.isin(source, grid.unique["dst"]).any())
+    reads_results = same and not is_own and bool(np.isin(source, target).any())
     if not grid.has_duplicates and not reads_results:
         return [slice(None)]
     if reads_results:
@@ -153,16 +158,17 @@ def apply(operation: str, left: Values, right: Any) -> Values:
     if operation == "shr" and right.ndim == 0 and right < 0:
         result = np.left_shift(left, -right)
     else:
-        result = _OPERATIONS[operation](left, right)
+        result = OPERATIONS[operation](left, right)
     return result
 
 
-_OPERATIONS: MappingProxyType[str, Callable[[Values, Values], Values]] = MappingProxyType(
+OPERATIONS: MappingProxyType[str, Callable[[Values, Values], Values]] = MappingProxyType(
     {
-        "min": np.minimum, "max": np.maximum, "add": np.add, "mul": np.multiply,
-        "shr": np.right_shift,
+        "min": np.minimum, "max": np.maximum, "add": np.add, "sub": np.subtract,
+        "mul": np.multiply, "shr": np.right_shift,
     }
 )  # fmt: skip
+"""Operations of elementwise instructions, by name; integers wrap."""
 
 
 def _check_shift(work: Work, operation: str, step: int, findings: Findings) -> None:

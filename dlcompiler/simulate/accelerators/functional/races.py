@@ -61,8 +61,9 @@ class Shadow:
     def __init__(self, name: str, size: int, engines: int) -> None:
         self.name = name
         self._writer = np.full(size, engines, dtype=np.int8)
-        self._written = np.zeros(size, dtype=np.int64)
-        self._read = np.zeros((engines, size), dtype=np.int64)
+        # Zeros take no memory until they are written, which matters for DRAM.
+        self._written = np.zeros(size, dtype=np.int32)
+        self._read = np.zeros((engines, size), dtype=np.int32)
 
     def read(self, place: Place, engine: int, clock: npt.NDArray[np.int64]) -> Conflict | None:
         """Note a read, and return the write that it races with."""

@@ -41,7 +41,7 @@ class Block(NamedTuple):
 def block_of(work: Work, state: State) -> Block:
     """Return what a copy reads and writes."""
     fields = work.fields
-    memory = state.accelerator.memory(work.instruction.memory)
+    memory = state.stores[work.instruction.memory].memory
     row = fields["x_size"] + fields.get("x_pad_0", 0) + fields.get("x_pad_1", 0)
     rows = fields["y_size"] + fields.get("y_pad_0", 0) + fields.get("y_pad_1", 0)
     first = fields["sram_base"]

@@ -43,6 +43,7 @@ class Profile2019:
         self._bus = accelerator.port.bytes_per_cycle
         word = accelerator.word_bits // 8
         self._word_beats = _ceil(word, self._bus)
+        self._element_bytes = {each.name: each.dram_bytes for each in accelerator.memories}
         self._unfetched = len(machine.works)
         self._port = _Port(machine, accelerator.port.latency)
 
@@ -89,18 +90,25 @@ class Profile2019:
         """
         fields, name = work.fields, work.instruction.memory
         client = CLIENTS.index(name) if name in CLIENTS else len(CLIENTS)
-        memory = self._machine.program.accelerator.memory(name)
         if name == "uop":
             # One row only, whatever the instruction says.
             return client, [(0, n) for n in _uop_bursts(fields["x_size"], self._bus)], 0
-        beats = _ceil(memory.dram_bytes, self._bus)
-        left, right = fields.get("x_pad_0", 0) * beats, fields.get("x_pad_1", 0) * beats
-        row = left + fields["x_size"] * beats + right
+        left = self._beats(name, fields.get("x_pad_0", 0))
+        right = self._beats(name, fields.get("x_pad_1", 0))
+        data = self._beats(name, fields["x_size"])
+        row = left + data + right
         # The state machine goes through the zeros of a side at each burst, not at each row.
-        pieces = list(_pieces(fields["x_size"] * beats, BURST_BEATS)) * fields["y_size"]
+        pieces = list(_pieces(data, BURST_BEATS)) * fields["y_size"]
         bursts = [(right + left, piece) for piece in pieces]
         bursts[0] = (fields.get("y_pad_0", 0) * row + left, pieces[0])
         return client, bursts, right + fields.get("y_pad_1", 0) * row
+
+    def _beats(self, memory: str, count: int) -> int:
+        """Return the beats of some elements; a beat has several if they are small."""
+        size = self._element_bytes[memory]
+        return (
+            count * _ceil(size, self._bus) if size >= self._bus else _ceil(count * size, self._bus)
+        )
 
     def _load(
         self, step: int, time: int, client: int, bursts: list[tuple[int, int]], after: int
@@ -128,8 +136,7 @@ class Profile2019:
 
     def _write_bursts(self, work: Work) -> Iterator[int]:
         """Yield the cycles of each burst of a store, besides its setup."""
-        memory = self._machine.program.accelerator.memory(work.instruction.memory)
-        beats = _ceil(memory.dram_bytes, self._bus)
+        beats = self._beats(work.instruction.memory, 1)
         most = max(BURST_BEATS // beats, 1)
         for _ in range(work.fields["y_size"]):
             for vectors in _pieces(work.fields["x_size"], most):

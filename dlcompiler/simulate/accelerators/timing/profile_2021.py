@@ -52,6 +52,7 @@ class Profile2021:
         self._bus = accelerator.port.bytes_per_cycle
         self._burst_bytes = min(BURST_BEATS * self._bus, LARGEST_BURST)
         self._word_bytes = accelerator.word_bits // 8
+        self._element_bytes = {each.name: each.dram_bytes for each in accelerator.memories}
         self._unfetched = len(machine.works)
         self._port = _Port(machine, accelerator.port.latency)
 
@@ -96,7 +97,7 @@ class Profile2021:
 
     def _load(self, step: int, time: int, work: Work) -> None:
         machine, fields, name = self._machine, work.fields, work.instruction.memory
-        element = machine.program.accelerator.memory(name).dram_bytes
+        element = self._element_bytes[name]
         client = CLIENTS.index(name) if name in CLIENTS else len(CLIENTS)
         beats = [self._beats(address, size) for address, size in self._row_pieces(work, element)]
         if name == "uop":
@@ -133,7 +134,7 @@ class Profile2021:
         return -(-(address % self._bus + size) // self._bus)
 
     def _store_cycles(self, work: Work) -> int:
-        element = self._machine.program.accelerator.memory(work.instruction.memory).dram_bytes
+        element = self._element_bytes[work.instruction.memory]
         vector = 1 + -(-element // self._bus)  # read the vector, then send its beats
         return sum(
             WRITE_SETUP + vector * (size // element) for _, size in self._row_pieces(work, element)

@@ -136,11 +136,12 @@ def time_program(program: InstructionProgram) -> TimedRun:
             "time the program", "no such profile", got=repr(accelerator.profile),
             expected=", ".join(map(repr, PROFILES)),
         )  # fmt: skip
+    _check_finishes(program)
     machine = Machine(program)
     machine.profile = PROFILES[accelerator.profile](machine)
     machine.run()
     return TimedRun(
-        program, _cycles(program, machine), _array(machine.start), _array(machine.end),
+        program, _cycles(machine), _array(machine.start), _array(machine.end),
         _array(machine.dispatched), _array([work.engine for work in machine.works]),
         _array(machine.idle_since), _array(machine.reason), _array(machine.reason_step),
         _array(machine.port_wait), differences(accelerator),
@@ -152,7 +153,7 @@ def differences(accelerator: Accelerator) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from dlcompiler.target.accelerators.vta import ENGINES, QUEUES, VtaConfig
+    >>> from dlcompiler.target.accelerators.vta import VtaConfig, vta
     >>> differences(vta("wide", VtaConfig(LOG_BUS_WIDTH=7)))
     ('a bus of 16 bytes (measured: 8)',)
     """
@@ -176,17 +177,16 @@ def differences(accelerator: Accelerator) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _cycles(program: InstructionProgram, machine: Machine) -> int:
-    """Return when a program finishes.
+def _check_finishes(program: InstructionProgram) -> None:
+    """Refuse a program without FINISH on an accelerator that has one.
 
     Raises
     ------
     InstructionError
-        The accelerator has a FINISH, but the program does not.
+        The host would wait for it forever.
     """
-    for step, work in enumerate(machine.works):
-        if work.instruction.kind == "finish":
-            return machine.start[step]
+    if any(step.instruction.kind == "finish" for step in program.steps):
+        return
     if any(each.kind == "finish" for each in program.accelerator.instructions):
         raise InstructionError(
             "time the program",
@@ -194,6 +194,13 @@ def _cycles(program: InstructionProgram, machine: Machine) -> int:
             kind="deadlock",
             expected="a FINISH instruction, for which the host waits",
         )
+
+
+def _cycles(machine: Machine) -> int:
+    """Return when a program finishes."""
+    for step, work in enumerate(machine.works):
+        if work.instruction.kind == "finish":
+            return machine.start[step]
     return max(machine.end, default=0)
 
 

@@ -1,0 +1,241 @@
+"""Draw which values lie where in the memories of an accelerator: address against time.
+
+Each memory is a band, as high as the elements that are in use. A value is a box: it is written in
+its dark part, waits in its pale part without an edge, and is in use in its light part.
+"""
+
+from __future__ import annotations
+
+from dlcompiler.pipeline.memory_maps import MemoryMap
+from dlcompiler.views.device.memory_values import Memories, Value, alive_over_time, memories_of
+from dlcompiler.views.device.timeline_lanes import color_of_group, provenance_of_runs
+from dlcompiler.views.render.colors import lighter
+from dlcompiler.views.render.scene import Cell, Mark, Role, Scene, Table
+from dlcompiler.views.render.text import shortened
+from dlcompiler.views.render.units import format_bytes, percent
+from dlcompiler.views.tuning.chart import Scale, legend, line, staircase, text
+
+MOST_DRAWN = 150
+"""Values up to which each is a box; of more, a curve shows how many elements are alive; [1]."""
+_MOST_LISTED = 100
+"""Values that the table of a cycle lists; [1]."""
+_MOST_STEPS = 400
+"""Steps of a curve; [1]."""
+_WIDTH, _LEFT, _RIGHT = 760.0, 74.0, 22.0
+_BAND, _TITLE, _GAP = 64.0, 18.0, 12.0
+_CHAR = 6.8
+_NARROWEST = 0.3
+"""Parts of a box that are narrower are left out; [px]."""
+_USED = ("memory", "elements", "values", "most alive at once", "of the memory", "bytes of it",
+         "loads that nothing reads")  # fmt: skip
+_LISTED = ("memory", "elements", "value of", "state", "written by", "complete at", "last use at")
+
+
+def memories_scene(map_: MemoryMap) -> Scene:
+    """Return the picture of the memories of a program.
+
+    Parameters
+    ----------
+    map_
+        The program, and the cycles that are shown.
+
+    Returns
+    -------
+    Scene
+        The keys of a box are those of the stage that wrote the value.
+    """
+    return _Picture(memories_of(map_)).scene()
+
+
+class _Picture:
+    def __init__(self, model: Memories) -> None:
+        self.model = model
+        self.x = Scale(model.first, max(model.last, model.first + 1), _LEFT, _WIDTH - _RIGHT)
+        self.marks: list[Mark] = []
+        self.is_drawn = len(model.values) <= MOST_DRAWN
+        self.used = [name for name in model.depths if model.of(name)]
+
+    def scene(self) -> Scene:
+        y = 2.0
+        for name in self.used:
+            y = self._memory(name, y)
+        y = self._axis(y)
+        cycle = self.model.map.cycle
+        if cycle is not None and self.model.first <= cycle <= self.model.last:
+            at = self.x.at(cycle)
+            mark = line(at, 2, at, y - 44, "warn")
+            self.marks.append({**mark, "title": f"cycle {cycle:,}"})
+        y = self._legend(y)
+        return {
+            "title": "Memories of the accelerator",
+            "summary": self._summary(),
+            "how_to_read": self._how_to_read(),
+            "width": _WIDTH,
+            "height": y + 4,
+            "marks": self.marks,
+            "table": self._used_table() if cycle is None else self._listed_table(cycle),
+        }
+
+    # -- memories ------------------------------------------------------------------------------
+
+    def _memory(self, name: str, y: float) -> float:
+        values, depth = self.model.of(name), self.model.depths[name]
+        high = max(value.high for value in values)
+        head = f"elements 0 to {high - 1:,} of {depth:,}"
+        self.marks.append(text(4, y + 13, shortened(name, 9), "start", "name"))
+        self.marks.append(text(_LEFT, y + 13, head))
+        top = y + _TITLE
+        self.marks.append({"shape": "rect", "role": "axis", "x": _LEFT, "y": top,
+                           "w": _WIDTH - _LEFT - _RIGHT, "h": _BAND})  # fmt: skip
+        if self.is_drawn:
+            scale = Scale(0, high, top, top + _BAND)
+            for value in values:
+                self._value(value, scale)
+        else:
+            self._curve(values, Scale(0, high, top + _BAND, top))
+        return top + _BAND + _GAP
+
+    def _value(self, value: Value, y: Scale) -> None:
+        """Draw the lifetime of a value as three boxes: it is written, it waits, it is used."""
+        words, color = self._words(value), color_of_group(value.group)
+        parts: tuple[tuple[int, int, Role, str], ...] = (
+            (value.start, value.written, "bar", color),
+            (value.written, value.first_use, "band", color),
+            (value.first_use, value.last_use, "cell", lighter(color)),
+        )
+        for start, end, role, fill in parts:
+            left, right = self.x.at(start), self.x.at(end)
+            if right <= self.x.start or left >= self.x.end or right - left < _NARROWEST:
+                continue
+            self.marks.append({
+                "shape": "rect", "role": role, "x": left, "y": y.at(value.low),
+                "w": max(round(right - left, 1), 0.5),
+                "h": max(round(y.at(value.high) - y.at(value.low), 1), 0.5),
+                "fill": fill, "keys": self._keys(value.group), "title": words,
+            })  # fmt: skip
+
+    def _curve(self, values: list[Value], y: Scale) -> None:
+        cycles, alive = alive_over_time(values)
+        # The most of each part of the curve is kept: peaks do not vanish.
+        size = -(-len(cycles) // _MOST_STEPS)
+        points = [
+            (self.x.at(int(cycles[n])), y.at(int(alive[n : n + size].max())))
+            for n in range(0, len(cycles), size)
+        ]
+        self.marks.append({
+            "shape": "path", "role": "curve", "d": staircase(points, self.x.end),
+            "stroke": color_of_group(0), "title": f"elements alive: at most {int(alive.max()):,}",
+        })  # fmt: skip
+
+    def _keys(self, group: int) -> list[str]:
+        name = self.model.groups[group]
+        return [name] if name in self.model.stages else []
+
+    def _words(self, value: Value) -> str:
+        name = shortened(self.model.groups[value.group], 40)
+        return (
+            f"{value.low:,} to {value.high - 1:,}: {name}, written by instruction "
+            f"{value.step} in cycles {value.start:,} to {value.written:,}, "
+            f"used {value.uses:,} times in {value.first_use:,} to {value.last_use:,}"
+        )
+
+    # -- around --------------------------------------------------------------------------------
+
+    def _axis(self, y: float) -> float:
+        self.marks.append(line(self.x.start, y - _GAP / 2, self.x.end, y - _GAP / 2, "axis"))
+        for value in self.x.ticks(8):
+            at, words = self.x.at(value), f"{value:,.0f}"
+            is_cut = at + len(words) * _CHAR / 2 > _WIDTH
+            self.marks.append(line(at, y - _GAP / 2, at, y - _GAP / 2 + 4))
+            self.marks.append(text(_WIDTH - 2 if is_cut else at, y + 12, words,
+                                   "end" if is_cut else "middle"))  # fmt: skip
+        label = f"cycles ({provenance_of_runs(self.model.map.runs)})"
+        self.marks.append(text(self.x.end, y + 28, shortened(label, 90), "end", "label"))
+        return y + 40
+
+    def _legend(self, y: float) -> float:
+        groups = list(dict.fromkeys(value.group for value in self.model.values))
+        if not self.is_drawn or not groups:
+            return y
+        samples: list[tuple[str, Mark]] = [
+            (shortened(self.model.groups[n], 28),
+             {"shape": "rect", "role": "cell", "w": 11, "h": 11, "fill": color_of_group(n),
+              "keys": self._keys(n)})
+            for n in groups[:12]
+        ]  # fmt: skip
+        marks = legend(samples, 4, y + 10, _WIDTH - 8)
+        for mark in marks:
+            if mark["shape"] == "rect":
+                mark["y"] -= 5
+        self.marks += marks
+        return max(mark["y"] for mark in marks) + 8
+
+    def _summary(self) -> str:
+        model = self.model
+        parts = []
+        for name in self.used:
+            alive = self._most_alive(name)
+            parts.append(f"{name} {percent(alive / model.depths[name])}")
+        window = ""
+        if model.first or model.last < model.map.cycles:
+            window = f" Shown: cycles {model.first:,} to {model.last:,}."
+        uses = f"at most {', '.join(parts)} of the memories at once" if parts else "none is in use"
+        unused = "".join(
+            f" Nothing reads {count:,} load{'s' * (count != 1)} of {name}."
+            for name, count in model.unused.items()
+        )
+        return (
+            f"{model.map.name}: {len(model.values):,} values; {uses} "
+            f"({provenance_of_runs(model.map.runs)}).{unused}{window}"
+        )
+
+    def _how_to_read(self) -> str:
+        if not self.is_drawn:
+            return (
+                "each band is a memory; the curve is how many of its elements hold a value that is "
+                "still read. .between(first, last) of fewer cycles shows where the values lie."
+            )
+        return (
+            "each band is a memory with its first element at the top; each box is a value in the "
+            "colour of the stage that wrote it. Its dark part is the time in which it is written, "
+            "its pale part without an edge that in which it waits, its light part that in which it "
+            "is used. "
+            "Two places that are written in turn, each while the other is used, are a double "
+            "buffer."
+        )
+
+    def _most_alive(self, name: str) -> int:
+        """Return the elements of a memory that are alive at once, at most; [1]."""
+        _, alive = alive_over_time(self.model.of(name))
+        return min(int(alive.max()), self.model.depths[name]) if len(alive) else 0
+
+    def _used_table(self) -> Table:
+        rows: list[list[Cell]] = []
+        for name, depth in self.model.depths.items():
+            memory = self.model.map.runs[0].program.accelerator.memory(name)
+            alive = self._most_alive(name)
+            rows.append([
+                name, depth, len(self.model.of(name)), alive, percent(alive / depth),
+                format_bytes(alive * memory.element_bytes), self.model.unused.get(name, 0),
+            ])  # fmt: skip
+        return {"columns": list(_USED), "rows": rows}
+
+    def _listed_table(self, cycle: int) -> Table:
+        alive = [value for value in self.model.values if value.is_alive(cycle)]
+        rows: list[list[Cell]] = [
+            [
+                value.memory, f"{value.low:,} to {value.high - 1:,}",
+                self.model.groups[value.group], _state(value, cycle), value.step, value.written,
+                value.last_use,
+            ]
+            for value in sorted(alive, key=lambda v: (v.memory, v.low))[:_MOST_LISTED]
+        ]  # fmt: skip
+        if len(alive) > _MOST_LISTED:
+            rows.append([f"and {len(alive) - _MOST_LISTED:,} more", *[""] * (len(_LISTED) - 1)])
+        return {"columns": list(_LISTED), "rows": rows}
+
+
+def _state(value: Value, cycle: int) -> str:
+    if cycle < value.written:
+        return "being written"
+    return "waits for its first use" if cycle < value.first_use else "in use"

@@ -1,0 +1,119 @@
+"""The pictures of a program on an accelerator in the workbench, without and in a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from dlcompiler import te
+from dlcompiler.schedule import create_schedule
+from tests.accelerator_programs import scheduled_product
+from tests.static_pictures import pictures_in
+
+pytest.importorskip("dlcompiler_widgets")
+from dlcompiler_widgets import ChipMemories, Explorer, Timeline
+from dlcompiler_widgets.explorer import background
+
+TABS = {"timeline": "Timeline", "chip": "Memories of the accelerator"}
+
+
+@pytest.fixture
+def explore():
+    """Open a widget, which is closed in the end."""
+    made = []
+
+    def explore_(*args, widget=Explorer, **options):
+        made.append(widget(*args, **options))
+        return made[-1]
+
+    yield explore_
+    for widget in made:
+        widget.close()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE_S", 60.0)
+
+
+def ask(widget, op, **args):
+    widget.intent = {"id": object().__hash__(), "op": op, "args": args}
+
+
+def test_an_accelerator_has_the_tabs_and_no_threads(explore):
+    widget = explore(*scheduled_product(), target="vta-pynq")
+    names = [tab["name"] for tab in widget.picture["tabs"]]
+    assert set(TABS) < set(names)
+    assert "block" not in names
+    assert {tab["group"] for tab in widget.picture["tabs"] if tab["name"] in TABS} == {
+        "Accelerator"
+    }
+    groups = {item["name"]: item["group"] for item in widget.bar["targets"]}
+    assert groups["vta-pynq"] == "Accelerator"
+    names = [tab["name"] for tab in explore(*scheduled_product(1), target="cpu").picture["tabs"]]
+    assert not set(TABS) & set(names)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_shows_the_program(explore, patient, tab):
+    widget = explore(*scheduled_product(), target="vta-pynq", name="gemv")
+    ask(widget, "picture", tab=tab)
+    assert widget.picture["error"] is None
+    model = widget.picture["model"]
+    assert model["title"] == TABS[tab]
+    assert model["summary"].startswith("gemv: ")
+    assert "(simulated, profile B)" in model["summary"]
+    keys = {key for mark in model["marks"] for key in mark.get("keys", [])}
+    assert keys <= {row["key"] for row in widget.tree["rows"]}
+    assert {"W.wgt", "A.inp", "acc"} <= keys
+
+
+def test_the_picture_follows_the_schedule(explore, patient):
+    schedule, args = scheduled_product()
+    widget = explore(schedule, args, target="vta-pynq")
+    ask(widget, "picture", tab="chip")
+    assert "shifted" in str(widget.picture["model"]["marks"])
+    ask(widget, "undo")  # the inner product is no intrinsic now
+    assert widget.picture["error"]["text"].startswith("compute acc by alu: ")
+    ask(widget, "redo")
+    assert widget.picture["error"] is None
+
+
+def test_a_program_that_uses_no_memory_of_it_says_so(explore, patient):
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    widget = explore(create_schedule(B.op), [A, B], target="vta-pynq")
+    ask(widget, "picture", tab="timeline")
+    error = widget.picture["error"]
+    assert error["text"].endswith("it runs no part of this program")
+    assert "vta-pynq.inp" in str(error["details"])
+
+
+@pytest.mark.parametrize("widget", [Timeline, ChipMemories])
+def test_a_pane_has_a_static_picture(explore, patient, widget):
+    pane = explore(*scheduled_product(), target="vta-pynq", widget=widget)
+    (html,) = pane.static_parts().values()
+    assert len(pictures_in(html)) == 1
+
+
+def test_instructions_are_linked_with_the_loop_nest(explore, patient):
+    widget = explore(*scheduled_product(), target="vta-pynq")
+    ask(widget, "text", tab="source")
+    lines = widget.text["lines"]
+    linked = next(line for line in lines if line["text"].startswith("load wgt"))
+    assert linked["keys"] == ["W.wgt"]
+    assert "acc/ko.outer" in linked["within"]
+
+
+def test_a_click_on_a_bar_chooses_its_stage(open_live):
+    live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
+    live.click("tabs Accelerator")
+    assert live.widget.picture["tab"] == "timeline"
+    live.page.wait_for_function("document.querySelectorAll('.dlc-picture svg rect').length > 20")
+    live.page.locator(".dlc-picture svg rect", has_text="W.wgt").first.click()
+    live.settle()
+    assert live.widget.chosen == "W.wgt"
+    live.click("tab chip")
+    live.page.wait_for_function(
+        "document.querySelector('.dlc-picture').innerText.includes('values;')"
+    )
+    assert not live.errors
