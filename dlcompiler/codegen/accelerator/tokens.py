@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.errors import InternalError
+from dlcompiler.errors import TargetError
 from dlcompiler.ir import Var
 from dlcompiler.simulate.accelerators import Step
 from dlcompiler.target.accelerators import Accelerator
@@ -135,11 +135,17 @@ class ExactTokens:
             open_ = list(np.flatnonzero(needed > self._known[mine]))
             if not open_:
                 return
-            # What another wait brings anyway needs no token of its own.
-            source = next(
-                n
-                for n in open_
-                if not any(self._clocks[o][needed[o] - 1][n] >= needed[n] for o in open_ if o != n)
+            # What another wait brings anyway needs no token of its own: that of an instruction
+            # which knows of it, or of an engine through which another token passes.
+            source = max(
+                (
+                    n
+                    for n in open_
+                    if not any(
+                        self._clocks[o][needed[o] - 1][n] >= needed[n] for o in open_ if o != n
+                    )
+                ),
+                key=lambda n: len(self._path(int(n), mine)),
             )
             self._token(int(source), mine, int(needed[source]), draft)
 
@@ -152,6 +158,10 @@ class ExactTokens:
             receiver = draft if is_last else Draft(self.nop(self.engines[end]))
             if self._known[end][source] < number:
                 queue = self.queues[self.engines[start], self.engines[end]]
+                if queue in receiver.pops:  # an instruction pops a queue once
+                    before_it = Draft(self.nop(receiver.engine), pops=[*receiver.pops])
+                    self._append(end, before_it)
+                    receiver.pops.clear()
                 sender.pushes.append(queue)
                 receiver.pops.append(queue)
                 self._known[end] = np.maximum(self._known[end], before)
@@ -171,9 +181,11 @@ class ExactTokens:
                 for n, name in enumerate(self.engines)
                 if n not in way and (self.engines[way[-1]], name) in self.queues
             )
-        raise InternalError(
+        raise TargetError(
             "insert tokens", "no queues lead from one engine to another",
             got=f"{self.engines[source]} to {self.engines[sink]}",
+            because=f"{self.engines[sink]} has to wait for an instruction of the other",
+            hint="give the accelerator a TokenQueue for this direction",
         )  # fmt: skip
 
 

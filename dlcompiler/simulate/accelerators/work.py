@@ -66,6 +66,12 @@ def works_of(program: InstructionProgram) -> list[Work]:
                 "read the program", "no such token queue", kind="encoding", step=number,
                 program=program, got=str(error.args[0]), expected=", ".join(queues),
             ) from None  # fmt: skip
+        if len({*popped}) < len(popped) or len({*pushed}) < len(pushed):
+            raise InstructionError(
+                "read the program", "it pops or pushes a token queue twice", kind="encoding",
+                step=number, program=program, got=", ".join((*pops, *pushes)),
+                because="an instruction has one bit for each queue and direction",
+            )  # fmt: skip
         work = Work(instruction, engines[instruction.engine], popped, pushed, fields)
         if problem := _problem(work, depths):
             raise InstructionError(
