@@ -1,6 +1,7 @@
 """Programs of accelerators that were wrong once, or refused without a reason."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,15 @@ import pytest
 import dlcompiler as dlc
 from dlcompiler import te
 from dlcompiler.errors import ScheduleError, TargetError
-from dlcompiler.target.accelerators import Accelerator, Engine, Memory, copy, tensor_op
+from dlcompiler.simulate.accelerators import InstructionError, run_program
+from dlcompiler.target.accelerators import (
+    Accelerator,
+    Engine,
+    Memory,
+    TokenQueue,
+    copy,
+    tensor_op,
+)
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 from tests.codegen.accelerator.schedules import GEMM, VTA, check, scoped
 
@@ -325,3 +334,52 @@ def test_a_stage_in_dram_at_a_loop_of_virtual_threads():
     for tensor in (sums, turned, small, a_buf):
         s[tensor].compute_at(s[out], thread)
     check(dlc.build(s, [a, w, out], target=VTA), [a, w, out], orders=5)
+
+
+def ring(queues):
+    """Return an accelerator whose loads, squares and stores are three engines; and a program."""
+    a = te.placeholder((4,), "float32", name="a")
+    square = te.compute((4,), lambda i: a[i] * a[i], name="square")
+    intrinsic = te.decl_tensor_intrin(square.op, lambda ins, outs: "square", "ring_square")
+    machine = Accelerator(
+        "ring",
+        memories=[Memory("x", (4,), "float32", 16), Memory("y", (4,), "float32", 16)],
+        engines=[Engine("load", 4), Engine("square", 4), Engine("store", 4)],
+        instructions=[
+            copy("load", into="x"),
+            tensor_op("square", intrinsic, cycles=lambda n: n, memories=("y", "x")),
+            copy("store", out_of="y"),
+        ],
+        queues=[TokenQueue(*pair) for pair in queues],
+    )
+    source = te.placeholder((6, 4), "float32", name="source")
+    x = te.compute(source.shape, lambda *i: source[i], name="x")
+    y = te.compute(source.shape, lambda *i: x[i] * x[i], name="y")
+    out = te.compute(source.shape, lambda *i: y[i], name="out")
+    s = te.create_schedule(out.op)
+    scoped(s, {x: "x", y: "y"}, "ring")
+    s[y].tensorize(y.op.axis[1], intrinsic)
+    for tensor in (y, x):
+        s[tensor].compute_at(s[out], out.op.axis[0])
+    return machine, s, [source, out]
+
+
+def test_an_instruction_pops_a_queue_once():
+    """A square waits for a load, and by way of the load engine for a store."""
+    machine, s, args = ring([("load", "square"), ("square", "store"), ("store", "load")])
+    kernel = dlc.build(s, args, target=machine)
+    steps = kernel.instructions.steps
+    assert all(len({*step.pops}) == len(step.pops) for step in steps)
+    values, result = np.random.default_rng(0).random((2, 6, 4), "float32")
+    for seed in (None, 0, 1, 2):
+        kernel(values, result, seed=seed)
+        np.testing.assert_array_equal(result, values * values)
+    twice = steps[1]._replace(pops=("store->load", "store->load"))
+    with pytest.raises(InstructionError, match="pops or pushes a token queue twice"):
+        run_program(replace(kernel.instructions, steps=(steps[0], twice, *steps[2:])), {})
+
+
+def test_engines_without_a_way_of_queues_are_refused():
+    machine, s, args = ring([("load", "square"), ("square", "store")])
+    with pytest.raises(TargetError, match="no queues lead from one engine to another"):
+        dlc.build(s, args, target=machine)
