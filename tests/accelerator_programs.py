@@ -1,5 +1,7 @@
 """Programs of accelerators, small and large, for tests of what is shown of them."""
 
+import functools
+
 import numpy as np
 
 import dlcompiler as dlc
@@ -10,6 +12,7 @@ from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 
+@functools.cache
 def product(*, virtual_threads=2, name="gemv"):
     """Build a vector times a matrix of 256 by 256 for VTA, with a shift."""
     return dlc.build(*scheduled_product(virtual_threads), target="vta-pynq", name=name)
@@ -56,6 +59,7 @@ def scheduled_product(virtual_threads=2):
     return s, [A, W, C]
 
 
+@functools.cache
 def repeated(count, profile="B"):
     """Return a program of about `count` instructions: load, gemm and store again and again.
 
@@ -100,7 +104,9 @@ def toy():
     a, b = (te.placeholder((4, 4), "float32", name=name) for name in "ab")
     k = te.reduce_axis((0, 4), "k")
     c = te.compute((4, 4), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
-    product = te.decl_tensor_intrin(c.op, lambda ins, outs: "toy_product", "toy_product")
+    product = te.decl_tensor_intrin(
+        c.op, lambda ins, outs: ("toy", "toy.reset", "toy.update"), "toy_product"
+    )
     return Accelerator(
         "toy_of_pictures",
         memories=[Memory("tile", (4, 4), "float32", 8), Memory("sum", (4, 4), "float32", 4)],
@@ -113,3 +119,30 @@ def toy():
             copy("store", out_of="sum", cycles=lambda n: 6 + n),
         ],
     )
+
+
+@functools.cache
+def toy_product(n=4):
+    """Build a product of matrices of n by n tiles for the accelerator that has no profile."""
+    machine = toy()
+    A, B = (te.placeholder((n, n, 4, 4), "float32", name=name) for name in "AB")
+    a, b = (te.compute(each.shape, lambda *i, t=each: t(*i), f"{each.name}.tile")
+            for each in (A, B))  # fmt: skip
+    ko, ki = te.reduce_axis((0, n), "ko"), te.reduce_axis((0, 4), "ki")
+    total = te.compute(
+        A.shape,
+        lambda i, j, y, x: te.sum(a[i, ko, y, ki] * b[ko, j, ki, x], axis=[ko, ki]),
+        "total",
+    )
+    C = te.compute(A.shape, lambda *i: total(*i), "C")
+    s = te.create_schedule(C.op)
+    for tensor, memory in ((a, "tile"), (b, "tile"), (total, "sum")):
+        s[tensor].set_scope(machine.scope_of(memory))
+    s[total].compute_at(s[C], s[C].op.axis[1])
+    i, j, y, x = s[total].op.axis
+    outer, inner = s[total].op.reduce_axis
+    s[total].reorder(i, j, outer, y, x, inner)
+    for tensor in (a, b):
+        s[tensor].compute_at(s[total], outer)
+    s[total].tensorize(y, machine.instruction("toy_product").intrinsic)
+    return dlc.build(s, [A, B, C], target=machine, name="tiles")

@@ -7,16 +7,17 @@ shown beside each other, and not divided. The results of both models are compare
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from dlcompiler.graph import build
+from dlcompiler.graph import DeviceModel, Module, build
 from dlcompiler.graph.builders import resnet_int8
+from dlcompiler.graph.execution.kernels import ModelKernel
 from dlcompiler.graph.passes import offload
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 SCHEMA_VERSION = 1
@@ -62,30 +63,38 @@ def run_suite(say: Callable[[str], None], image: int = IMAGE) -> dict[str, Any]:
     cpu = build(model)
     expected = cpu(data)
     of_cpu = {_first(row.name): row.seconds for row in cpu.profile(data)}
-    divided, cycles, layers, equal = offload(model), {}, [], {}
-    for profile in PUBLISHED_CYCLES:
-        config = VtaConfig(profile=profile)
-        machine = vta("vta-pynq", config).target
-        both = build(divided, {"cpu": "cpu", "vta": machine})
-        start = time.perf_counter()
-        equal[profile] = bool((both(data) == expected).all())
-        say(f"profile {profile}: values equal: {equal[profile]}; "
-            f"{time.perf_counter() - start:.1f} s to simulate")  # fmt: skip
-        rows = [_layer(row, of_cpu) for row in both.profile(data, repeats=1)]
-        simulated = sum(row.seconds for row in rows if row.kind == "simulated")
-        cycles[profile] = round(simulated * config.clock_hz)
-        if profile == "B":
-            layers = rows
+    divided, cycles = offload(model), {}
+    for profile in PUBLISHED_CYCLES:  # the RTL of 2019 has faults that change values
+        both = _divided(divided, profile)
+        cycles[profile] = sum(map(_cycles, (both.kernels[step.kernel] for step in both.steps)))
+    both = _divided(divided, "B")
+    equal = bool(np.array_equal(both(data), expected))
+    layers = [_layer(row, of_cpu) for row in both.profile(data, repeats=1)]
     for layer in layers:
         say(str(layer))
     for profile, published in PUBLISHED_CYCLES.items():
         say(f"convolutions after the first in profile {profile}: {cycles[profile]:,} cycles "
             f"simulated; published for the whole network: {published:,}")  # fmt: skip
+    say(f"values equal those of the CPU: {'yes' if equal else 'NO'}")
     return {
         "version": SCHEMA_VERSION, "image": image, "values equal": equal, "cycles": cycles,
         "published cycles": PUBLISHED_CYCLES, "offload": [asdict(layer) for layer in layers],
         "failed": {},
     }  # fmt: skip
+
+
+def _divided(model: Module, profile: str) -> DeviceModel:
+    """Return a model with its int8 layers on VTA."""
+    machine = vta("vta-pynq", VtaConfig(profile=profile)).target
+    built = build(model, {"cpu": "cpu", "vta": machine})
+    assert isinstance(built, DeviceModel)
+    return built
+
+
+def _cycles(kernel: ModelKernel) -> int:
+    """Return the simulated cycles of a kernel; 0 if the CPU runs it."""
+    built = kernel.built
+    return built.report().cycles if isinstance(built, AcceleratorKernel) else 0
 
 
 def _first(name: str) -> str:

@@ -76,7 +76,7 @@ class AcceleratorReport:
 
     @cached_property
     def demand(self) -> Demand:
-        """Operations, and bytes over the memory port."""
+        """Operations, and bytes to and from DRAM."""
         return sum((demand_of(run.program) for run in self.runs), NOTHING)
 
     @property
@@ -101,14 +101,17 @@ class AcceleratorReport:
         busy += [f"{name} {cycles / total:.0%}" for name, cycles in others]
         text = f"{self.cycles:,} cycles (simulated): {', '.join(busy)}"
         tensor = {i.engine for i in self.target.accelerator.instructions if i.kind == "tensor"}
-        waits = [
-            f"{name} waits {cycles / total:.0%} for {reason.partition('->')[0]}"
-            for name, reasons in self.waits.items()
-            for reason, cycles in reasons.items()
+        parts = [text]
+        for name, reasons in self.waits.items():
+            long = [
+                f"{cycles / total:.0%} for {reason.partition('->')[0]}"
+                for reason, cycles in reasons.items()
+                if cycles >= _WORTH_SAYING * total
+            ]
             # What the engines that copy wait for is the other side of the same waits.
-            if name in tensor and cycles >= _WORTH_SAYING * total
-        ]
-        return "; ".join([text, *waits])
+            if long and name in tensor:
+                parts.append(f"{name} waits {', '.join(long)}")
+        return "; ".join(parts)
 
     def _repr_html_(self) -> str:
         return render("accelerator_report", self)
@@ -238,7 +241,7 @@ class AcceleratorKernel(LoadedSource):
         names: Sequence[str] | None = None,
         series: Sequence[str] | None = None,
     ) -> AcceleratorRoofline:
-        """Return what the kernels reach, below the peak and the memory port of the accelerator.
+        """Return what the kernels reach, below the peak and the bandwidth of the accelerator.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rooflines of accelerators: what programs reach, below the peak and the memory port."""
+"""Rooflines of accelerators: what programs reach, below the peak and the bandwidth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dlcompiler.display import Drawn
 from dlcompiler.errors import UserError
-from dlcompiler.simulate.accelerators.demand import Demand, peak_of
+from dlcompiler.simulate.accelerators.demand import Demand, bandwidth_of, peak_of
 from dlcompiler.target.accelerators import Accelerator
 from dlcompiler.terminal import escaped
 
@@ -46,13 +46,13 @@ class AcceleratorRoofline(Drawn):
         return peak_of(self.accelerator)
 
     @property
-    def port(self) -> int:
-        """Most bytes over the memory port in a cycle [byte/clock]."""
-        return self.accelerator.port.bytes_per_cycle
+    def bandwidth(self) -> float:
+        """Most bytes to and from DRAM in a cycle [byte/clock]."""
+        return bandwidth_of(self.accelerator)
 
     def bound(self, point: RooflinePoint) -> float:
         """Return the most operations a cycle that a program of this intensity can reach."""
-        return min(self.peak, self.port * point.demand.intensity)
+        return min(self.peak, self.bandwidth * point.demand.intensity)
 
     def __repr__(self) -> str:
         names = ", ".join(escaped(point.name) for point in self.points)
@@ -76,8 +76,8 @@ def roofline_of(
     Raises
     ------
     UserError
-        The accelerators have other peaks or ports, one has no tensor instruction, or there are more
-        or fewer names or series than programs.
+        The accelerators have other peaks or bandwidths, one has no tensor instruction, or there
+        are more or fewer names or series than programs.
     """
     if not points:
         raise UserError("draw a roofline", "there is no program", expected="at least one")
@@ -106,10 +106,10 @@ def roofline_of(
     return AcceleratorRoofline(first, tuple(shown))
 
 
-def _roof(machine: Accelerator) -> tuple[float, int]:
-    return peak_of(machine), machine.port.bytes_per_cycle
+def _roof(machine: Accelerator) -> tuple[float, float]:
+    return peak_of(machine), bandwidth_of(machine)
 
 
 def _words(machine: Accelerator) -> str:
-    peak, port = _roof(machine)
-    return f"{peak:g} operations and {port} bytes a cycle"
+    peak, bandwidth = _roof(machine)
+    return f"{peak:g} operations and {bandwidth:g} bytes a cycle"

@@ -7,7 +7,7 @@ import pytest
 from dlcompiler.runtime.timing import format_seconds
 from dlcompiler.simulate.accelerators.timing.run import time_program
 from dlcompiler.views.cards.accelerator_reports import accelerator_report_card
-from tests.accelerator_programs import product
+from tests.accelerator_programs import product, toy_product
 from tests.static_pictures import pictures_in
 
 HOSTILE = "</p><script>alert(1)</script>"
@@ -41,8 +41,8 @@ def test_the_card_has_rates_beside_their_limits(report):
     assert facts["instructions"] == f"{len(report.runs[0].program)}"
     assert facts["operations"].startswith("131 k of tensor instructions, ")
     assert facts["operations"].endswith(" of the peak of 512")
-    assert facts["memory port"].endswith(" of 8")
-    table = dict(accelerator_report_card(report)["tables"])["bytes over the memory port"]
+    assert facts["DRAM"].endswith(" of 8")
+    table = dict(accelerator_report_card(report)["tables"])["bytes to and from DRAM"]
     assert sum(row[1] + row[2] for row in table["rows"]) == report.demand.bytes
 
 
@@ -75,3 +75,17 @@ def test_an_extrapolated_machine_is_named(report):
 
 def test_hostile_names_are_text(report, parsed):
     parsed(replace(report, name=HOSTILE)._repr_html_())
+
+
+def test_an_accelerator_of_a_user_has_all_pictures(parsed):
+    kernel = toy_product()
+    report = kernel.report()
+    assert str(report) == (
+        "1,418 cycles (simulated): load busy 63%, array 28%, store 8%; "
+        "array waits 57% for load, 8% for store"
+    )
+    point = kernel.roofline().points[0]
+    assert point.rate <= kernel.roofline().bound(point)
+    for shown in (report, kernel.timeline(), kernel.memories(), kernel.roofline()):
+        assert "simulated" in shown._repr_html_()
+        parsed(shown._repr_html_())

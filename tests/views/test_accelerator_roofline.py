@@ -38,11 +38,11 @@ def test_a_program_is_at_its_intensity_and_its_rate(pair):
     scene = roofline_scene(pair[0].roofline())
     row, report = cells(scene), pair[0].report()
     assert row["operations"] == 2 * 256 * 256
-    assert row["bytes over the port"] == report.demand.bytes
+    assert row["bytes moved"] == report.demand.bytes
     assert row["cycles (simulated)"] == report.cycles
     rate = report.demand.operations / report.cycles
     bound = 8 * report.demand.intensity
-    assert row["limited by"] == "memory port"
+    assert row["limited by"] == "bandwidth"
     assert row["of the bound"] == f"{rate / bound:.0%}"
     assert row["of the peak"] == f"{rate / 512:.0%}"
 

@@ -24,8 +24,8 @@ def kernel():
 
 @pytest.fixture(scope="module")
 def large():
-    """30,000 instructions that come from no schedule."""
-    return Timeline(("large",), ((time_program(repeated(30_000)),),))
+    """10,000 instructions that come from no schedule."""
+    return Timeline(("large",), ((time_program(repeated(10_000)),),))
 
 
 def bars(scene):
@@ -123,13 +123,13 @@ def test_many_instructions_are_merged_so_that_the_picture_stays_small(large):
     assert len(large._repr_html_()) < 120_000
     assert not arrows(scene)
     merged = [mark["title"] for mark in bars(scene) if "instructions, mostly gemm" in mark["title"]]
-    assert sum(int(title.split()[0].replace(",", "")) for title in merged) > 9_000
+    assert sum(int(title.split()[0].replace(",", "")) for title in merged) > 3_000
     row = next(r for r in table_of(model_of(large))["rows"] if r[1] == "compute")
-    assert row[2] > 10_000
+    assert row[2] > 3_300
 
 
 def test_a_window_of_many_instructions_shows_each_one(large):
-    scene = timeline_scene(large.between(100_000, 101_000))
+    scene = timeline_scene(large.between(50_000, 51_000))
     assert all(": " in mark["title"] for mark in bars(scene))
     assert 0 < len(arrows(scene)) <= MOST_TOKENS
 

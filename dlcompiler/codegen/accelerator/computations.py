@@ -22,7 +22,17 @@ from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
 from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, flat_index
 from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Buffer, Const, IntrinsicCall, Region, Store, Var
+from dlcompiler.ir import (
+    Buffer,
+    Const,
+    IntrinsicCall,
+    Load,
+    Region,
+    Store,
+    Var,
+    walk,
+    walk_statements,
+)
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 SKIP = "skip_"
@@ -186,10 +196,13 @@ def loops_of(
     return Loops((outer[0], inner[0]), factors, micro_ops)
 
 
-def tensor_computation(
+def tensor_computations(
     nest: Nest, accelerator: Accelerator, analyzer: Analyzer, slots: Slots
-) -> Computation:
-    """Return calls of an intrinsic as instructions.
+) -> Iterator[Computation]:
+    """Yield calls of an intrinsic as instructions.
+
+    An instruction of a reduction adds to its result. A call that computes a whole reduction is
+    therefore a reset and an update.
 
     Raises
     ------
@@ -216,13 +229,24 @@ def tensor_computation(
         sizes.append(memory.numbers)
     sums = [flat_index(r.buffer, r.indices, analyzer) for r in regions]
     split = Split(nest, analyzer, slots, sums)
-    is_reset = call.mode == "reset"
-    if is_reset and instruction.field("reset") is None:
-        raise ScheduleError(where, f"{instruction.name} has no reset")
-    fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
     computation = _computation(instruction, split, Lanes({}, {}), sizes, where)
     buffers = tuple(region.buffer for region in regions)
-    return Computation(instruction, buffers, *computation, call, fields, is_idle)
+    is_whole = call.mode == "body" and _is_reduction(call)
+    for is_reset in (True, False) if is_whole else (call.mode == "reset",):
+        if is_reset and instruction.field("reset") is None:
+            raise ScheduleError(where, f"{instruction.name} has no reset")
+        fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
+        yield Computation(instruction, buffers, *computation, call, fields, is_idle)
+
+
+def _is_reduction(call: IntrinsicCall) -> bool:
+    """Tell whether the declaration of an intrinsic reads its own result."""
+    stores = (stmt for stmt in walk_statements(call.body) if isinstance(stmt, Store))
+    return any(
+        isinstance(node, Load) and node.buffer is store.buffer
+        for store in stores
+        for node in walk(store.value)
+    )
 
 
 def _computes(instruction: Instruction, call: IntrinsicCall) -> bool:

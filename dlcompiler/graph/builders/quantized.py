@@ -38,16 +38,16 @@ def resnet_int8(batch: int = 1, image: int = 224, classes: int = 1000, seed: int
     **Source:** the structure of K. He and others, arXiv:1512.03385, table 1.
     """
     data = Var("data", TensorType((batch, 3, image, image), "int8"))
-    x = _layer(data, "conv0", 3, 64, 7, 2)
+    x: Expr = _layer(data, "conv0", 3, 64, 7, 2)
     x = op.nn.max_pool2d(x, pool_size=3, strides=2, padding=1, name="pool0")
     width = 64
     for stage, count in enumerate(_COUNTS, 1):
         channels = 64 << (stage - 1)
         for unit in range(1, count + 1):
             name, stride = f"stage{stage}_unit{unit}", 2 if stage > 1 and unit == 1 else 1
-            made = _layer(x, f"{name}_1", width, channels, 3, stride)
+            made: Expr = _layer(x, f"{name}_1", width, channels, 3, stride)
             made = _layer(made, f"{name}_2", channels, channels, 3, 1, relu=False)
-            short = x
+            short: Expr = x
             if stride > 1:
                 short = _layer(x, f"{name}_sc", width, channels, 1, stride, relu=False)
             x = _sum(made, short, name)
@@ -74,7 +74,7 @@ def _layer(
 
 
 def _int8(sums: Expr, name: str, shift: int, *, relu: bool) -> Expr:
-    shifted = op.right_shift(sums, Constant(np.int32(shift)), name=f"{name}_shift")
+    shifted = op.right_shift(sums, Constant(np.array(shift, np.int32)), name=f"{name}_shift")
     low = 0 if relu else -LARGEST
     clipped = op.clip(shifted, a_min=low, a_max=LARGEST, name=f"{name}_clip")
     return op.cast(clipped, dtype="int8", name=f"{name}_int8")

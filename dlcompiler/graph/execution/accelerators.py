@@ -11,7 +11,7 @@ import numpy as np
 from dlcompiler import ops, te
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.execution.anchors import Packing
-from dlcompiler.graph.execution.definition import Definition
+from dlcompiler.graph.execution.definition import Definition, known_shape
 from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Constant, Expr, Function, Node
 from dlcompiler.graph.operators.base import Array
@@ -99,7 +99,8 @@ class _Maker:
         placed: dict[Node, Tensor] = {}
         packings: dict[int, Packing] = {}
         anchor = self.layer.anchor
-        plain = te.placeholder(self.types.tensor(anchor.args[0]).shape, "int8", "data")
+        shape = known_shape(self.types.tensor(anchor.args[0]), "the data")
+        plain = te.placeholder(shape, "int8", "data")
         placed[anchor.args[0]] = plain
         packed = [(anchor.args[1], weight, _blocks_of_weights)]
         if self.layer.bias is not None:
@@ -112,7 +113,7 @@ class _Maker:
                 placed[node] = tensor
         blocks = te.compute(data.shape, self._blocked(plain), name="blocks")
         result = computed(self.workload, blocks, weight, *bias)
-        shape = self.types.tensor(self.function.body).shape
+        shape = known_shape(self.types.tensor(self.function.body), "the result")
         out = te.compute(shape, self._unblocked(result), name="out")
         inputs = tuple(placed[param] for param in self.function.params)
         definition = Definition(inputs, tuple(inside), (out,), {self.function.body: out})

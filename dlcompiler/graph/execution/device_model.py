@@ -148,7 +148,7 @@ class DeviceModel(RunnableModel):
         *args, **named
             As of a call.
         """
-        return self._run(self._inputs(args, named), self._new_outputs())
+        return self._run(self.checked_inputs(args, named), self._new_outputs())
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> DeviceRun:
         return DeviceRun(self._steps, self.kernels, self._spaces, inputs, outputs,

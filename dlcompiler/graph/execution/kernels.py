@@ -202,6 +202,9 @@ def symbol_of(function: Function) -> str:
 def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
     """Replace the weights of a model by those that its kernels read.
 
+    Kernels that pack a weight in the same way read the same array: the cells of a recurrence, some
+    of which are fused otherwise, would else need the cache twice.
+
     Parameters
     ----------
     steps : Steps
@@ -210,14 +213,21 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
         Of the steps.
     """
     packed: dict[tuple[int, int | None], int] = {}
+    forms: dict[int, list[int]] = {}
     weights: list[Array] = []
 
     def number_of(old: int, kernel: int | None, pack: Packing | None) -> int:
         key = (old, kernel)
         if key not in packed:
-            packed[key] = len(weights)
             whole = steps.weights[old]
-            weights.append(aligned_copy(whole if pack is None else pack(whole)))
+            made = whole if pack is None else pack(whole)
+            known = forms.setdefault(old, [])
+            found = next((n for n in known if _has_same_bytes(weights[n], made)), None)
+            if found is None:
+                found = len(weights)
+                known.append(found)
+                weights.append(aligned_copy(made))
+            packed[key] = found
         return packed[key]
 
     for at, step in enumerate(steps.steps):
@@ -230,3 +240,8 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
                 places[n] = replace(place, number=number, bytes=weights[number].nbytes)
         steps.steps[at] = replace(step, places=tuple(places))
     steps.weights[:] = weights
+
+
+def _has_same_bytes(a: Array, b: Array) -> bool:
+    """Tell whether two arrays have the same type and elements; each NaN counts as itself."""
+    return (a.shape, a.dtype) == (b.shape, b.dtype) and a.tobytes() == b.tobytes()

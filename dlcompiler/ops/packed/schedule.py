@@ -185,7 +185,7 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
 
-    Two virtual threads (``threads``) share the engines; ``double`` gives what is loaded two buffers.
+    Two virtual threads (``threads``) share the engines; with ``double``, loads have two buffers.
     """
     scope = target.accelerator.scope_of
     result = outs[0]

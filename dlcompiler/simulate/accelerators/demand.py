@@ -1,4 +1,4 @@
-"""What a program demands of an accelerator: operations, and bytes over its memory port."""
+"""What a program demands of an accelerator: operations, and bytes to and from DRAM."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Demand:
     stored: dict[str, int]
     """Memory -> bytes that are stored from it [byte]."""
     instruction_bytes: int
-    """Size of the instructions, which are fetched [byte]."""
+    """Size of the instructions, if they are fetched from DRAM [byte]."""
 
     @property
     def bytes(self) -> int:
-        """All bytes over the memory port [byte]."""
+        """All bytes to and from DRAM [byte]."""
         return sum(self.loaded.values()) + sum(self.stored.values()) + self.instruction_bytes
 
     @property
     def intensity(self) -> float:
-        """Operations of tensor instructions for each byte over the port [1/byte]."""
+        """Operations of tensor instructions for each byte to or from DRAM [1/byte]."""
         return self.operations / self.bytes if self.bytes else math.inf
 
     def __add__(self, other: Demand) -> Demand:
@@ -73,7 +73,8 @@ def demand_of(program: InstructionProgram) -> Demand:
             operations += work.updates * each_update[instruction.name]
         elif instruction.kind == "elementwise":
             elementwise += work.updates * each_update[instruction.name]
-    fetched = len(program) * accelerator.word_bits // 8
+    # The general rules of time dispatch instructions without fetching them.
+    fetched = len(program) * accelerator.word_bits // 8 if accelerator.profile else 0
     return Demand(operations, elementwise, loaded, stored, fetched)
 
 
@@ -126,6 +127,30 @@ def peak_of(accelerator: Accelerator) -> float:
             got=", ".join(each.name for each in accelerator.instructions),
         )  # fmt: skip
     return max(rates)
+
+
+def bandwidth_of(accelerator: Accelerator) -> float:
+    """Return the most bytes to and from DRAM in a cycle [byte/clock].
+
+    It is the width of the memory port. Copies that say themselves how many cycles they take do not
+    use the port: each engine of such copies moves what one more element of a long copy takes.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.accelerators.vta import preset
+    >>> bandwidth_of(preset("vta-pynq")), bandwidth_of(preset("vta-ultra96"))
+    (8.0, 16.0)
+    """
+    port = float(accelerator.port.bytes_per_cycle)
+    copies = [each for each in accelerator.instructions if each.is_copy]
+    own: dict[str, float] = {}
+    for each in copies:
+        if each.cycles is not None and not accelerator.profile:
+            cycles = max(each.cycles(2 * _UPDATES) - each.cycles(_UPDATES), 1)
+            rate = accelerator.memory(each.memory).dram_bytes * _UPDATES / cycles
+            own[each.engine] = max(own.get(each.engine, 0.0), rate)
+    uses_port = any(each.cycles is None or accelerator.profile for each in copies)
+    return sum(own.values()) + (port if uses_port else 0.0)
 
 
 def _cycles(accelerator: Accelerator, instruction: Instruction, updates: int) -> int:

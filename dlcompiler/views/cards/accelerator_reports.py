@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlcompiler.errors import UserError
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorReport
 from dlcompiler.runtime.timing import format_seconds
-from dlcompiler.simulate.accelerators.demand import peak_of
+from dlcompiler.simulate.accelerators.demand import bandwidth_of, peak_of
 from dlcompiler.views.cards.card import Card, card, card_html
 from dlcompiler.views.device.timeline import timeline_scene
 from dlcompiler.views.device.timeline_lanes import provenance_of_runs
@@ -33,7 +33,7 @@ def accelerator_report_card(report: AcceleratorReport) -> Card:
         f"{report.name} on {report.target.name}", str(report),
         facts=_facts(report),
         scene=timeline_scene(report.timeline) if report.runs else None,
-        tables=[("bytes over the memory port", {"columns": list(MOVED), "rows": rows})],
+        tables=[("bytes to and from DRAM", {"columns": list(MOVED), "rows": rows})],
     )  # fmt: skip
 
 
@@ -41,15 +41,15 @@ def _facts(report: AcceleratorReport) -> list[tuple[str, str]]:
     machine, demand = report.target.accelerator, report.demand
     cycles = max(report.cycles, 1)
     count = sum(len(run.program) for run in report.runs)
-    port = machine.port.bytes_per_cycle
+    most = bandwidth_of(machine)
     parts = f" in {len(report.runs)} parts" if len(report.runs) > 1 else ""
     return [
         ("time", f"{format_seconds(report.seconds)} at {machine.clock_hz / 1e6:g} MHz "
          f"({provenance_of_runs(report.runs)})"),
         ("instructions", f"{count:,}{parts}"),
         ("operations", _operations(report)),
-        ("memory port", f"{format_bytes(demand.bytes)}, {demand.bytes / cycles:.3g} bytes a cycle: "
-         f"{percent(min(demand.bytes / cycles / port, 1))} of {port}"),
+        ("DRAM", f"{format_bytes(demand.bytes)}, {demand.bytes / cycles:.3g} bytes a cycle: "
+         f"{percent(min(demand.bytes / cycles / most, 1))} of {most:g}" if most else ""),
         ("intensity", f"{demand.intensity:.3g} operations a byte" if demand.bytes else ""),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Draw programs of an accelerator below its roof: the peak, and what the memory port moves.
+"""Draw programs of an accelerator below its roof: the peak, and what it moves to and from DRAM.
 
 **Source:** S. Williams, A. Waterman, D. Patterson, "Roofline", CACM 52(4), 2009. Figure 10 of
 T. Chen et al., "TVM", OSDI 2018, shows the layers of a network on VDLA in this form.
@@ -28,7 +28,7 @@ from dlcompiler.views.tuning.chart import (
 
 _WIDTH, _HEIGHT, _MARGIN = 560.0, 260.0, 30.0
 _GLYPHS: tuple[Glyph, ...] = ("disc", "diamond", "cross", "ring", "tick")
-_COLUMNS = ("program", "series", "operations", "bytes over the port", "operations a byte",
+_COLUMNS = ("program", "series", "operations", "bytes moved", "operations a byte",
             "cycles (simulated)", "operations a cycle", "bound", "limited by", "of the bound",
             "of the peak")  # fmt: skip
 _LABEL_PX = 13.0
@@ -46,9 +46,9 @@ class _Picture:
     roofline: AcceleratorRoofline
 
     def __post_init__(self) -> None:
-        self.peak, self.port = self.roofline.peak, self.roofline.port
+        self.peak, self.bandwidth = self.roofline.peak, self.roofline.bandwidth
         self.points = [p for p in self.roofline.points if p.rate > 0]
-        ridge = self.peak / self.port
+        ridge = self.peak / self.bandwidth
         places = [point.demand.intensity for point in self.points if point.demand.bytes]
         self.x = log_scale([*places, ridge / 4, ridge * 4], LEFT, LEFT + _WIDTH)
         rates = [point.rate for point in self.points]
@@ -61,7 +61,7 @@ class _Picture:
         }
 
     def scene(self) -> Scene:
-        labels = ("operations / byte over the memory port", "operations / cycle, simulated")
+        labels = ("operations / byte to and from DRAM", "operations / cycle, simulated")
         marks = [*axes(self.x, self.y, labels), *self._roof(), *self._joins(), *self._dots()]
         height = TOP + _HEIGHT + BOTTOM
         names = [name for name in self.looks if name]
@@ -75,9 +75,10 @@ class _Picture:
             "title": "Roofline of an accelerator",
             "summary": self._summary(),
             "how_to_read": "both scales are logarithmic. No program can be above the line: at the "
-            "left the memory port limits it, at the right the unit that runs tensor instructions. "
+            "left the bandwidth limits it, at the right the unit that runs tensor instructions. "
             "Further right is fewer bytes for each operation, higher is faster. Points of one "
-            "name are joined. All bytes over the port count, also instructions and micro-ops.",
+            "name are joined. All bytes that are moved count, also micro-ops and "
+            "instructions that are fetched.",
             "width": LEFT + _WIDTH + _MARGIN,
             "height": height,
             "marks": marks,
@@ -86,18 +87,18 @@ class _Picture:
         }  # fmt: skip
 
     def _roof(self) -> list[Mark]:
-        ridge, low = self.peak / self.port, max(self.x.low, self.y.low / self.port)
+        ridge, low = self.peak / self.bandwidth, max(self.x.low, self.y.low / self.bandwidth)
         flat = line(self.x.at(ridge), self.y.at(self.peak), self.x.end, self.y.at(self.peak),
                     "curve")  # fmt: skip
-        slope = line(self.x.at(low), self.y.at(low * self.port), self.x.at(ridge),
+        slope = line(self.x.at(low), self.y.at(low * self.bandwidth), self.x.at(ridge),
                      self.y.at(self.peak), "curve")  # fmt: skip
         peak = f"peak: {number(self.peak)} operations a cycle"
-        port = f"memory port: {self.port} bytes a cycle"
+        memory = f"DRAM: {number(self.bandwidth)} bytes a cycle"
         return [
             {**flat, "stroke": HUES[1], "title": peak},
-            {**slope, "stroke": HUES[0], "dash": "7 3", "title": port},
+            {**slope, "stroke": HUES[0], "dash": "7 3", "title": memory},
             text(self.x.end, self.y.at(self.peak) - 5, peak, "end", "label"),
-            text(self.x.at(ridge) - 8, self.y.at(self.peak) - 5, port, "end", "label"),
+            text(self.x.at(ridge) - 8, self.y.at(self.peak) - 5, memory, "end", "label"),
         ]
 
     def _joins(self) -> list[Mark]:
@@ -143,7 +144,7 @@ class _Picture:
     # -- words ---------------------------------------------------------------------------------
 
     def _limit(self, point: RooflinePoint) -> str:
-        return "memory port" if self.port * point.demand.intensity < self.peak else "peak"
+        return "bandwidth" if self.bandwidth * point.demand.intensity < self.peak else "peak"
 
     def _words(self, point: RooflinePoint) -> str:
         bound = self.roofline.bound(point)

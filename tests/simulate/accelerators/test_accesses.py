@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from dlcompiler.simulate.accelerators.accesses import accesses_of, dense
 
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
-from dlcompiler.simulate.accelerators.accesses import accesses_of, dense
 from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import preset
 from tests.accelerator_programs import product, toy
@@ -33,8 +33,9 @@ def test_a_store_reads_and_what_moves_nothing_accesses_nothing():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", [product(), product(virtual_threads=1)], ids=["two", "one"])
-def test_a_product_reads_what_was_loaded_and_stores_what_was_computed(kernel):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_product_reads_what_was_loaded_and_stores_what_was_computed(threads):
+    kernel = product(virtual_threads=threads)
     written = {memory.name: np.zeros(memory.depth, bool) for memory in VTA.memories}
     for accesses in accesses_of(kernel.instructions):
         for memory, elements, how in accesses:

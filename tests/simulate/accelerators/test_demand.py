@@ -1,13 +1,20 @@
 """Operations and bytes of a program, and the peak of an accelerator."""
 
+from dataclasses import replace
+
 import pytest
 
 from dlcompiler.errors import UserError
-from dlcompiler.simulate.accelerators.demand import demand_of, operations_of_update, peak_of
+from dlcompiler.simulate.accelerators.demand import (
+    bandwidth_of,
+    demand_of,
+    operations_of_update,
+    peak_of,
+)
 from dlcompiler.simulate.accelerators.timing.run import time_program
 from dlcompiler.simulate.accelerators.timing.waits import tokens_of, waits_of
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
-from tests.accelerator_programs import product, repeated, toy
+from tests.accelerator_programs import product, repeated, toy, toy_product
 
 
 def test_operations_and_bytes_are_those_of_the_product():
@@ -37,6 +44,21 @@ def test_the_peak_follows_from_the_rules_of_time():
     machine = toy()
     assert operations_of_update(machine, machine.instruction("toy_product")) == 2 * 4**3
     assert peak_of(machine) == 2 * 4**3 / 2
+
+
+def test_copies_with_cycles_of_their_own_do_not_use_the_port():
+    assert bandwidth_of(toy()) == 64 + 64  # an element a cycle, in and out
+    assert bandwidth_of(vta("wide", VtaConfig(LOG_BUS_WIDTH=7))) == 16
+    machine = toy()
+    load, *others = machine.instructions
+    slow = machine.with_(name="slow", instructions=[replace(load, cycles=None), *others])
+    assert bandwidth_of(slow) == 64 + machine.port.bytes_per_cycle
+
+
+def test_instructions_count_where_they_are_fetched():
+    kernel = product()
+    assert demand_of(kernel.instructions).instruction_bytes > 0
+    assert demand_of(toy_product().instructions).instruction_bytes == 0
 
 
 def test_an_accelerator_that_only_copies_has_no_peak():

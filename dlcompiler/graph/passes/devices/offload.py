@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,8 +66,8 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
         %2 = clip(%1, a_min=0, a_max=127);
         cast(%2, dtype="int8")
 
-    *After*, each of the four calls is annotated: ``on_device(…, device="vta")``, and all others with
-    the host.
+    *After*, each of the four calls is annotated: ``on_device(…, device="vta")``, and all others
+    with the host.
 
     Parameters
     ----------
@@ -146,35 +146,41 @@ def _unsuitable(anchor: Call, types: Types) -> str:
 
 def _behind(anchor: Call, users: Mapping[Node, list[Node]], types: Types) -> Layer | str:
     """Return an anchor and what is behind it as a layer, or why that is none."""
-    calls, bias, shift = [anchor], None, 0
-    wanted = ["nn.bias_add", "right_shift", "clip", "cast"]
+    calls = [anchor]
+    found: dict[str, Call] = {}
+    wanted = ["bias", "right_shift", "clip", "cast"]
     while wanted:
         readers = users.get(calls[-1], [])
-        if len(readers) != 1 or not isinstance(readers[0], Call):
+        reader = readers[0] if len(readers) == 1 else None
+        if not isinstance(reader, Call):
             return f"{operator_of(calls[-1])} has {len(readers)} readers"
-        (reader,) = readers
         name = operator_of(reader)
-        if name == "add" and wanted[0] == "nn.bias_add":
-            bias = _bias(reader, anchor, types)
-            if bias is None:
-                return "something else than a number for each channel is added"
-            name = "nn.bias_add"
-        if name not in wanted:
+        role = "bias" if name in ("add", "nn.bias_add") else name
+        if role not in wanted:
             return f"{name or 'a result'} is behind it, not {wanted[0]}"
-        del wanted[: wanted.index(name) + 1]
-        match name:
-            case "nn.bias_add" if bias is None:
-                bias = reader.args[1]
-            case "right_shift":
-                amount = reader.args[1]
-                if not isinstance(amount, Constant) or np.ndim(amount.value):
-                    return "it is shifted by something else than a number"
-                shift = int(amount.value)
+        del wanted[: wanted.index(role) + 1]
+        found[role] = reader
         calls.append(reader)
-    clip, cast = calls[-2:]
-    if operator_of(clip) != "clip" or cast.attrs.get("dtype") != "int8":
+    return _layer(calls, found, types)
+
+
+def _layer(calls: Sequence[Call], found: Mapping[str, Call], types: Types) -> Layer | str:
+    """Return calls as a layer, or why they are none."""
+    anchor, bias, shift = calls[0], None, 0
+    if "bias" in found:
+        bias = _bias(found["bias"], anchor, types)
+        if bias is None:
+            return "something else than a number for each channel is added"
+    if "right_shift" in found:
+        amount = found["right_shift"].args[1]
+        if not isinstance(amount, Constant) or np.ndim(amount.value):
+            return "it is shifted by something else than a number"
+        shift = int(amount.value)
+    if "clip" not in found or found["cast"].attrs.get("dtype") != "int8":
         return "its results are not clipped and cast to int8"
-    low, high = (float(clip.attrs[name]) for name in ("a_min", "a_max"))
+    low, high = (found["clip"].attrs[name] for name in ("a_min", "a_max"))
+    assert isinstance(low, int | float)
+    assert isinstance(high, int | float)
     if high != LARGEST or low not in (0, -LARGEST) or not 0 <= shift <= _MOST_SHIFT:
         return f"it is shifted by {shift} and clipped to {low:g} … {high:g}"
     return Layer(anchor, tuple(reversed(calls)), bias, shift, low == 0)
@@ -182,6 +188,8 @@ def _behind(anchor: Call, users: Mapping[Node, list[Node]], types: Types) -> Lay
 
 def _bias(reader: Call, anchor: Call, types: Types) -> Expr | None:
     """Return what an addition adds to the sums, if it is a number for each output channel."""
+    if operator_of(reader) == "nn.bias_add":
+        return reader.args[1]
     (other,) = [arg for arg in reader.args if arg is not anchor] or [anchor]
     shape = list(types.tensor(other).shape)
     spatial = types.tensor(anchor).rank - 2
