@@ -23,6 +23,7 @@ from dlcompiler.bench import (
     gpu_search,
     graphs,
     intrinsics,
+    offload,
     run_benchmarks,
     tables,
     tuning,
@@ -284,6 +285,7 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "gpu-device": _gpu_device,
     "graph": lambda args: _rows_of(args, graphs.run_suite),
     "accelerator": lambda args: _rows_of(args, accelerator.run_suite),
+    "offload": lambda args: _rows_of(args, offload.run_suite),
 }
 """Suites that are no tables of works beside peers, by name."""
 

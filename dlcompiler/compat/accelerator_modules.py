@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dlcompiler.compat import modules
 from dlcompiler.compat.arrays import unwrapped
-from dlcompiler.compat.modules import BenchmarkResult, Built, check_name
+from dlcompiler.compat.modules import BenchmarkResult, Built, Module, check_name
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import UserError
 from dlcompiler.input_files import open_regular
@@ -131,6 +132,19 @@ def load_saved(path: Path) -> AcceleratorModule | None:
             because="the file is their text, for reading", hint="build the module here",
         )  # fmt: skip
     return module
+
+
+def load_module(path: Any, fmt: str = "") -> Module | AcceleratorModule:
+    """Load what a module was saved or exported to.
+
+    Parameters
+    ----------
+    path : path
+        The file; one that others may write is refused.
+    fmt : str
+        Ignored: the kind is read from the file.
+    """
+    return load_saved(Path(path)) or modules.load_module(path, fmt)
 
 
 def clear_stats() -> None:

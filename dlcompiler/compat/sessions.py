@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.compat.accelerator_modules import AcceleratorModule, load_saved
+from dlcompiler.compat.accelerator_modules import AcceleratorModule, load_module
 from dlcompiler.compat.devices import Device, device
 from dlcompiler.compat.missing import Named
-from dlcompiler.compat.modules import Module, load_module
+from dlcompiler.compat.modules import Module
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import UserError
 
@@ -49,8 +49,7 @@ class LocalSession(Named):
                 f"load {path}", "nothing of this name was uploaded",
                 expected=", ".join(sorted(self._files)) or "remote.upload(path) before",
             )  # fmt: skip
-        file = self._files[path]
-        return load_saved(file) or load_module(file)
+        return load_module(self._files[path])
 
     def remove(self, path: str) -> None:
         """Forget a file that was uploaded."""

@@ -73,8 +73,8 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def clip(x: Any, a_min: float, a_max: float) -> Any:
-    """Clamp each element to the range from `a_min` to `a_max`."""
-    return elementwise("clip", lambda value: te.maximum(te.minimum(value, a_max), a_min), x)
+    """Clamp each element to the range from `a_min` to `a_max`; it is `a_max` if that is less."""
+    return elementwise("clip", lambda value: te.minimum(te.maximum(value, a_min), a_max), x)
 
 
 def full(shape: Any, dtype: Any, fill_value: Any) -> te.Tensor:

@@ -33,10 +33,25 @@ def limited(value: Any, extent: int, mode: str) -> Any:
     mode : {"clip", "wrap"}
         Take the nearest index that is inside, or the remainder of the division by the extent.
     """
-    index = value.astype("index")
-    if mode == "wrap":
-        return te.floormod(index, max(extent, 1))
-    return te.minimum(te.maximum(index, 0), max(extent - 1, 0))
+    if mode == "clip":
+        return clamped(value, 0, max(extent - 1, 0))
+    size = max(extent, 1)
+    if value.dtype == "int64":  # as data, for the reason that `clamped` gives
+        return te.floormod(value, te.const(size, "int64")).astype("index")
+    return te.floormod(value.astype("index"), size)
+
+
+def clamped(value: Any, low: int, high: int) -> Any:
+    """Return data as the nearest index from `low` to `high`.
+
+    Numbers of 64 bits are compared as data: a check refuses those that are too large for the
+    arithmetic of indices, even if the result would be small.
+    """
+    if value.dtype == "int64":
+        return te.minimum(
+            te.maximum(value, te.const(low, "int64")), te.const(high, "int64")
+        ).astype("index")
+    return te.minimum(te.maximum(value.astype("index"), low), high)
 
 
 def take(data: Tensor, indices: Tensor, axis: int, batch_dims: int, mode: str) -> Tensor:

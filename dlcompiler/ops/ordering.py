@@ -146,7 +146,8 @@ def searchsorted(sequence: Tensor, values: Tensor, dtype: str, *, is_right: bool
     Parameters
     ----------
     sequence : Tensor
-        Ascending along its last dimension; the others are those of `values`, or it has one only.
+        Ascending along its last dimension, NaN last; the others are those of `values`, or it has
+        one only.
     values : Tensor
         Numbers.
     dtype : str
@@ -160,6 +161,9 @@ def searchsorted(sequence: Tensor, values: Tensor, dtype: str, *, is_right: bool
     def element(*i: Any) -> Any:
         found = sequence[(*i[:-1], k) if sequence.ndim > 1 else (k,)]
         is_before = found <= values[i] if is_right else found < values[i]
+        if dtypes.is_float(sequence.dtype):
+            is_last = values[i] != values[i]
+            is_before = _any(is_before, is_last if is_right else te.all(is_last, found == found))
         return te.sum(te.select(is_before, one, zero), axis=k)
 
     return tensor(values.shape, element, "T_searchsorted")

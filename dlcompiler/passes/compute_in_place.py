@@ -42,7 +42,10 @@ from dataclasses import dataclass, replace
 from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.ir import (
     Allocate,
+    Binary,
     Buffer,
+    Const,
+    Expr,
     For,
     IntrinsicCall,
     Load,
@@ -54,6 +57,7 @@ from dlcompiler.ir import (
     structural_equal,
     walk,
 )
+from dlcompiler.ir.operations import REORDERED
 from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import constant_extent
 from dlcompiler.target import Target
@@ -92,14 +96,19 @@ class _Access:
 
 
 def _first_pair(func: PrimFunc, scopes: set[str]) -> tuple[Buffer, Buffer] | None:
-    """Return the first result that can take its operand's place, and the operand."""
+    """Return two buffers that can be one: a result and its operand, the inner one first.
+
+    Both are allocated where the result is stored. The allocation of the outer one therefore holds
+    that of the other, and all uses of both.
+    """
     homes: dict[Buffer, tuple[For, ...]] = {}
+    order: dict[Buffer, int] = {}
     uses: defaultdict[Buffer, list[_Access]] = defaultdict(list)
     stores: list[_Access] = []
     for number, (leaf, loops) in enumerate(_leaves(func.body, ())):
         access = _Access(number, leaf, loops)
         if isinstance(leaf, Allocate):
-            homes[leaf.buffer] = loops
+            homes[leaf.buffer], order[leaf.buffer] = loops, number
             continue
         for buffer in dict.fromkeys(_buffers(leaf)):
             uses[buffer].append(access)
@@ -108,17 +117,19 @@ def _first_pair(func: PrimFunc, scopes: set[str]) -> tuple[Buffer, Buffer] | Non
     for access in stores:
         assert isinstance(access.leaf, Store)
         result = access.leaf.buffer
-        for operand in _operands(access.leaf):
+        for operand in _first_operands(access.leaf.value):
             source = operand.buffer
             if (
                 _are_alike(access.leaf, operand)
+                and _reads_once(access.leaf, source)
                 and source in homes
                 and homes[source] == homes.get(result)
                 and _is_last(access, uses[source], len(homes[source]))
                 and uses[result][0] is access
                 and _has_own_elements(access, len(homes[source]))
             ):
-                return result, source
+                outer, inner = sorted((result, source), key=order.__getitem__)
+                return inner, outer
     return None
 
 
@@ -163,11 +174,26 @@ def _has_own_elements(access: _Access, depth: int) -> bool:
     return True
 
 
-def _operands(leaf: Store) -> Iterator[Load]:
-    """Yield the elements that an elementwise store reads, the first operand first."""
-    for node in walk(leaf.value):
-        if isinstance(node, Load):
-            yield node
+def _first_operands(value: Expr) -> Iterator[Load]:
+    """Yield the elements with which a chain of operations can begin.
+
+    All others are still needed when the first operation has written its result.
+    """
+    while isinstance(value, Binary):
+        a, b = value.a, value.b
+        if value.op in REORDERED and isinstance(a, Load | Const):
+            if isinstance(a, Load) and isinstance(b, Load):
+                yield a
+            if not isinstance(b, Const):
+                a = b
+        value = a
+    if isinstance(value, Load):
+        yield value
+
+
+def _reads_once(leaf: Store, buffer: Buffer) -> bool:
+    """Tell whether a store reads one element of a buffer, only once."""
+    return sum(isinstance(node, Load) and node.buffer is buffer for node in walk(leaf)) == 1
 
 
 def _leaves(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:

@@ -31,8 +31,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dlcompiler.ir import Allocate, Buffer, Load, PrimFunc, Region, Seq, Stmt, Store, seq, walk
+from dlcompiler.ir import (
+    Allocate,
+    Buffer,
+    For,
+    Load,
+    PrimFunc,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    rewrite,
+    seq,
+    walk,
+)
 from dlcompiler.ir.program import Program
+from dlcompiler.ir.rewrite import Node
 from dlcompiler.passes.split_host_device import launch_of
 
 ORDINARY = ("global", "local", "shared", "warp")
@@ -53,7 +67,7 @@ def split_host_accelerator(func: PrimFunc) -> Program:
         if parts and is_of_accelerator(stmt) and is_of_accelerator(parts[-1]):
             parts[-1] = seq([parts[-1], stmt])
         else:
-            parts.append(stmt)
+            parts.append(stmt if is_of_accelerator(stmt) else _of_host(stmt))
     names = (f"{func.name}_kernel{n}" for n in range(len(parts)))
     launches = (launch_of(func, name, (), part) for name, part in zip(names, parts, strict=True))
     return Program(func, tuple(launches), tuple(temporaries))
@@ -62,6 +76,17 @@ def split_host_accelerator(func: PrimFunc) -> Program:
 def is_of_accelerator(stmt: Stmt) -> bool:
     """Tell whether a statement uses memory of an accelerator."""
     return any(buffer.scope not in ORDINARY for buffer in _used(stmt))
+
+
+def _of_host(stmt: Stmt) -> Stmt:
+    """Return a statement for the host, which has no virtual threads: it runs them in turn."""
+
+    def rule(node: Node) -> Node:
+        if isinstance(node, For) and node.kind == "vthread":
+            return replace(node, kind="serial")
+        return node
+
+    return rewrite(stmt, rule)
 
 
 def _used(stmt: Stmt) -> Iterator[Buffer]:

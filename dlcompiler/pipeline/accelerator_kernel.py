@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from dlcompiler.codegen import emit
 from dlcompiler.display import render
-from dlcompiler.errors import CallError
 from dlcompiler.ir import Buffer
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.pipeline.executables import Kernel, LoadedSource
@@ -167,12 +166,6 @@ class AcceleratorKernel(LoadedSource):
             The program deadlocks, reads what nothing has written, or two engines access an element
             without a token between them.
         """
-        if any(part is not None and part.is_partial for part in self.parts):
-            raise CallError(
-                f"call {self.name}", "the program leaves out instructions, and computes nothing",
-                because="its schedule has a pragma skip_dma_copy or skip_alu, or such an intrinsic",
-                hint="report() says how long it takes",
-            )  # fmt: skip
         check_all(self.name, self.generated.interface.params, arguments)
         arrays: dict[Buffer, npt.NDArray[Any]] = {
             buffer: np.asarray(array)

@@ -64,8 +64,24 @@ def broken(args):
 e._session.choose = broken
 """
 ANSWERED = "print('hello', e._control.answer)"
-CELLS = [START, AGAIN, SLEEP, WORK, WATCH, HERE, BREAK, ANSWERED]
-NUMBER = {"again": 1, "sleep": 2, "work": 3, "watch": 4, "here": 5, "break": 6, "answered": 7}
+GRAPH = """\
+from dlcompiler import graph
+from dlcompiler.graph import op
+from dlcompiler_widgets import GraphView
+x = graph.var("x", (8, 8))
+GraphView(graph.Module.from_expr(op.exp(op.sqrt(x, name="root"), name="power")))
+"""
+CELLS = [START, AGAIN, SLEEP, WORK, WATCH, HERE, BREAK, ANSWERED, GRAPH]
+NUMBER = {
+    "again": 1,
+    "sleep": 2,
+    "work": 3,
+    "watch": 4,
+    "here": 5,
+    "break": 6,
+    "answered": 7,
+    "graph": 8,
+}
 KINDS = """
 () => {
   const root = document.querySelector(".dlc-explorer"), kinds = new Map();
@@ -283,6 +299,21 @@ IS_DARK = "!!document.querySelector('body[data-jp-theme-light=false]')"
 
 def weak_texts(page):
     return [each for each in page.evaluate(CONTRASTS) if each[0] < 4.5]
+
+
+def test_fusion_is_decided_and_measured(notebook, view):
+    notebook.run(NUMBER["graph"])
+    fusion = View(notebook, NUMBER["graph"])
+    now = fusion.root.locator('[data-fact="kernels"]')
+    assert now.inner_text() == "1"
+    fusion.click("level calls")
+    fusion.root.locator(".dlc-graph-go", has_text="root").click()
+    fusion.click("wish keep apart")
+    assert now.inner_text() == "1 → 2"
+    fusion.key("measure").click()
+    fusion.root.locator('[data-fact="time of a call"]', has_text="measured on").wait_for()
+    fusion.click("reset")
+    assert now.inner_text().endswith("1")
 
 
 def test_text_can_be_read(view):

@@ -181,20 +181,26 @@ def test_times_are_measured_on_request_and_say_where(made):
 
 
 @pytest.mark.campaign
-def test_a_measurement_is_stopped(made, monkeypatch):
+@pytest.mark.parametrize("where", ["load", "profile", "time"])
+def test_a_measurement_is_stopped(made, monkeypatch, where):
     view = made(lstm_cell(width=16).bound)
-    run = measuring.CompiledModel.profile
+    call = measuring.Worker.call
 
-    def profile(model, *args, **options):
-        view.panel._handle("cancel", {})
-        return run(model, *args, **options)
+    def stopped(worker, entry, *args, **options):
+        if entry == where:
+            view.panel._handle("cancel", {})
+        return call(worker, entry, *args, **options)
 
-    monkeypatch.setattr(measuring.CompiledModel, "profile", profile)
+    monkeypatch.setattr(measuring.Worker, "call", stopped)
     ask(view, "measure")
     view.wait()
     assert view.panel.status["text"] == "The measurement was stopped."
     assert view.panel.times["scene"] is None
     assert view.panel.head["doing"] == ""
+    monkeypatch.undo()
+    ask(view, "measure")
+    view.wait()
+    assert "measured on" in facts(view)["time of a call"][0]
 
 
 @pytest.mark.campaign

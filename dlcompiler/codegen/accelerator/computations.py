@@ -8,6 +8,7 @@ element there are then as many others as possible.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,17 @@ from dlcompiler.codegen.accelerator.elements import Lanes, lanes_of
 from dlcompiler.codegen.accelerator.forms import Bound, Number, Slots, flat_index
 from dlcompiler.codegen.accelerator.nests import HostLoop, Nest, Split, limits_of
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import Buffer, Const, IntrinsicCall, Region, Store, Var
+from dlcompiler.ir import (
+    Buffer,
+    Const,
+    IntrinsicCall,
+    Load,
+    Region,
+    Store,
+    Var,
+    walk,
+    walk_statements,
+)
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
 SKIP = "skip_"
@@ -124,11 +135,15 @@ class Computation:
                 (high - low, each.steps)
                 for (low, high), each in zip(ranges, self.inner, strict=True)
             ]
-            self._loops[ranges] = loops_of(loops, len(self.buffers), self.most)
+            self._loops[ranges] = loops_of(
+                loops, len(self.buffers), self.most, self.instruction.spacing
+            )
         return self._loops[ranges]
 
 
-def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int) -> Loops:
+def loops_of(
+    loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: int, spacing: int = 1
+) -> Loops:
     """Return loops as two loops of an instruction around micro-ops.
 
     Parameters
@@ -139,6 +154,8 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         Number of operands; [1].
     most
         Iterations of a loop of an instruction are below this; [1].
+    spacing
+        Updates of one element should be at least this far apart; [1].
     """
     joined: list[tuple[int, tuple[int, ...]]] = []
     for extent, steps in sorted(loops, key=lambda loop: loop[1][0] != 0):
@@ -150,8 +167,23 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
         else:
             joined.append((extent, steps))
     fitting = [n for n, loop in enumerate(joined) if loop[0] < most and min(loop[1]) >= 0]
-    # The longest loops leave the fewest micro-ops.
-    chosen = sorted(sorted(fitting, key=lambda n: -joined[n][0])[:2])
+
+    def innermost(pair: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+        left = [n for n in range(len(joined)) if n not in pair]
+        return joined[(left or list(pair))[-1]]
+
+    # The longest loops leave the fewest micro-ops. Updates of one element are apart if the
+    # innermost loop, which is one of those left, goes on to other elements.
+    pairs = sorted(
+        itertools.combinations(fitting, min(len(fitting), 2)),
+        key=lambda pair: -math.prod(joined[n][0] for n in pair),
+    )
+    apart = (
+        pair
+        for pair in pairs
+        if spacing == 1 or (innermost(pair)[1][0] and innermost(pair)[0] >= spacing)
+    )
+    chosen = next(apart, pairs[0]) if joined else ()
     rest = [loop for n, loop in enumerate(joined) if n not in chosen]
     none = (1, (0,) * operands)
     two = [joined[n] for n in chosen]
@@ -164,10 +196,13 @@ def loops_of(loops: Sequence[tuple[int, tuple[int, ...]]], operands: int, most: 
     return Loops((outer[0], inner[0]), factors, micro_ops)
 
 
-def tensor_computation(
+def tensor_computations(
     nest: Nest, accelerator: Accelerator, analyzer: Analyzer, slots: Slots
-) -> Computation:
-    """Return calls of an intrinsic as instructions.
+) -> Iterator[Computation]:
+    """Yield calls of an intrinsic as instructions.
+
+    An instruction of a reduction adds to its result. A call that computes a whole reduction is
+    therefore a reset and an update.
 
     Raises
     ------
@@ -194,13 +229,24 @@ def tensor_computation(
         sizes.append(memory.numbers)
     sums = [flat_index(r.buffer, r.indices, analyzer) for r in regions]
     split = Split(nest, analyzer, slots, sums)
-    is_reset = call.mode == "reset"
-    if is_reset and instruction.field("reset") is None:
-        raise ScheduleError(where, f"{instruction.name} has no reset")
-    fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
     computation = _computation(instruction, split, Lanes({}, {}), sizes, where)
     buffers = tuple(region.buffer for region in regions)
-    return Computation(instruction, buffers, *computation, call, fields, is_idle)
+    is_whole = call.mode == "body" and _is_reduction(call)
+    for is_reset in (True, False) if is_whole else (call.mode == "reset",):
+        if is_reset and instruction.field("reset") is None:
+            raise ScheduleError(where, f"{instruction.name} has no reset")
+        fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
+        yield Computation(instruction, buffers, *computation, call, fields, is_idle)
+
+
+def _is_reduction(call: IntrinsicCall) -> bool:
+    """Tell whether the declaration of an intrinsic reads its own result."""
+    stores = (stmt for stmt in walk_statements(call.body) if isinstance(stmt, Store))
+    return any(
+        isinstance(node, Load) and node.buffer is store.buffer
+        for store in stores
+        for node in walk(store.value)
+    )
 
 
 def _computes(instruction: Instruction, call: IntrinsicCall) -> bool:

@@ -118,7 +118,7 @@ class CopyPattern:
     ) -> bool:
         """Tell whether one load can write all columns and rows, with what is outside as padding."""
         inside = self._limits((*self.pads, *self.edges), numbers)
-        if inside is None:
+        if inside is None or not self._is_stride():
             return False
         for dim, outer in ((self.x, columns), (self.y, rows)):
             low, high = _within(outer, self._range(dim, inside))
@@ -126,6 +126,11 @@ class CopyPattern:
             if low >= high or most is None or max(low - outer[0], outer[1] - high) > most.most:
                 return False
         return True
+
+    def _is_stride(self) -> bool:
+        """Tell whether the distance of rows in DRAM fits its field."""
+        field = self.instruction.field("x_stride")
+        return field is None or self.y.dram <= field.most
 
     def _range(self, dim: Dim, limits: dict[Var, tuple[int, int]]) -> tuple[int, int]:
         return (0, dim.extent) if dim.var is None else limits.get(dim.var, (0, dim.extent))
@@ -137,11 +142,10 @@ class CopyPattern:
         if columns[0] >= columns[1] or rows[0] >= rows[1]:
             return
         is_dense = columns[1] - columns[0] == self.y.sram or self.y.extent == 1
-        if not is_dense and rows[1] - rows[0] > 1:
+        if not (is_dense and self._is_stride()) and rows[1] - rows[0] > 1:
             if self.is_one:
-                raise _not_one_copy(
-                    self.leaf, "its rows are not dense in the memory", "each row is a copy"
-                )
+                problem = "are too far apart in DRAM" if is_dense else "are not dense in the memory"
+                raise _not_one_copy(self.leaf, f"its rows {problem}", "each row is a copy")
             for row in range(*rows):
                 yield self._block(columns, (row, row + 1), numbers)
         else:
@@ -172,7 +176,7 @@ class CopyPattern:
         source = dram // self.numbers + x[0] * self.x.dram + y[0] * self.y.dram
         size = y[1] - y[0], x[1] - x[0]
         pads = y[0] - rows[0], rows[1] - y[1], x[0] - columns[0], columns[1] - x[1]
-        return Block(start, source, *size, self.y.dram if self.y.extent > 1 else size[1], pads)
+        return Block(start, source, *size, self.y.dram if size[0] > 1 else size[1], pads)
 
 
 def _within(outer: tuple[int, int], inner: tuple[int, int]) -> tuple[int, int]:
@@ -242,13 +246,21 @@ def copy_pattern(
     together = nest.under("dma_copy", "skip_dma_copy")
     _check_one_copy(split, together, ends.leaf)
     sram, dram = (split.number(form.base) for form in split.forms())
-    can_pad = instruction.pads and is_sole
+    can_pad = instruction.pads and is_sole and _stays_inside(*ends.on_chip, analyzer)
     guards, edges = ((), nest.conditions) if can_pad else (nest.conditions, ())
     return CopyPattern(
         instruction, ends.on_chip[0], ends.in_dram[0], split.host, x, y, sram, dram,
         memory.numbers, split.bounds(guards), split.bounds(pads), split.bounds(edges), ends.leaf,
         y.var in together, bool(nest.under("skip_dma_copy")),
     )  # fmt: skip
+
+
+def _stays_inside(buffer: Buffer, indices: Sequence[Expr], analyzer: Analyzer) -> bool:
+    """Tell whether indices stay inside their dimensions even where conditions do not hold."""
+    return all(
+        bounds.low >= 0 and bounds.high < size
+        for bounds, size in zip(map(analyzer.interval, indices), buffer.static_shape, strict=True)
+    )
 
 
 def _check_one_copy(split: Split, together: Sequence[Var], leaf: Store) -> None:
@@ -266,7 +278,8 @@ def _not_one_copy(leaf: Store, problem: str, reason: str) -> ScheduleError:
     return ScheduleError(
         f"copy {leaf.buffer.name} by one instruction", f"cannot detect a 2-D pattern: {problem}",
         got=origin_text(leaf), because=reason,
-        hint="put the pragma dma_copy at a loop further inside, or attach the stage deeper",
+        hint="put the pragma dma_copy at a loop further inside, attach the stage deeper, or leave"
+        " the pragma out: several copies are made then",
     )  # fmt: skip
 
 
@@ -286,8 +299,8 @@ def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
     match value:
         case IfThenElse(condition, a, Const(0)) | Select(condition, a, Const(0)):
             value, padding = a, condition
-    if isinstance(value, Cast) and leaf.buffer.scope == "global":
-        value = value.value  # a store keeps the low bits
+    if isinstance(value, Cast):
+        value = value.value  # a load widens, and a store keeps the low bits
     if not isinstance(value, Load):
         return None
     mine, other = (leaf.buffer, leaf.indices), (value.buffer, value.indices)
@@ -334,6 +347,11 @@ def _columns_and_rows(split: Split, lanes: Lanes, numbers: int, where: str) -> t
         for conditions in (split.nest.conditions, split.pads)
         for bound in split.bounds(conditions)
     }
+    # Steps that are no whole elements belong to the host, where a block is refused if it begins
+    # inside an element.
+    for var in [v for v in split.inner if v not in lanes.inside]:
+        if any(lanes.factor(form, var) % numbers for form in split.forms()):
+            split.leave(var)
     sram, dram = split.forms()
     extents = split.nest.extents
     dims = [

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from dlcompiler.arith import Affine, Analyzer
-from dlcompiler.errors import InternalError
+from dlcompiler.errors import InternalError, ScheduleError
 from dlcompiler.ir import (
     Binary,
     Buffer,
@@ -22,12 +22,14 @@ from dlcompiler.ir import (
     Const,
     Expr,
     IfThenElse,
+    Load,
     Logical,
     Not,
     Select,
     Var,
     free_vars,
     index_const,
+    walk,
 )
 from dlcompiler.ir.operations import COMPARISONS, fold_index
 
@@ -84,10 +86,8 @@ def _number(expr: Expr, slots: Slots) -> Number:
             return _applied(partial(fold_index, op), a, b, slots)
         case Compare(op, a, b):
             return _applied(COMPARISONS[op].numbers, a, b, slots)
-        case Logical("and", a, b):
-            return _applied(lambda x, y: x and y, a, b, slots)
-        case Logical("or", a, b):
-            return _applied(lambda x, y: x or y, a, b, slots)
+        case Logical(op, a, b):
+            return _applied(_LOGICAL[op], a, b, slots)
         case Not(value):
             return _applied(lambda x, _: not x, value, value, slots)
         case Select(condition, a, b) | IfThenElse(condition, a, b):
@@ -95,7 +95,19 @@ def _number(expr: Expr, slots: Slots) -> Number:
             return lambda v: first(v) if which(v) else second(v)
         case Cast(value):
             return host_number(value, slots)
+    if any(isinstance(node, Load) for node in walk(expr)):
+        raise ScheduleError(
+            "make instructions", "what they access depends on the contents of a tensor",
+            got=str(expr), because="the host makes all instructions beforehand",
+            hint="let a stage in DRAM gather the elements; the host computes it",
+        )  # fmt: skip
     raise InternalError("make instructions", "the host has no such expression", got=str(expr))
+
+
+_LOGICAL: Mapping[str, Callable[[int, int], int]] = {
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
 
 
 def _applied(operation: Callable[[int, int], int], a: Expr, b: Expr, slots: Slots) -> Number:

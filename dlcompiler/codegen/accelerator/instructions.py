@@ -11,6 +11,7 @@ import itertools
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.codegen.accelerator.copies import CopyPattern
 from dlcompiler.codegen.accelerator.forms import Number, Slots, host_number
+from dlcompiler.codegen.accelerator.micro_ops import NoRoomError
 from dlcompiler.codegen.accelerator.patterns import Pattern, Patterns
 from dlcompiler.codegen.accelerator.writer import Writer
 from dlcompiler.errors import ScheduleError
@@ -37,11 +38,15 @@ def instructions_of(func: PrimFunc, accelerator: Accelerator) -> InstructionProg
     TargetError
         The buffers do not fit into its memories.
     """
-    host = _Host(func, accelerator, preloads=_can_preload(accelerator))
+    try:
+        return _program(func, accelerator, preloads=_can_preload(accelerator))
+    except NoRoomError:
+        return _program(func, accelerator, preloads=False)
+
+
+def _program(func: PrimFunc, accelerator: Accelerator, *, preloads: bool) -> InstructionProgram:
+    host = _Host(func, accelerator, preloads=preloads)
     host.run(func.body)
-    if not host.writer.has_room:
-        host = _Host(func, accelerator, preloads=False)
-        host.run(func.body)
     return host.writer.finished()
 
 

@@ -14,6 +14,10 @@ PAIR = 2
 """Lists begin at even places, since a beat of 64 bits holds two micro-ops."""
 
 
+class NoRoomError(Exception):
+    """The micro-ops of a program do not fit into their memory all together."""
+
+
 @dataclass(slots=True)
 class MicroOpCache:
     """The memory of micro-ops as a ring: a new list takes the place of the oldest ones."""
@@ -54,10 +58,15 @@ class MicroOpCache:
         ------
         ScheduleError
             The list is longer than the memory.
+        NoRoomError
+            All lists are to be there from the start, and do not fit.
         """
         key, count = (site, micro_ops.tobytes()), len(micro_ops)
         if self.is_preloaded:
-            return self._kept(key, micro_ops), None
+            place = self._kept(key, micro_ops)
+            if self.length > self.memory.depth:
+                raise NoRoomError
+            return place, None
         if key in self._held:
             return self._held[key][0], None
         size = -(-count // PAIR) * PAIR

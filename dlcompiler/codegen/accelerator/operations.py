@@ -6,13 +6,15 @@ result over its first operand; another element can be the second one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from dlcompiler import dtypes
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Binary, Const, Expr, Load, Store
-from dlcompiler.target.accelerators import Instruction
+from dlcompiler.ir.operations import REORDERED
+from dlcompiler.target.accelerators import Field, Instruction
 
-_COMMUTATIVE = ("add", "min", "max", "mul")
 _LEAST_SHIFT, _MOST_SHIFT = -15, 31
 """Shifts by other amounts differ between implementations of VTA; [bit]."""
 
@@ -57,15 +59,43 @@ class _Reader:
             case Load():
                 return Chain(value, ())
             case Const(number):
-                return Chain(int(number), ())
+                return self._constant(self._whole(number))
             case Binary(op, a, b):
                 return self._operation(op, a, b)
         raise self._refusal(f"it has no operation for {value}")
 
+    def _constant(self, number: int) -> Chain:
+        """Return a constant; one that no immediate holds is shifted into its place."""
+        field = self.immediate
+        if field is None or field.least <= number <= field.most or not self._has_shift(field):
+            return Chain(number, ())
+        half = field.bits
+        low = (number + (1 << half - 1)) % (1 << half) - (1 << half - 1)
+        high = (number - low) >> half
+        if high > field.most:  # the sum with the low half wraps to the same number
+            high -= 1 << half
+        left = (Operation("shr", 1 - half), Operation("shr", -1))
+        return Chain(high, (*left, *((Operation("add", low),) if low else ())))
+
+    def _has_shift(self, field: Field) -> bool:
+        """Tell whether two shifts bring an immediate into the upper half of a result."""
+        operations = self.instruction.operations
+        is_double = dtypes.bits(self.leaf.buffer.dtype) == 2 * field.bits
+        return field.signed and is_double and {"add", "shr"} <= {*operations}
+
+    def _whole(self, number: float) -> int:
+        """Return an immediate, which is a whole number."""
+        if not math.isfinite(number) or int(number) != number:
+            raise self._refusal(
+                f"the number {number} is no immediate", expected="a whole number",
+                hint="load it as a tensor",
+            )  # fmt: skip
+        return int(number)
+
     def _operation(self, op: str, a: Expr, b: Expr) -> Chain:
-        if op in _COMMUTATIVE and self._is_first(b) and not self._is_first(a):
+        if op in REORDERED and self._is_first(b) and not self._is_first(a):
             a, b = b, a
-        if op in _COMMUTATIVE and not isinstance(b, Load | Const) and isinstance(a, Load | Const):
+        if op in REORDERED and not isinstance(b, Load | Const) and isinstance(a, Load | Const):
             a, b = b, a
         if not isinstance(b, Load | Const):
             raise self._refusal(
@@ -74,7 +104,7 @@ class _Reader:
             )
         before = self.chain(a)
         if isinstance(b, Const):
-            operation = self._with_number(op, int(b.value))
+            operation = self._with_number(op, self._whole(b.value))
         else:
             operation = Operation(op, b)
         if operation.name not in self.instruction.operations:

@@ -6,18 +6,27 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from dlcompiler.arith import Analyzer
+from dlcompiler.arith import Affine, Analyzer
 from dlcompiler.codegen.accelerator.computations import (
     Computation,
     elementwise_computation,
-    tensor_computation,
+    tensor_computations,
 )
 from dlcompiler.codegen.accelerator.copies import CopyPattern, copy_pattern, memory_of
 from dlcompiler.codegen.accelerator.forms import Slots, flat_index
 from dlcompiler.codegen.accelerator.nests import Nest, nest_of
 from dlcompiler.codegen.accelerator.operations import Chain, chain_of
 from dlcompiler.errors import ScheduleError
-from dlcompiler.ir import IntrinsicCall, Load, PrimFunc, Stmt, Store, walk, walk_statements
+from dlcompiler.ir import (
+    IntrinsicCall,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    free_vars,
+    walk,
+    walk_statements,
+)
 from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction
 
@@ -67,9 +76,8 @@ class Patterns:
     def _patterns(self, nest: Nest) -> Iterator[Pattern]:
         common = self.accelerator, self.analyzer, self.slots
         if isinstance(nest.leaf, IntrinsicCall):
-            found = tensor_computation(nest, *common)
             self._computed.add(nest.leaf.regions[0].buffer.name)
-            yield found
+            yield from tensor_computations(nest, *common)
             return
         is_sole = len(self._writers[nest.leaf.buffer]) == 1
         copied = copy_pattern(nest, *common, is_sole=is_sole)
@@ -116,12 +124,13 @@ class Patterns:
         is_in_place = (
             isinstance(chain.first, Load)
             and chain.first.buffer is leaf.buffer
-            and flat_index(leaf.buffer, chain.first.indices, self.analyzer).plus(mine, -1).terms
-            == {}
+            and self._is_at(chain.first, mine)
         )
         if not is_in_place:
-            yield self._reset(nest, instruction)
             steps = [("add", chain.first), *steps]
+        self._check_order(nest, mine, steps, is_in_place=is_in_place)
+        if not is_in_place:
+            yield self._reset(nest, instruction)
         for name, operand in steps:
             code = instruction.operations.index(name)
             is_number = isinstance(operand, int)
@@ -131,6 +140,7 @@ class Patterns:
             )  # fmt: skip
             buffers, sums = [leaf.buffer] * 2, [mine, mine]
             if isinstance(operand, Load):
+                self._check_memory(leaf, operand, instruction)
                 buffers[1] = operand.buffer
                 sums[1] = flat_index(operand.buffer, operand.indices, self.analyzer)
             yield elementwise_computation(
@@ -143,6 +153,56 @@ class Patterns:
                 self.slots,
                 fields,
             )
+
+    def _check_memory(self, leaf: Store, operand: Load, instruction: Instruction) -> None:
+        """Refuse an operand that is in another memory than the instruction reads."""
+        scopes = [self.accelerator.scope_of(name) for name in instruction.operands.values()]
+        if operand.buffer.scope != scopes[-1]:
+            raise ScheduleError(
+                f"compute {leaf.buffer.name} by {instruction.name}",
+                f"its operand {operand.buffer.name} is in another memory",
+                got=operand.buffer.scope, expected=scopes[-1],
+                hint=f"load it into {scopes[-1]} by a stage of its own, such as s.cache_read makes",
+            )  # fmt: skip
+
+    def _is_at(self, load: Load, mine: Affine) -> bool:
+        """Tell whether an element is the one at an index of the same buffer."""
+        distance = flat_index(load.buffer, load.indices, self.analyzer).plus(mine, -1)
+        return not distance.terms and distance.constant == 0
+
+    def _check_order(
+        self, nest: Nest, mine: Affine, steps: list[tuple[str, int | Load]], *, is_in_place: bool
+    ) -> None:
+        """Refuse operations that cannot run one after another, each over the whole nest.
+
+        Raises
+        ------
+        ScheduleError
+            An operation reads results that another iteration or an operation before it has
+            written, or several operations update one element again and again.
+        """
+        assert isinstance(nest.leaf, Store)
+        leaf = nest.leaf
+        where = f"compute {leaf.buffer.name} by several instructions"
+        for number, (_, operand) in enumerate(steps):
+            if not isinstance(operand, Load) or operand.buffer is not leaf.buffer:
+                continue
+            if not is_in_place or number or not self._is_at(operand, mine):
+                raise ScheduleError(
+                    where, f"it reads {operand} after an instruction has written it",
+                    got=origin_text(leaf),
+                    because="each operation runs over all elements before the next one",
+                    hint="make the other operand a stage of its own, in the same memory",
+                )  # fmt: skip
+        moving = {var for part in mine.terms.values() for var in free_vars(part.atom)}
+        still = [var for var, n in nest.extents.items() if n > 1 and var not in moving]
+        if still and len(steps) > (1 if is_in_place else 0):
+            raise ScheduleError(
+                where, f"the loop {still[0].name} updates an element again and again",
+                got=origin_text(leaf),
+                because="each operation runs over all iterations before the next one",
+                hint="make what is combined a stage of its own, in the same memory",
+            )  # fmt: skip
 
     def _reset(self, nest: Nest, like: Instruction) -> Computation:
         """Return the instruction that makes the results of a nest zero."""

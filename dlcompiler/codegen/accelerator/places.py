@@ -32,6 +32,13 @@ def chip_places(func: PrimFunc, accelerator: Accelerator) -> dict[Buffer, int]:
         memory = memory_of(buffer, accelerator)
         if memory is None:
             continue
+        if buffer.dtype != memory.dtype:
+            raise TargetError(
+                f"build {func.name} for {accelerator.name}",
+                f"{buffer.name} has another dtype than the memory {memory.name}",
+                got=buffer.dtype, expected=memory.dtype,
+                hint=f"compute {buffer.name} as {memory.dtype}, or put it into another memory",
+            )  # fmt: skip
         together = [each for each in live if each.scope == buffer.scope]
         start = sum(_elements(each, memory.numbers) for each in together[:-1])
         if start + _elements(buffer, memory.numbers) > memory.depth:

@@ -92,7 +92,10 @@ class ExactTokens:
         """Append an instruction, with the tokens that it needs."""
         mine = self.engines.index(draft.engine)
         self._wait(mine, self._needed(draft), draft)
-        number = self._append(mine, draft)
+        self._note(mine, self._append(mine, draft), draft)
+
+    def _note(self, mine: int, number: int, draft: Draft) -> None:
+        """Note what the instruction of a number accesses."""
         for name, elements in draft.reads:
             self._accesses[name].read[mine, elements] = number
         for name, elements in draft.writes:
@@ -179,7 +182,7 @@ class ContextTokens(ExactTokens):
 
     The program of each thread is then run one instruction after another. Engines overlap only if
     they work for different threads. An instruction outside the loops of virtual threads belongs to
-    all of them.
+    all of them. Where threads use the same elements, a token orders them as `ExactTokens` does.
 
     Parameters
     ----------
@@ -201,7 +204,7 @@ class ContextTokens(ExactTokens):
         nop: Callable[[str], Step],
         threads: Sequence[Mapping[Var, int]],
     ) -> None:
-        super().__init__(accelerator, dict.fromkeys(depths, 0), nop)
+        super().__init__(accelerator, depths, nop)
         self._threads = threads
         self._last: list[tuple[int, int] | None] = [None] * len(threads)
         """For each thread, the engine and the number of its last instruction."""
@@ -214,12 +217,13 @@ class ContextTokens(ExactTokens):
             for n, thread in enumerate(self._threads)
             if all(thread[var] == number for var, number in draft.thread.items())
         ]
-        needed = np.zeros(len(self.engines), np.int64)
+        needed = self._needed(draft)
         for last in (self._last[n] for n in own):
             if last is not None:
                 needed[last[0]] = max(needed[last[0]], last[1])
         self._wait(mine, needed, draft)
         number = self._append(mine, draft)
+        self._note(mine, number, draft)
         for n in own:
             self._last[n] = mine, number
 

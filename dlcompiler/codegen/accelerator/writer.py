@@ -97,12 +97,6 @@ class Writer:
             self._is_partial,
         )
 
-    @property
-    def has_room(self) -> bool:
-        """Tell whether all micro-ops that are loaded at the start fit into their memory."""
-        cache = self._cache
-        return cache is None or not cache.is_preloaded or cache.length <= cache.memory.depth
-
     def _preload(self) -> None:
         """Put a load of all micro-ops at the beginning, if they are to be there."""
         cache = self._cache

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from dlcompiler.compat.accelerator_modules import load_module
 from dlcompiler.compat.arrays import NDArray
 from dlcompiler.compat.devices import GPUS, Device, cpu, cuda, device, gpu, opencl
 from dlcompiler.compat.literals import literal
 from dlcompiler.compat.missing import reporter
-from dlcompiler.compat.modules import Module, load_module
+from dlcompiler.compat.modules import Module
 from dlcompiler.compat.tvm import nd
 
 context = device

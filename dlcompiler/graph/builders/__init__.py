@@ -10,6 +10,7 @@ from dlcompiler.graph.builders.convolutional import (
     vgg,
 )
 from dlcompiler.graph.builders.layers import Model, model_of
+from dlcompiler.graph.builders.quantized import resnet_int8
 from dlcompiler.graph.builders.residual import mobilenet, resnet
 from dlcompiler.graph.builders.sequences import lstm, transformer
 from dlcompiler.graph.passes.bind import bind
@@ -26,6 +27,7 @@ __all__ = [
     "mobilenet",
     "model_of",
     "resnet",
+    "resnet_int8",
     "squeezenet",
     "transformer",
     "vgg",

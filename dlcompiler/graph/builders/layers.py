@@ -83,7 +83,11 @@ def _initial(param: Var, seed: int) -> Array:
     shape = tuple(extent for extent in kind.shape if isinstance(extent, int))
     # The name decides, too: weights do not change when another layer is added.
     random = np.random.default_rng((seed, zlib.crc32(param.name.encode())))
-    match param.name.rpartition("_")[2]:
+    ending = param.name.rpartition("_")[2]
+    if not dtypes.is_float(kind.dtype):
+        most = 1000 if ending == "bias" else 20
+        return random.integers(-most, most, shape, dtypes.to_numpy(kind.dtype), endpoint=True)
+    match ending:
         case "bias" | "beta" | "mean":
             values = random.uniform(-0.1, 0.1, shape)
         case "gamma" | "var":

@@ -23,6 +23,7 @@ from dlcompiler.graph.execution.steps import COPY, Place, Step, Steps
 from dlcompiler.graph.ir import Module
 from dlcompiler.graph.memory import MemoryPlan
 from dlcompiler.graph.operators.base import Array
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.pipeline.device_kernels import DeviceKernel
 from dlcompiler.pipeline.devices import device_of
 from dlcompiler.pipeline.executables import SimulatedKernel
@@ -147,7 +148,7 @@ class DeviceModel(RunnableModel):
         *args, **named
             As of a call.
         """
-        return self._run(self._inputs(args, named), self._new_outputs())
+        return self._run(self.checked_inputs(args, named), self._new_outputs())
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> DeviceRun:
         return DeviceRun(self._steps, self.kernels, self._spaces, inputs, outputs,
@@ -205,7 +206,7 @@ class DeviceModel(RunnableModel):
     def _predicted(self, step: Step, run: DeviceRun) -> Mapping[int, float]:
         """Return the predicted time of a kernel, if it is simulated."""
         built = self.kernels[step.kernel].built
-        if not isinstance(built, SimulatedKernel):
+        if not isinstance(built, SimulatedKernel | AcceleratorKernel):
             return {}
         try:
             seconds = built.report().seconds

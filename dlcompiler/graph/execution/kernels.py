@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
+from dlcompiler.graph.execution.accelerators import offloaded_kernel
 from dlcompiler.graph.execution.anchors import Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, define
 from dlcompiler.graph.execution.epilogues import folded
@@ -85,14 +86,15 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     ScheduleError, TargetError
         If the target cannot do what the group needs.
     """
-    if target.device not in ("cpu", "gpu"):
+    if target.device not in ("cpu", "gpu", "accelerator"):
         raise TargetError(
-            f"build a model for {target.name}", "models run on CPUs and GPUs only",
-            got=repr(target.device), expected="a target whose device is a CPU or a GPU",
+            f"build a model for {target.name}", "models run on CPUs, GPUs and accelerators only",
+            got=repr(target.device),
+            expected="a target whose device is a CPU, a GPU or an accelerator",
         )  # fmt: skip
     alone = Module.from_expr(call.function)
     function, types = alone.main, types_of(alone)
-    made = _anchored(function, types, call, target, db) or _plain(function, types, target)
+    made = _made(function, types, call, target, db)
     definition = made.definition
     try:
         built = _compiled(made, symbol_of(function), target, is_in_place=call.is_in_place)
@@ -107,6 +109,15 @@ def built_kernel(call: KernelCall, target: Target, db: Records | None = None) ->
     for array in inside:  # other models may have the same kernel
         array.flags.writeable = False
     return ModelKernel(function, made.schedule, built, inside, made.packings, made.operator)
+
+
+def _made(
+    function: Function, types: Types, call: KernelCall, target: Target, db: Records | None
+) -> _Made:
+    if target.accelerator is not None:
+        found = offloaded_kernel(function, types, target, call.constants)
+        return _Made(found.definition, found.schedule, found.packings, found.operator)
+    return _anchored(function, types, call, target, db) or _plain(function, types, target)
 
 
 def _compiled(made: _Made, name: str, target: Target, *, is_in_place: bool) -> Built:
@@ -191,6 +202,9 @@ def symbol_of(function: Function) -> str:
 def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
     """Replace the weights of a model by those that its kernels read.
 
+    Kernels that pack a weight in the same way read the same array: the cells of a recurrence, some
+    of which are fused otherwise, would else need the cache twice.
+
     Parameters
     ----------
     steps : Steps
@@ -199,14 +213,21 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
         Of the steps.
     """
     packed: dict[tuple[int, int | None], int] = {}
+    forms: dict[int, list[int]] = {}
     weights: list[Array] = []
 
     def number_of(old: int, kernel: int | None, pack: Packing | None) -> int:
         key = (old, kernel)
         if key not in packed:
-            packed[key] = len(weights)
             whole = steps.weights[old]
-            weights.append(aligned_copy(whole if pack is None else pack(whole)))
+            made = whole if pack is None else pack(whole)
+            known = forms.setdefault(old, [])
+            found = next((n for n in known if _has_same_bytes(weights[n], made)), None)
+            if found is None:
+                found = len(weights)
+                known.append(found)
+                weights.append(aligned_copy(made))
+            packed[key] = found
         return packed[key]
 
     for at, step in enumerate(steps.steps):
@@ -219,3 +240,8 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
                 places[n] = replace(place, number=number, bytes=weights[number].nbytes)
         steps.steps[at] = replace(step, places=tuple(places))
     steps.weights[:] = weights
+
+
+def _has_same_bytes(a: Array, b: Array) -> bool:
+    """Tell whether two arrays have the same type and elements; each NaN counts as itself."""
+    return (a.shape, a.dtype) == (b.shape, b.dtype) and a.tobytes() == b.tobytes()

@@ -107,7 +107,7 @@ class RunnableModel:
         OutOfMemory
             If there is no memory for the arena.
         """
-        inputs = self._inputs(args, named)
+        inputs = self.checked_inputs(args, named)
         outputs = self._new_outputs()
         self.run(*inputs, *outputs)
         return self._nested(outputs)
@@ -155,7 +155,7 @@ class RunnableModel:
         -------
         list of KernelTime
             In the order of the steps; measured on this machine. Each includes a call from Python,
-            1 µs or so, which a call of the model does not have.
+            0.5 µs or so, which a call of the model does not have.
 
         Raises
         ------
@@ -191,7 +191,24 @@ class RunnableModel:
 
     # -- arguments --------------------------------------------------------------------------------
 
-    def _inputs(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+    def checked_inputs(
+        self, args: Sequence[Any], named: Mapping[str, Any] | None = None
+    ) -> list[Array]:
+        """Return the arguments of a call as arrays that fit the parameters.
+
+        Parameters
+        ----------
+        args : sequence
+            Arrays by position.
+        named : mapping, optional
+            Arrays by the names of the parameters.
+
+        Raises
+        ------
+        CallError
+            If one is missing, or does not fit its type.
+        """
+        named = named or {}
         params = self._steps.inputs
         rest = [param.name for param in params[len(args) :]]
         if len(args) > len(params) or named.keys() - set(rest):
@@ -282,7 +299,7 @@ class LoadedModel(RunnableModel):
             for step in self.steps
             for code in (self.codes[step.kernel],)
         ]
-        inputs, outputs = self._inputs(args, named), self._new_outputs()
+        inputs, outputs = self.checked_inputs(args, named), self._new_outputs()
         return SteppedRun(codes, inputs, outputs, self._steps.weights, self.plan.bytes)
 
     def save(self, path: str | Path) -> Path:

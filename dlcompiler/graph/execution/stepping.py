@@ -55,15 +55,19 @@ class SteppedRun:
     outputs: Sequence[Array]
     weights: Sequence[Array]
     arena_bytes: int
-    calls: list[tuple[StepCode, list[Array]]] = field(init=False)
-    """Each step with its arrays: inputs, what stands inside, outputs."""
+    calls: list[tuple[StepCode, list[Array], list[int]]] = field(init=False)
+    """Each step with its arrays and their addresses: inputs, what stands inside, outputs."""
 
     def __post_init__(self) -> None:
         arena = HostSpace().allocate(self.arena_bytes)
         given = {
             "input": self.inputs, "output": self.outputs, "weight": self.weights, "arena": [arena],
         }  # fmt: skip
-        self.calls = [(code, _arrays(code, given)) for code in self.codes]
+        # Addresses are found now: finding one takes as long as a small kernel, and runs are timed.
+        self.calls = [
+            (code, arrays, [array.ctypes.data for array in arrays])
+            for code, arrays in ((code, _arrays(code, given)) for code in self.codes)
+        ]
 
     def steps(self) -> Iterator[tuple[Step, list[Array]]]:
         """Run step by step; yield each one with what it stored, as views into the arena.
@@ -73,8 +77,8 @@ class SteppedRun:
         ProgramError, OutOfMemory
             As of a call of the kernel.
         """
-        for code, arrays in self.calls:
-            code.function.run_unchecked([array.ctypes.data for array in arrays])
+        for code, arrays, addresses in self.calls:
+            code.function.run_unchecked(addresses.copy())
             yield code.step, arrays[len(arrays) - code.step.outputs :]
 
 

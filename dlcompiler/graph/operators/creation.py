@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -103,9 +104,16 @@ _FULL = (
 
 
 def _range(call: CallTypes | Result) -> tuple[Any, Any]:
-    """Return the first number of a sequence, and the step."""
+    """Return the first number of a sequence, and the step; those of integers are integers."""
     attrs = call.attrs
-    return (0 if attrs["stop"] is None else attrs["start"]), attrs["step"]
+    first, step = (0 if attrs["stop"] is None else attrs["start"]), attrs["step"]
+    if dtypes.is_float(attrs["dtype"]) or not _are_whole(first, step):
+        return first, step
+    return int(first), int(step)
+
+
+def _are_whole(*values: float) -> bool:
+    return all(float(value).is_integer() for value in values)
 
 
 def _arange_type(call: CallTypes) -> TensorType:
@@ -114,12 +122,19 @@ def _arange_type(call: CallTypes) -> TensorType:
     last = attrs["start"] if attrs["stop"] is None else attrs["stop"]
     if step == 0:
         call.fail("the step is 0", got="step=0")
-    if all(isinstance(value, int) for value in (first, step, last)):
-        count = -((first - last) // step)
+    if not all(map(math.isfinite, (first, step, last))):
+        call.fail("the sequence has no end", got=f"from {first} to {last} by {step}")
+    if isinstance(first, int) and isinstance(step, int):
+        count = math.ceil((Fraction(last) - first) / step)
+    elif not dtypes.is_float(attrs["dtype"]):
+        call.fail(
+            "the start or the step of integers is no integer", got=f"from {first} by {step}",
+            hint=f"cast(arange(…, dtype='float64'), dtype='{attrs['dtype']}') rounds each number",
+        )  # fmt: skip
     else:
         length = (last - first) / step
         if not math.isfinite(length):
-            call.fail("the sequence has no end", got=f"from {first} to {last}")
+            call.fail("the sequence has no end", got=f"from {first} to {last} by {step}")
         count = math.ceil(length)
     return TensorType((max(count, 0),), attrs["dtype"])
 
@@ -136,9 +151,7 @@ def _define_arange(call: Result) -> te.Tensor:
     first, step = _range(call)
     kind = call.tensor.dtype
     is_whole = isinstance(first, int) and isinstance(step, int)
-    own = "int64" if is_whole and dtypes.is_int(kind) else "float64"
-    if dtypes.is_float(kind):
-        own = kind
+    own = kind if dtypes.is_float(kind) else "int64" if is_whole else "float64"
 
     def const(value: Any) -> Any:
         return te.const(value, own) if own == "int64" else literal(value, own)
@@ -235,14 +248,17 @@ def _trilu_type(call: CallTypes) -> TensorType:
 
 def _trilu(call: Result, x: Array, k: Array | None = None) -> Array:
     rows, columns = x.shape[-2:]
-    above = np.arange(columns)[None] - np.arange(rows)[:, None] - int(0 if k is None else k)
+    diagonal = 0 if k is None else min(max(int(k), -rows), columns)
+    above = np.arange(columns)[None] - np.arange(rows)[:, None] - diagonal
     kept = above >= 0 if call.attrs["upper"] else above <= 0
     return np.where(kept, x, np.zeros((), x.dtype))
 
 
 def _define_trilu(call: Result, x: te.Tensor, k: te.Tensor | None = None) -> te.Tensor:
+    rows, columns = x.static_shape[-2:]
+
     def element(*i: Any) -> Any:
-        diagonal = 0 if k is None else k[()].astype("index")
+        diagonal = 0 if k is None else indexing.clamped(k[()], -rows, columns)
         above = i[-1] - i[-2] - diagonal
         kept = above >= 0 if call.attrs["upper"] else above <= 0
         return te.select(kept, x[i], te.const(0, x.dtype))

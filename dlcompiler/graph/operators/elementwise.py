@@ -141,12 +141,12 @@ def _const(value: float, x: Any) -> Any:
 
 def _clip(x: Any, low: float, high: float) -> Any:
     low, high = _bounds(low, high, x.dtype)
-    return te.maximum(te.minimum(x, _const(high, x)), _const(low, x))
+    return te.minimum(te.maximum(x, _const(low, x)), _const(high, x))
 
 
 def _clip_arrays(x: Array, low: float, high: float) -> Any:
     low, high = (x.dtype.type(n) for n in _bounds(low, high, dtypes.from_numpy(x.dtype)))
-    return np.maximum(np.minimum(x, high), low)
+    return np.minimum(np.maximum(x, low), high)
 
 
 def _bounds(low: float, high: float, dtype: str) -> tuple[float, float]:
@@ -211,7 +211,7 @@ _UNARY = (
     _unary("copy", "any", np.array, lambda x: x, "The same elements, as another tensor."),
     _unary(
         "clip", "number", _clip_arrays, _clip,
-        "Each element, or the bound that it is beyond.",
+        "Each element, or the bound that it is beyond; the upper one if it is below the lower.",
         (Attribute("a_min", bound, doc="lower bound"),
          Attribute("a_max", bound, doc="upper bound")),
     ),

@@ -21,7 +21,14 @@ from dlcompiler.graph.operators.base import (
 )
 from dlcompiler.graph.operators.layouts import Layouts, layout_of
 from dlcompiler.graph.operators.pooling import quotient
-from dlcompiler.graph.operators.relations import axes_of, chosen_axes, expect, same_dtype, without
+from dlcompiler.graph.operators.relations import (
+    axes_of,
+    chosen_axes,
+    expect,
+    same_dtype,
+    static,
+    without,
+)
 from dlcompiler.graph.operators.values import largest, least, rounded, wide
 from dlcompiler.ops import reductions
 from dlcompiler.ops.helpers import ELEMWISE, tensor
@@ -47,6 +54,15 @@ def _reduced(family: str, result: str = "") -> TensorRelation:
         return TensorType(shape, result or kind.dtype)
 
     return relation
+
+
+def _position_relation(call: CallTypes) -> TensorType:
+    """Return the type of positions; refuse to look for one among no elements."""
+    made, kind = _reduced("number", "int32")(call), call.tensor(0)
+    empty = [n for n in axes_of(call, kind.rank) if kind.shape[n] == 0]
+    if empty and 0 not in made.shape:
+        call.fail(f"dimension {empty[0]} has no elements, so none is at a position")
+    return made
 
 
 def check_family(call: CallTypes, family: str, dtype: str) -> None:
@@ -158,8 +174,8 @@ def _evaluate_position(find: Callable[..., Any]) -> Callable[..., Array]:
         kept = [n for n in range(x.ndim) if n not in axes]
         count = _count(x, axes)
         rows = x.transpose([*kept, *axes]).reshape([*(x.shape[n] for n in kept), count])
-        if not count:
-            return rounded(np.full(rows.shape[:-1], -1), call.tensor)
+        if not rows.size:  # then there is no result either: the relation of the types says so
+            return np.empty(rows.shape[:-1], np.int32).reshape(static(call.tensor))
         if call.attrs["select_last_index"]:
             return rounded(count - 1 - find(rows[..., ::-1], axis=-1), call.tensor)
         return rounded(find(rows, axis=-1), call.tensor)
@@ -266,7 +282,7 @@ _LAST = Attribute("select_last_index", boolean, False, "the last of equal elemen
 
 def _position_of(name: str, find: Callable[..., Any], doc: str) -> GraphOperator:
     return GraphOperator(
-        name, ("data",), _reduced("number", "int32"), _evaluate_position(find), Pattern.REDUCTION,
+        name, ("data",), _position_relation, _evaluate_position(find), Pattern.REDUCTION,
         _define_position(getattr(reductions, name)), (*AXES, _LAST), doc, _position_layouts,
     )  # fmt: skip
 

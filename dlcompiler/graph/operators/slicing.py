@@ -34,6 +34,7 @@ from dlcompiler.graph.operators.relations import (
 from dlcompiler.graph.operators.values import literal, number
 from dlcompiler.ops import elementwise, transforms
 from dlcompiler.ops.helpers import BROADCAST, INJECTIVE, tensor
+from dlcompiler.ops.indexing import clamped
 
 # -- slices ---------------------------------------------------------------------------------------
 
@@ -261,7 +262,7 @@ def _define_reverse_sequence(call: Result, x: te.Tensor, counts: te.Tensor) -> t
     extent = x.static_shape[along]
 
     def element(*i: Any) -> Any:
-        count = te.minimum(te.maximum(counts[i[batch]].astype("index"), 0), extent)
+        count = clamped(counts[i[batch]], 0, extent)
         place = te.select(i[along] < count, count - 1 - i[along], i[along])
         return x[(*i[:along], place, *i[along + 1 :])]
 

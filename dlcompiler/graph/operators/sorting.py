@@ -178,8 +178,10 @@ def _search_type(call: CallTypes) -> TensorType:
 
 
 def _search(call: Result, sequence: Array, values: Array) -> Array:
-    before = np.less_equal if call.attrs["right"] else np.less
-    found = before(sequence[..., None, :], values[..., None])
+    own, value = sequence[..., None, :], values[..., None]
+    found = own <= value if call.attrs["right"] else own < value
+    if dtypes.is_float(dtypes.from_numpy(sequence.dtype)):
+        found |= np.isnan(value) & (np.isnan(own) <= call.attrs["right"])
     return rounded(found.sum(-1), call.tensor)
 
 
@@ -216,7 +218,7 @@ TABLE = (
         "searchsorted", ("sorted_sequence", "values"), _search_type, _search, Pattern.OPAQUE,
         _define_search,
         (Attribute("right", boolean, False, "count elements equal to the value"), _PLACES),
-        "The number of elements of a sorted sequence that come before each value.",
+        "The number of elements of a sorted sequence before each value; NaN is the largest.",
     ),
 )  # fmt: skip
 """The operators of this module."""

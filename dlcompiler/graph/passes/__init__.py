@@ -5,6 +5,7 @@ from dlcompiler.graph.passes.canonicalize_ops import canonicalize_ops
 from dlcompiler.graph.passes.combine_parallel import combine_parallel
 from dlcompiler.graph.passes.devices import (
     merge_composite,
+    offload,
     partition_for_device,
     place_on_devices,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "fold_scale_axis",
     "fuse_ops",
     "merge_composite",
+    "offload",
     "partition_for_device",
     "place_on_devices",
     "run_passes",

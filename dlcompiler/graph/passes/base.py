@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import Module
 
+MOST_LEVEL = 4
+"""The level at which all passes run, as in Relay; [1]."""
+
 
 @dataclass(frozen=True, slots=True)
 class GraphPass:
@@ -60,7 +63,7 @@ class PassContext:
     """Which passes run: those up to a level, without some, with others."""
 
     opt_level: int = 2
-    """Passes of a higher level do not run; [1]."""
+    """From 0 to 4. Passes of a higher level do not run; [1]."""
     required_pass: tuple[str, ...] = ()
     """Passes that run at every level."""
     disabled_pass: tuple[str, ...] = ()
@@ -114,8 +117,13 @@ def run_passes(
 
 def _check(context: PassContext, steps: Sequence[GraphPass]) -> None:
     """Refuse a context with a wrong level, or settings of passes or options that are not there."""
-    if not isinstance(context.opt_level, int):
-        raise GraphError("run passes", "the level is no integer", got=repr(context.opt_level))
+    level = context.opt_level
+    if type(level) is not int or not 0 <= level <= MOST_LEVEL:
+        raise GraphError(
+            "run passes", "no such optimisation level", got=f"opt_level={level!r}"[:200],
+            expected=f"an integer from 0 to {MOST_LEVEL}",
+            hint="0 runs the fewest passes; 4 also combines parallel convolutions and products",
+        )  # fmt: skip
     known = {step.name: step for step in steps}
     named = (*context.config, *context.required_pass, *context.disabled_pass)
     if unknown := [name for name in named if name not in known]:

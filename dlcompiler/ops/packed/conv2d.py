@@ -24,6 +24,8 @@ NAME = "conv2d_packed"
 DENSE_NAME = "dense_packed"
 BLOCK = 16
 MOST = 1 << 20
+PADDED = "padded"
+"""Name of the stage with zeros around images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +196,35 @@ def _check_blocks(op: str, **channels: int) -> None:
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data``, ``weight``, the tensors of the tail, and the result."""
-    e = extents_of(workload)
-    b, block = 1, BLOCK
-    rows, columns = e.out
-    data = te.placeholder((e.images, e.channels, e.height, e.width, b, block), "int8", "data")
-    weight = te.placeholder((e.filters, e.depth, *e.kernel, block, block), "int8", "weight")
-    shape = (e.images, e.filters, rows, columns, b, block)
-    tail = tail_of(workload)
-    bias = te.placeholder((e.filters, b, block), "int32", "bias") if tail.bias else None
+    e, tail = extents_of(workload), tail_of(workload)
+    data = te.placeholder((e.images, e.channels, e.height, e.width, 1, BLOCK), "int8", "data")
+    weight = te.placeholder((e.filters, e.depth, *e.kernel, BLOCK, BLOCK), "int8", "weight")
+    bias = te.placeholder((e.filters, 1, BLOCK), "int32", "bias") if tail.bias else None
+    shape = (e.images, e.filters, *e.out, 1, BLOCK)
     residual = te.placeholder(shape, "int32", "residual") if tail.residual else None
+    given = [tensor for tensor in (bias, residual) if tensor is not None]
+    return data, weight, *given, computed(workload, data, weight, bias, residual)
+
+
+def computed(
+    workload: Workload,
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+) -> Tensor:
+    """Return the result of given tensors in blocks.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of `workload` or `dense_workload`.
+    data, weight, bias, residual : Tensor
+        As `define` makes them.
+    """
+    e = extents_of(workload)
     image = _padded(data, e)
-    c, i = te.reduce_axis((0, e.depth), "c"), te.reduce_axis((0, block), "i")
+    c, i = te.reduce_axis((0, e.depth), "c"), te.reduce_axis((0, BLOCK), "i")
     p, q = te.reduce_axis((0, e.kernel[0]), "p"), te.reduce_axis((0, e.kernel[1]), "q")
 
     def element(n: Any, o: Any, y: Any, x: Any, r: Any, j: Any) -> Any:
@@ -212,9 +232,8 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
         left = image[n, channel, y * e.stride + p, x * e.stride + q, r, i].astype("int32")
         return te.sum(left * weight[o, c, p, q, j, i].astype("int32"), axis=[c, p, q, i])
 
-    sums = te.compute(shape, element, name="sums")
-    given = [tensor for tensor in (bias, residual) if tensor is not None]
-    return data, weight, *given, tail.stages(sums, bias, residual)
+    sums = tensor((e.images, e.filters, *e.out, 1, BLOCK), element, "sums")
+    return tail_of(workload).stages(sums, bias, residual)
 
 
 def _padded(data: Tensor, e: Extents) -> Tensor:
@@ -231,7 +250,7 @@ def _padded(data: Tensor, e: Extents) -> Tensor:
         return te.if_then_else(inside, data[i, o, y - above, x - left, r, j], te.const(0, "int8"))
 
     shape = (n, c, height + 2 * above, width + 2 * left, b, block)
-    return tensor(shape, element, "padded")
+    return tensor(shape, element, PADDED)
 
 
 def reference(workload: Workload, seed: int) -> Reference:

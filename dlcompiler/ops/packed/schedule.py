@@ -25,12 +25,12 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.packed.conv2d import BLOCK, Extents, extents_of
+from dlcompiler.ops.packed.conv2d import BLOCK, PADDED, Extents, extents_of
 from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
+from dlcompiler.te import ComputeOp, Tensor
 
 THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
@@ -185,7 +185,7 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Compute tiles of the result: load blocks, GEMM instructions, then those of the tail.
 
-    Two virtual threads (``threads``) share the engines; ``double`` gives what is loaded two buffers.
+    Two virtual threads (``threads``) share the engines; with ``double``, loads have two buffers.
     """
     scope = target.accelerator.scope_of
     result = outs[0]
@@ -194,10 +194,10 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     for stage in (*chain, sums):
         s[stage].set_scope(scope("acc"))
     loaded = _loaded(s, chain, sums, scope("acc"))
-    if isinstance(image.op, PlaceholderOp):
-        image = s.cache_read(image, scope("inp"), [sums])
-    else:
+    if image.op.name == PADDED:
         s[image].set_scope(scope("inp"))
+    else:
+        image = s.cache_read(image, scope("inp"), [sums])
     weight = s.cache_read(weight, scope("wgt"), [sums])
     at = _tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
@@ -219,7 +219,7 @@ def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
     tensor = result
     while True:
         assert isinstance(tensor.op, ComputeOp)
-        tensor = next(t for t in tensor.op.input_tensors if isinstance(t.op, ComputeOp))
+        tensor = tensor.op.input_tensors[0]
         assert isinstance(tensor.op, ComputeOp)
         if tensor.op.reduce_axis:
             return chain, tensor
@@ -234,13 +234,13 @@ def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
 
 def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> list[Tensor]:
     """Return copies in a memory of the tensors that the tail reads besides the sums."""
-    copies = []
-    for stage in chain:
-        assert isinstance(stage.op, ComputeOp)
-        for tensor in stage.op.input_tensors:
-            if isinstance(tensor.op, PlaceholderOp) and tensor is not sums:
-                copies.append(s.cache_read(tensor, scope, [stage]))
-    return copies
+    own = {*chain, sums}
+    return [
+        s.cache_read(tensor, scope, [stage])
+        for stage in chain
+        for tensor in stage.op.input_tensors
+        if tensor not in own
+    ]
 
 
 def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:

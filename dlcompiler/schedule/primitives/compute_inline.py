@@ -8,18 +8,25 @@
         C[i] = P[i] + 1.0
 
 Legal for a stage that is neither an output nor a reduction, unless an expression would grow too
-large. In TVM ``compute_inline``, Halide's default.
+large, or an index into the stage is not proved to be inside: its check would be lost, since what is
+not stored is not read. In TVM ``compute_inline``, Halide's default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
-from dlcompiler.ir import depth, walk
+from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import Expr, Extent, TensorLoad, depth, walk
+from dlcompiler.ir.guards import guarded
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.primitives.base import Primitive, StepContext, require_expression
 from dlcompiler.schedule.state import INLINED, StageState, State, is_reduction
 from dlcompiler.schedule.verdict import LEGAL, Illegal, Refused, Verdict, answering
+from dlcompiler.te import ComputeOp
+from dlcompiler.te.access import OpenRead, open_reads
 from dlcompiler.te.definition import MAX_DEPTH
 
 MAX_NODES = 8192
@@ -58,6 +65,7 @@ def check(state: State, stage: StageState) -> Verdict:
                 conflicts=(stage.name, reader.name),
             )
     require_small(state, stage)
+    require_checked(state, stage)
     return LEGAL
 
 
@@ -86,6 +94,56 @@ def require_small(state: State, stage: StageState) -> None:
                 conflicts=(reader.body_key,),
             )
         )
+
+
+def require_checked(state: State, stage: StageState) -> None:
+    """Refuse to inline a stage of which a reader may read an element that is not there.
+
+    An element outside has no value: a program that stores the stage ends with an error. A program
+    that computes it where it is read would go on with what the expression gives there, unless the
+    expression reads a tensor of the same extent at the same index, which is checked instead.
+    """
+    if stage.is_inlined:
+        return
+    checked = _checked_dimensions(state, stage)
+    for reader in consumers(state, stage):
+        for read in _open_reads(state, reader):
+            if read.load.tensor in stage.tensors and read.dimension not in checked:
+                raise Refused(
+                    Illegal(
+                        "semantic",
+                        f"it is not proved that {read.load} is inside {stage.name}",
+                        because=f"a program checks it when it runs, if {stage.name} is in memory",
+                        hint=f"use s[{stage.name}].compute_at(…), or limit the index: "
+                        "te.minimum(te.maximum(index, 0), extent - 1)",
+                        conflicts=(reader.body_key,),
+                    )
+                )
+
+
+def _checked_dimensions(state: State, stage: StageState) -> set[int]:
+    """Return the dimensions of a stage along which it reads a tensor element by element."""
+    op = stage.op
+    assert isinstance(op, ComputeOp)
+
+    def read_in(body: Expr) -> set[tuple[Expr, Extent]]:
+        loads = (load for load, guards in guarded(body, TensorLoad) if guards == ())
+        return {
+            pair for load in loads for pair in zip(load.indices, load.tensor.shape, strict=True)
+        }
+
+    in_each = set.intersection(*map(read_in, bodies(state)[stage.name]))
+    return {n for n, axis in enumerate(op.axis) if (axis.var, axis.extent) in in_each}
+
+
+def _open_reads(state: State, reader: StageState) -> Iterator[OpenRead]:
+    """Yield the reads of a stage that are checked when the program runs."""
+    op = reader.op
+    assert isinstance(op, ComputeOp)
+    # Lowering refuses an expression in which too many conditions lead to a read.
+    with suppress(ExpressionError):
+        for body in bodies(state)[reader.name]:
+            yield from open_reads(body, (*op.axis, *op.reduce_axis))
 
 
 def apply(state: State, stage: StageState, context: StepContext) -> tuple[State, None]:

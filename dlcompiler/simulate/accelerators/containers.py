@@ -70,6 +70,7 @@ def save_program(program: InstructionProgram, path: str | os.PathLike[str]) -> N
             for each in program.buffers
         ],
         "dram_bytes": program.dram_bytes,
+        "is_partial": program.is_partial,
     }  # fmt: skip
     text = json.dumps(described).encode()
     body = b"%d\n%b%b%b" % (len(text), text, words, micro_ops)
@@ -163,6 +164,7 @@ class _Document:
             accelerator, steps, self._buffers(), self._micro_ops(accelerator, words),
             self._integer(micro_ops, "address"), self._integer(instructions, "address"),
             self._integer(self._described, "dram_bytes"),
+            self._described.get("is_partial", False) is not False,
         )  # fmt: skip
 
     def _accelerator(self, machine: Mapping[str, Any], given: Accelerator | None) -> Accelerator:

@@ -23,8 +23,14 @@ class Work(NamedTuple):
 
     @property
     def is_nop(self) -> bool:
-        """Tell whether it only moves tokens: a copy of nothing."""
-        return self.instruction.is_copy and not self.fields["x_size"]
+        """Tell whether it only moves tokens: a copy of nothing, or loops without an iteration.
+
+        An instruction with micro-ops does not end without an iteration on VTA, and is refused.
+        """
+        instruction = self.instruction
+        if instruction.is_copy:
+            return not self.fields["x_size"]
+        return instruction.kind != "finish" and not instruction.micro_ops and not self.updates
 
     @property
     def updates(self) -> int:
@@ -80,6 +86,8 @@ def _problem(work: Work, depths: Mapping[str, int]) -> tuple[str, str] | None:
         return None
     if instruction.is_copy:
         return _problem_of_copy(work, depths[instruction.memory])
+    if work.is_nop:
+        return None
     if work.updates < 1:
         return "unsupported", "an instruction without a micro-op: hardware does not end it"
     if work.updates > LARGEST_GRID:

@@ -159,6 +159,9 @@ class Instruction:
     """Whether a load can write zeros around what it loads."""
     cycles: Callable[[int], int] | None = None
     """Cycles that it takes for n elements moved, or n micro-ops executed."""
+    spacing: int = 1
+    """Two updates of one element are at least this far apart: 2 if of two in a row the first one
+    would be lost; [1]."""
     fixed: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Fields whose values make it this instruction: ``opcode``, ``memory_type``."""
     fields: tuple[Field, ...] = ()

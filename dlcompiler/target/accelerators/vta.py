@@ -170,6 +170,7 @@ def vta(
         Instruction(
             "gemm", "compute", "tensor", operands=gemm_operands, also_writes=writes,
             intrinsic=intrinsic, micro_ops="uop", fields=gemm,
+            spacing=2 if config.profile == "A" else 1,
             fixed=MappingProxyType({"opcode": GEMM}),
         ),
         Instruction(

@@ -7,6 +7,8 @@ was never written and faults of the hardware that it knows.
 import numpy as np
 import pytest
 
+import dlcompiler as dlc
+from dlcompiler import te
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from tests.codegen.accelerator import vta_schedules as cases
@@ -118,6 +120,21 @@ def test_a_negative_bound_in_profile_a_is_found():
         case.build(machine)(*case.arrays(), np.zeros((8, 8, 1, 16), "int8"))
 
 
+def test_an_operand_in_dram_is_named():
+    machine = cases.machine()
+    x = te.placeholder((4, 1, 16), "int32", name="x")
+    result = te.compute(x.static_shape, lambda *i: x(*i) + 1, "result")
+    out = te.compute(x.static_shape, lambda *i: result(*i).astype("int8"), "out")
+    s = te.create_schedule(out.op)
+    s[result].set_scope(machine.scope_of("acc"))
+    with pytest.raises(ScheduleError, match="its operand x is in another memory"):
+        dlc.build(s, [x, out], machine.target)
+    s.cache_read(x, machine.scope_of("acc"), [result])
+    stored = np.zeros((4, 1, 16), "int8")
+    dlc.build(s, [x, out], machine.target)(np.zeros((4, 1, 16), "int32"), stored)
+    assert (stored == 1).all()
+
+
 # -- the layers of VTA's benchmarks, on smaller images and a quarter of the channels ---------------
 
 LAYERS = {
@@ -133,8 +150,8 @@ def test_convolution(layer, threads):
     filters = LAYERS[layer][1]
     if filters % threads:
         return
-    for lowering in ("exact", "classic"):
-        machine = cases.machine(lowering=lowering)
+    for profile, lowering in (("B", "exact"), ("A", "classic")):
+        machine = cases.machine(profile=profile, lowering=lowering)
         _check(cases.convolution(machine, LAYERS[layer], threads=threads), machine)
 
 

@@ -239,7 +239,7 @@ def convolution(accelerator, layer, *, groups=1, threads=1, size=8):
     acc = te.compute(_blocks(filters, out_size, out_size), element, "acc")
     shifted = te.compute(acc.static_shape, lambda *i: acc(*i) >> 7, "shifted")
     clipped = te.compute(
-        acc.static_shape, lambda *i: te.minimum(te.maximum(shifted(*i), -100), 100), "clipped"
+        acc.static_shape, lambda *i: te.minimum(te.maximum(shifted(*i), 0), 100), "clipped"
     )
     out = te.compute(acc.static_shape, lambda *i: clipped(*i).astype("int8"), "out")
     s = te.create_schedule(out.op)
@@ -267,6 +267,6 @@ def convolution(accelerator, layer, *, groups=1, threads=1, size=8):
             for o in range(filters):
                 mine = part[o // per_group * own :][:own]
                 total[o] += np.einsum("ryxbk,rck->yxbc", mine, weight[o, :, y, x].astype("int32"))
-        return np.clip(total >> 7, -100, 100)
+        return np.clip(total >> 7, 0, 100)
 
     return Case(s, [data, weight, out], reference, -128, 128)

@@ -66,6 +66,7 @@ clipped = te.compute(output_shape, lambda *i: tvm.te.min(above(*i), most), "clip
 out = te.compute(output_shape, lambda *i: clipped(*i).astype(env.inp_dtype), name="out")
 
 s = te.create_schedule(out.op)
+print(tvm.lower(s, [data, kernel, out], simple_mode=True))
 b_block, oc_block, ic_block = 1 // env.BATCH, 128 // env.BLOCK_OUT, 16 // env.BLOCK_IN
 h_block, w_block = 7, 14
 b, oc, y, x, b_tns, oc_tns = s[out].op.axis
@@ -85,6 +86,7 @@ v_threads = 2
 _, tx = s[out].split(oc_out, factor=v_threads)
 s[out].reorder(tx, b_out)
 s[out].bind(tx, te.thread_axis("cthread"))
+print(tvm.lower(s, [data, kernel, out], simple_mode=True))
 
 s[data_chip].set_scope(env.inp_scope)
 s[kernel_chip].set_scope(env.wgt_scope)

@@ -54,6 +54,7 @@ clipped = te.compute(output_shape, lambda *i: tvm.te.min(above(*i), most), "clip
 out = te.compute(output_shape, lambda *i: clipped(*i).astype(env.inp_dtype), name="out")
 
 s = te.create_schedule(out.op)
+print(tvm.lower(s, [data, weight, out], simple_mode=True))
 b_block = 1 // env.BATCH
 i_block = 256 // env.BLOCK_IN
 o_block = 256 // env.BLOCK_OUT
@@ -67,6 +68,7 @@ for stage in (total, shifted, above, clipped):
 b, oc, b_tns, oc_tns = s[total].op.axis
 ic_out, ic_inn = s[total].split(ic, i_block)
 s[total].reorder(ic_out, b, oc, ic_inn, b_tns, oc_tns, ic_tns)
+print(tvm.lower(s, [data, weight, out], simple_mode=True))
 
 s[data_chip].set_scope(env.inp_scope)
 s[weight_chip].set_scope(env.wgt_scope)

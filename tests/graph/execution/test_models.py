@@ -59,6 +59,21 @@ def test_a_convolution_and_what_follows_is_one_kernel_with_packed_weights():
     }  # fmt: skip
 
 
+def test_kernels_that_pack_a_weight_in_one_way_share_it():
+    given = builders.lstm(steps=3, width=32, vocabulary=40)
+    model = build(given.module, params=given.params)
+    gates_bytes = 4 * (4 * 32) * 32
+    large = [array.tobytes() for array in model._steps.weights if array.nbytes == gates_bytes]
+    assert len(large) == 4
+    assert len(set(large)) == 4
+    reading = [
+        {step.kernel for step in model.steps for at in step.places
+         if (at.kind, at.bytes, at.number) == ("weight", gates_bytes, number)}
+        for number in range(len(model._steps.weights))
+    ]  # fmt: skip
+    assert max(map(len, reading)) > 1
+
+
 def test_equal_kernels_are_built_once():
     x = var("x", (4, 8))
     y = op.nn.softmax(op.nn.softmax(op.nn.softmax(x)))

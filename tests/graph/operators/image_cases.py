@@ -165,10 +165,16 @@ def _reductions(count=99, **more):
     return [case(shape, **attrs, **more) for shape, attrs in _SETS[:count]]
 
 
+def _positions():
+    """No element is at a position of an empty dimension."""
+    full = [found for found in _reductions() if 0 not in found.inputs[0]]
+    return [*full, case((0, 3), axis=(1,)), *_reductions(4, select_last_index=True)]
+
+
 REDUCTIONS = {
     **{name: _reductions() for name in ("sum", "mean", "max", "min", "prod", "all", "any")},
-    "argmax": [*_reductions(), *_reductions(4, select_last_index=True)],
-    "argmin": [*_reductions(), *_reductions(4, select_last_index=True)],
+    "argmax": _positions(),
+    "argmin": _positions(),
     "logsumexp": _reductions(),
     "norm": [
         case(Given(shape, low=0.5), **attrs, ord=order)

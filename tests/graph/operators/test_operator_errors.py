@@ -138,7 +138,21 @@ REFUSALS = {
         lambda: op.scatter_nd(t(4, dtype="bool"), t(1, 3, dtype="int32"), t(3, dtype="bool"),
                               mode="add"), "mode=add takes numbers, not bool"),
     "arange": (lambda: op.arange(start=0, stop=3, step=0), "the step is 0"),
-    "arange: endless": (lambda: op.arange(start=0, stop=float("inf")), "the sequence has no end"),
+    **{
+        f"arange: endless {number}": (
+            lambda at=at: op.arange(**{"start": 0, "stop": 4, **at}), "the sequence has no end")
+        for number, at in enumerate((
+            {"stop": float("inf")}, {"step": float("inf")}, {"start": float("nan")},
+        ))
+    },
+    **{
+        f"arange: fractions of {dtype}": (
+            lambda dtype=dtype, at=at: op.arange(**{"start": 0, "stop": 4, **at}, dtype=dtype),
+            "the start or the step of integers is no integer", f"dtype='{dtype}'")
+        for dtype, at in (("int32", {"step": 0.5}), ("uint8", {"start": 0.5}))
+    },
+    "argmax: nothing": (lambda: op.argmax(t(3, 0), axis=1),
+                        "argmax: dimension 1 has no elements, so none is at a position"),
     "one_hot": (lambda: op.one_hot(INDEX, t(), t(dtype="int32"), depth=3), "the dtypes differ"),
     "trilu": (lambda: op.trilu(t(3)), "argument data is not a matrix"),
     "meshgrid": (lambda: op.meshgrid([t(2, 3)]), "a tensor has more than one dimension"),

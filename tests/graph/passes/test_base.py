@@ -13,8 +13,10 @@ MODULE = Module.from_expr(op.exp(op.exp(var("x", (2,)))))
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        (PassContext("3"), "the level is no integer"),
-        (PassContext(None), "the level is no integer"),
+        *(
+            (PassContext(level), "no such optimisation level")
+            for level in ("3", None, True, 2.0, -1, 5, 10**400)
+        ),
         (PassContext(3, disabled_pass=("fuse_op",)), "a pass that is not there"),
         (PassContext(3, required_pass=("FuseOps",)), "a pass that is not there"),
         (PassContext(3, config={"fuse_op": {}}), "a pass that is not there"),

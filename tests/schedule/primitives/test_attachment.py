@@ -305,6 +305,28 @@ def test_a_reader_brought_outside_the_loop_is_owed():
     )
 
 
+def test_compute_inline_refuses_to_lose_the_check_of_an_index(refusal):
+    A, index = te.placeholder((9,), name="A"), te.placeholder((4,), "int64", "index")
+    P = te.compute((8,), lambda i: A[i] + A[i + 1], name="P")
+    Q = te.compute((4,), lambda i: P[index[i].astype("index")], name="Q")
+    s = create_schedule(Q.op)
+    assert refusal(s[P].compute_inline) == (
+        "compute_inline P: it is not proved that P[index(index[i])] is inside P\n"
+        "  because   a program checks it when it runs, if P is in memory\n"
+        "  hint      use s[P].compute_at(…), or limit the index: te.minimum(te.maximum(index, 0), "
+        "extent - 1)"
+    )
+
+
+def test_compute_inline_keeps_the_check_of_an_index_in_what_the_stage_reads():
+    A, index = te.placeholder((8,), name="A"), te.placeholder((4,), "int64", "index")
+    P = te.compute((8,), lambda i: A[i] + 1.0, name="P")
+    Q = te.compute((4,), lambda i: P[index[i].astype("index")], name="Q")
+    s = create_schedule(Q.op)
+    s[P].compute_inline()
+    assert "A[index(index[i])] is outside A" in str(lower(s, [A, index, Q]))
+
+
 def test_compute_inline_refuses_an_expression_that_doubles_too_often(refusal):
     A = te.placeholder((40,), name="A")
     stages = [A]

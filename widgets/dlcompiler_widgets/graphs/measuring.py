@@ -1,11 +1,13 @@
-"""Build a model and measure it: in a background thread, on request, with progress."""
+"""Build a model and measure it: in a background thread, on request, with progress.
+
+A model for a CPU runs in a worker process, so a kernel that hangs can be stopped.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph import CompiledModel
 from dlcompiler.graph.execution import RunnableModel
 from dlcompiler.graph.execution.model import KernelTime
-from dlcompiler.runtime.timing import alternate, format_seconds, measured_here
+from dlcompiler.graph.execution.remote import RemoteModel, model_worker
+from dlcompiler.runtime.timing import format_seconds, measured_here
+from dlcompiler.runtime.workers import Worker
 from dlcompiler_widgets.explorer.status import Status, status_of, status_of_bug
 from dlcompiler_widgets.graphs.analysis import Source, Wishes, with_wishes
 
@@ -23,6 +27,11 @@ ROUNDS = 10
 """Runs of the whole model, of which the shortest time of each kernel counts; [1]."""
 BUDGET_S = 0.5
 """Time for the calls of the whole model [s]."""
+TIME_LIMIT_S = 120.0
+"""Time for one run of the model, and for its calls [s]."""
+
+
+STOPPED = Status("The measurement was stopped.")
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,9 @@ class Measured:
         return f"{format_seconds(self.call_s)} ± {format_seconds(self.spread_s)}"
 
 
-def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Measured | None:
+def measure(
+    source: Source, wishes: Wishes, watch: Callable[[str], bool], worker: Worker
+) -> Measured | None:
     """Build a model and measure it.
 
     Parameters
@@ -57,6 +68,8 @@ def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Mea
         Decisions of the user.
     watch : callable
         Told what is being done; returns False to stop.
+    worker : Worker
+        Of `model_worker`. Models for devices run in this process.
 
     Returns
     -------
@@ -65,33 +78,34 @@ def measure(source: Source, wishes: Wishes, watch: Callable[[str], bool]) -> Mea
     Raises
     ------
     DLCompilerError
-        If the model cannot be built, or a run fails.
+        If the model cannot be built, or a run fails, crashes or does not end in time.
     """
     if not watch("Building the kernels …"):
         return None
     module = source.module if source.is_fused else with_wishes(source.module, wishes)
     model = graph.build(module, source.target, context=source.context)
     inputs = list(source.inputs) if source.inputs is not None else random_inputs(model)
+    remote = RemoteModel(model, inputs, worker) if isinstance(model, CompiledModel) else None
     best: list[KernelTime] = []
     for number in range(1, ROUNDS + 1):
         if not watch(f"Measuring: run {number} of {ROUNDS} …"):
             return None
-        found = model.profile(*inputs, repeats=1)
+        if remote is not None:
+            found = remote.profile(TIME_LIMIT_S)
+        else:
+            found = model.profile(*inputs, repeats=1)
         pairs = zip(best or found, found, strict=True)
         best = [min(pair, key=lambda time: time.seconds) for pair in pairs]
         if all(time.times.kind != "measured" for time in found):
             break  # Another run gives the same.
     times = tuple((time.name, time.seconds) for time in best)
     where = " and ".join(dict.fromkeys(str(time.times) for time in best)) or str(measured_here())
-    if not isinstance(model, CompiledModel):
+    if remote is None:
         # A call of a device waits for copies, and a simulated one runs on this CPU.
         return Measured(times, sum(seconds for _, seconds in times), None, where)
-    outputs = [
-        np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in model.params if p.is_output
-    ]
     if not watch("Measuring calls of the whole model …"):
         return None
-    (timing,) = alternate([partial(model.run, *inputs, *outputs)], budget_s=BUDGET_S)
+    timing = remote.time(BUDGET_S, TIME_LIMIT_S)
     return Measured(times, timing.median_s, timing.spread_s, where)
 
 
@@ -117,6 +131,7 @@ class Measuring:
         """What is being done; "" if nothing is."""
         self._on_change = on_change
         self._is_stopped = False
+        self._worker = model_worker()
         self._thread: threading.Thread | None = None
 
     def start(self, source: Source, wishes: Wishes) -> bool:
@@ -131,8 +146,9 @@ class Measuring:
         return True
 
     def cancel(self) -> None:
-        """Stop before the next run."""
+        """Stop now, in the middle of a run of the worker; on a device, before the next run."""
         self._is_stopped = True
+        self._worker.interrupt()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until the last measurement has ended."""
@@ -148,9 +164,9 @@ class Measuring:
 
         result: Measured | Status
         try:
-            result = measure(source, wishes, watch) or Status("The measurement was stopped.")
+            result = measure(source, wishes, watch, self._worker) or STOPPED
         except DLCompilerError as error:
-            result = status_of(error)
+            result = STOPPED if self._is_stopped else status_of(error)
         except Exception as error:
             # A bug, too, must reach the page: nobody looks at what a thread prints.
             result = status_of_bug("measure the graph", error)

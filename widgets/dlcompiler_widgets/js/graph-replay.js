@@ -3,42 +3,17 @@
  */
 
 import { main } from "./graph.js";
+import { RecordedModel, info, play } from "./recorded-model.js";
 
-const info = (text) => ({ text, tone: "info", details: [] });
 const REFUSED = { text: "This is not in the recording: it needs a kernel.", tone: "error",
   details: [["hint", "run the notebook that made this page"]] };
 
-class Recording {
+class Recording extends RecordedModel {
   constructor(data) {
-    this.data = data;
-    this.listeners = new Map();
+    super(data, { opened: "", control: "",
+      status: info("This is a recording: point at an arrow to read its verdict.") });
     this.state = { wishes: 0, at: "", level: "", key: "" };
-    this.seq = 0;
-    this.traits = { opened: "", control: "", status: info("This is a recording: point at an arrow to read its verdict.") };
     this.show(this.state, null);
-  }
-
-  get(name) {
-    return this.traits[name];
-  }
-
-  set(name, value) {
-    this.traits[name] = value;
-    if (name === "intent") this.asked = value;
-  }
-
-  save_changes() {
-    const intent = this.asked;
-    this.asked = null;
-    if (intent) queueMicrotask(() => this.answer(intent));
-  }
-
-  on(event, listener) {
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
-  }
-
-  off(event, listener) {
-    this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== listener));
   }
 
   answer({ id, op, args }) {
@@ -46,7 +21,7 @@ class Recording {
     const isKnown = next && this.show(next, id);
     this.traits.status = isKnown ? info(this.words()) : REFUSED;
     if (!isKnown) this.reply(id);
-    for (const listener of this.listeners.get("change:reply") ?? []) listener();
+    this.notify();
   }
 
   /** The state that an action leads to; null if only a kernel knows. */
@@ -84,12 +59,4 @@ class Recording {
   }
 }
 
-function start() {
-  const place = document.getElementById("recording");
-  if (!place) return;
-  const el = document.getElementById("workbench");
-  el.replaceChildren();
-  main.render({ model: new Recording(JSON.parse(place.textContent)), el });
-}
-
-start();
+play((data, el) => main.render({ model: new Recording(data), el }));

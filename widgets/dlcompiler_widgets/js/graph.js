@@ -3,22 +3,18 @@
  * Places and verdicts are Python's; what is chosen, searched and zoomed stays here.
  */
 
-import { Channel, hasNoKernel } from "./channel.js";
+import { Board } from "./board.js";
 import { button, focusable, h, message } from "./dom.js";
 import { DetailPane } from "./graph-detail.js";
 import { GraphPicture } from "./graph-picture.js";
 import { PartsPane } from "./graph-parts.js";
-import { NO_KERNEL, Notice } from "./notice.js";
+import { Notice } from "./notice.js";
 
-const HELLO_AFTER_MS = 1200;
 const LEVELS = { blocks: "Blocks", kernels: "Kernels", calls: "Calls" };
 
-class GraphBoard {
+class GraphBoard extends Board {
   constructor(model, host, signal) {
-    this.model = model;
-    this.channel = new Channel(model);
-    this.isLive = true;
-    this.lastSeq = -1;
+    super(model);
     this.chosen = null;
     this.title = h("strong", { class: "dlc-clip" });
     this.facts = h("dl", { class: "dlc-graph-facts" });
@@ -40,43 +36,8 @@ class GraphBoard {
       this.parts.root, this.status);
     this.notice = new Notice(this.root, this.status);
     host.append(this.root);
-    this.follow(signal);
+    this.follow(signal, () => this.picture.close());
     this.draw();
-  }
-
-  follow(signal) {
-    const update = () => this.redraw();
-    this.model.on("change:reply", update);
-    this.model.on("comm_live_update", () => this.lose());
-    const hello = setTimeout(() => this.greet(), HELLO_AFTER_MS);
-    signal?.addEventListener("abort", () => {
-      this.model.off("change:reply", update);
-      clearTimeout(hello);
-      this.picture.close();
-    });
-  }
-
-  /** From now on, ask by the model that is served while a cell is busy, if the host has it. */
-  async greet() {
-    const own = await this.model.widget_manager?.get_model?.(this.model.get("control"));
-    if (!own) return;
-    if (hasNoKernel(own)) return this.lose();
-    own.set("hello", own.get("hello") + 1);
-    own.save_changes();
-    this.channel.moveTo(own);
-  }
-
-  send(op, args = {}) {
-    if (this.isLive) this.root.setAttribute("aria-busy", "true");
-    else this.say(NO_KERNEL);
-    return this.channel.send(op, args);
-  }
-
-  lose() {
-    this.isLive = false;
-    this.channel.clear();
-    this.root.removeAttribute("aria-busy");
-    this.say(NO_KERNEL);
   }
 
   // -- choosing --------------------------------------------------------------------------------
@@ -119,20 +80,6 @@ class GraphBoard {
 
   // -- drawing ---------------------------------------------------------------------------------
 
-  redraw() {
-    this.channel.note(this.model.get("reply"));
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = null;
-      const { seq, last } = this.model.get("reply");
-      if (seq <= this.lastSeq) return;
-      this.lastSeq = seq;
-      this.isLive = true;
-      this.draw();
-      if (!this.channel.isStale(last)) this.root.removeAttribute("aria-busy");
-    });
-  }
-
   draw() {
     const active = this.root.contains(document.activeElement) ? document.activeElement : null;
     const key = active?.dataset.key;
@@ -169,9 +116,9 @@ class GraphBoard {
     this.shownHead = shown;
     this.title.textContent = head.title;
     this.title.title = head.title;
-    this.facts.replaceChildren(...head.facts.flatMap(([name, value, before]) => [
+    this.facts.replaceChildren(...head.facts.map(([name, value, before]) => h("div", {},
       h("dt", { text: name }), h("dd", { "data-fact": name, class: before ? "dlc-graph-changed" : null },
-        before ? h("span", { class: "dlc-soft", text: `${before} → ` }) : null, h("span", { text: value }))]));
+        before ? h("span", { class: "dlc-soft", text: `${before} → ` }) : null, h("span", { text: value })))));
     this.levels.replaceChildren(...picture.levels.map((level) => focusable("button", {
       type: "button", "data-key": `level ${level}`, text: LEVELS[level],
       "aria-pressed": String(level === picture.level), on: { click: () => this.send("level", { level }) } })));

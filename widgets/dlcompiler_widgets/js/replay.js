@@ -6,56 +6,27 @@
  */
 
 import { button, h } from "./dom.js";
+import { RecordedModel, info, play } from "./recorded-model.js";
 import { main } from "./workbench.js";
 
 const HINT = ["hint", "open it in a notebook: export it as JSON or as a link here, then "
   + "Explorer.from_json(…) or Explorer.from_link(…)"];
-const info = (text) => ({ text, tone: "info", details: [] });
 const refused = (text) => ({ text: `${text}: needs a kernel`, tone: "error", details: [HINT] });
 
-export class Recording {
+export class Recording extends RecordedModel {
   constructor(data, panes) {
-    this.data = data;
-    this.listeners = new Map();
+    super(data, {
+      layout_of_panes: { panes, visible: data.visible }, preview: {}, last_latency_ms: 0, control: "",
+      status: info("This is a recording: go to any state, choose loops, open tabs."),
+    });
     this.tabs = { ...data.tabs };
     this.pass = "";
     this.phase = "";
     this.redoTo = { ...data.redo };
     this.compared = {};
     this.exported = null;
-    this.seq = 0;
-    this.traits = {
-      layout_of_panes: { panes, visible: data.visible }, preview: {}, last_latency_ms: 0, control: "",
-      status: info("This is a recording: go to any state, choose loops, open tabs."),
-    };
     this.arrive(data.here);
     this.show(null);
-  }
-
-  // -- the model of a widget -------------------------------------------------------------------
-
-  get(name) {
-    return this.traits[name];
-  }
-
-  set(name, value) {
-    this.traits[name] = value;
-    if (name === "intent") this.asked = value;
-  }
-
-  save_changes() {
-    const intent = this.asked;
-    this.asked = null;
-    if (intent) queueMicrotask(() => this.answer(intent));
-  }
-
-  on(event, listener) {
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
-  }
-
-  off(event, listener) {
-    const others = (this.listeners.get(event) ?? []).filter((each) => each !== listener);
-    this.listeners.set(event, others);
   }
 
   // -- what is asked ---------------------------------------------------------------------------
@@ -64,7 +35,7 @@ export class Recording {
     const status = Object.hasOwn(ACTIONS, op) ? ACTIONS[op](this, args) : refused(op);
     this.traits.status = status;
     this.show(id);
-    for (const listener of this.listeners.get("change:reply") ?? []) listener();
+    this.notify();
   }
 
   get state() {
@@ -292,15 +263,8 @@ class Visits {
   }
 }
 
-function start() {
-  const place = document.getElementById("recording");
-  if (!place) return;
-  const { panes, ...data } = JSON.parse(place.textContent);
-  const el = document.getElementById("workbench");
-  el.replaceChildren();
+play(({ panes, ...data }, el) => {
   const recording = new Recording(data, panes);
   main.render({ model: recording, el });
   el.firstElementChild.prepend(new Visits(recording).root);
-}
-
-start();
+});

@@ -3,20 +3,17 @@
  * wants. Nothing is decided here; each part shows one trait of the model.
  */
 
-import { Channel, hasNoKernel } from "./channel.js";
+import { Board } from "./board.js";
 import { button, h, message } from "./dom.js";
-import { NO_KERNEL, Notice } from "./notice.js";
+import { Notice } from "./notice.js";
 import { CurvePane, OpenPicture } from "./tuning-pictures.js";
 import { DetailPane, TrialsPane } from "./tuning-trials.js";
 
-const HELLO_AFTER_MS = 1200, SPEAK_EVERY_MS = 5000, SIZE_AFTER_MS = 150, SIZE_STEP_PX = 20;
+const SPEAK_EVERY_MS = 5000, SIZE_AFTER_MS = 150, SIZE_STEP_PX = 20;
 
-class Dashboard {
+class Dashboard extends Board {
   constructor(model, host, signal) {
-    this.model = model;
-    this.channel = new Channel(model);
-    this.isLive = true;
-    this.lastSeq = -1;
+    super(model);
     this.lastSpoken = -SPEAK_EVERY_MS;
     this.title = h("strong");
     this.state = h("span", { class: "dlc-pill" });
@@ -35,49 +32,17 @@ class Dashboard {
       this.status, this.spoken);
     this.notice = new Notice(this.root, this.status);
     host.append(this.root);
-    this.follow(signal);
-    this.draw();
-  }
-
-  follow(signal) {
-    const update = () => this.redraw();
-    this.model.on("change:reply", update);
-    this.model.on("comm_live_update", () => this.lose());
-    const hello = setTimeout(() => this.greet(), HELLO_AFTER_MS);
     const sizes = new ResizeObserver(() => this.measure());
     for (const name of ["progress", "picture"]) sizes.observe(this.panes[name].root);
-    signal?.addEventListener("abort", () => {
-      this.model.off("change:reply", update);
-      for (const timer of [hello, this.sizing, this.speaking]) clearTimeout(timer);
+    this.follow(signal, () => {
+      for (const timer of [this.sizing, this.speaking]) clearTimeout(timer);
       sizes.disconnect();
     });
-  }
-
-  /** From now on, ask by the model that is served while a cell is busy, if the host has it. */
-  async greet() {
-    const own = await this.model.widget_manager?.get_model?.(this.model.get("control"));
-    if (!own) return;
-    if (hasNoKernel(own)) return this.lose();
-    own.set("hello", own.get("hello") + 1);
-    own.save_changes();
-    this.channel.moveTo(own);
-  }
-
-  send(op, args = {}) {
-    if (this.isLive) this.root.setAttribute("aria-busy", "true");
-    else this.say(NO_KERNEL);
-    return this.channel.send(op, args);
+    this.draw();
   }
 
   choose(key) {
     this.send("choose", { key });
-  }
-
-  lose() {
-    this.isLive = false;
-    this.channel.clear();
-    this.root.removeAttribute("aria-busy");
-    this.say(NO_KERNEL);
   }
 
   /** Tell Python how wide pictures may be, when that has changed and stays so. */
@@ -97,21 +62,6 @@ class Dashboard {
   }
 
   // -- drawing ---------------------------------------------------------------------------------
-
-  redraw() {
-    this.channel.note(this.model.get("reply"));
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = null;
-      const { seq, last } = this.model.get("reply");
-      if (seq <= this.lastSeq) return;
-      this.lastSeq = seq;
-      this.isLive = true;
-      this.draw();
-      // What a thread pushes is no answer: the newest request must have one.
-      if (!this.channel.isStale(last)) this.root.removeAttribute("aria-busy");
-    });
-  }
 
   draw() {
     const active = this.root.contains(document.activeElement) ? document.activeElement : null;

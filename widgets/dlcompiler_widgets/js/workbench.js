@@ -7,7 +7,8 @@
 
 import { AdvicePane } from "./advice.js";
 import { BarPane } from "./bar.js";
-import { Channel, Control } from "./channel.js";
+import { Page } from "./board.js";
+import { Control } from "./channel.js";
 import { Columns, plainHead } from "./columns.js";
 import { ComparePane } from "./compare.js";
 import { h, message } from "./dom.js";
@@ -17,7 +18,7 @@ import { HistoryPane } from "./history.js";
 import { LadderPane } from "./ladder.js";
 import { applyLayout } from "./levels.js";
 import { MovesPane } from "./moves.js";
-import { NO_KERNEL, Notice } from "./notice.js";
+import { Notice } from "./notice.js";
 import { PicturePane } from "./picture.js";
 import { Memory } from "./remembered.js";
 import { PredictPane } from "./predict.js";
@@ -48,15 +49,13 @@ const KEYS = [
 ];
 const isTyping = (event) => ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
 
-class Workbench {
+class Workbench extends Page {
   constructor(model, host, signal) {
-    this.model = model;
-    this.channel = new Channel(model);
+    super(model);
     this.control = new Control(model, signal, () => this.lose());
     this.memory = new Memory();
     this.drawn = {};
     this.received = {};
-    this.lastSeq = -1;
     const { panes: places } = model.get("layout_of_panes");
     const names = Object.keys(places);
     this.panes = Object.fromEntries(names.map((name) => [name, new PANES[name](this)]));
@@ -95,7 +94,6 @@ class Workbench {
       model.off("change:reply", update);
       model.off("msg:custom", receive);
     });
-    this.isLive = true;
     // A host says this when a kernel is restarted, and nothing when all is well.
     model.on("comm_live_update", () => this.lose());
     this.draw();
@@ -103,20 +101,6 @@ class Workbench {
   }
 
   // -- what panes ask for ----------------------------------------------------------------------
-
-  send(op, args = {}) {
-    if (this.isLive) this.root.setAttribute("aria-busy", "true");
-    else this.say(NO_KERNEL);
-    return this.channel.send(op, args);
-  }
-
-  /** Without Python the page stays as it is, and says so, until an answer comes. */
-  lose() {
-    this.isLive = false;
-    this.channel.clear();
-    this.root.removeAttribute("aria-busy");
-    this.say(NO_KERNEL);
-  }
 
   /** End what runs beside the notebook; also while a cell is busy. */
   cancel() {

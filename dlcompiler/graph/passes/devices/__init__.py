@@ -1,6 +1,7 @@
 """Devices: which calls go to an accelerator, and where values are copied from one to another."""
 
 from dlcompiler.graph.passes.devices.composite import merge_composite
+from dlcompiler.graph.passes.devices.offload import offload
 from dlcompiler.graph.passes.devices.partition import DeviceRules, partition_for_device
 from dlcompiler.graph.passes.devices.patterns import (
     Pattern,
@@ -16,6 +17,7 @@ __all__ = [
     "is_constant",
     "is_op",
     "merge_composite",
+    "offload",
     "partition_for_device",
     "place_on_devices",
     "wildcard",

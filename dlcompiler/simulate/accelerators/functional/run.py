@@ -74,8 +74,15 @@ def run_program(
         of what was never written; a race of engines; a known fault of the hardware of the profile.
         The message names the instruction.
     CallError
-        DRAM is no array of bytes, or an array is none of the program's buffers.
+        DRAM is no array of bytes, an array is none of the program's buffers, or the program leaves
+        out instructions.
     """
+    if program.is_partial:
+        raise CallError(
+            "simulate the program", "it leaves out instructions, and computes nothing",
+            because="its schedule has a pragma skip_dma_copy or skip_alu, or such an intrinsic",
+            hint="time_program says how long it takes",
+        )  # fmt: skip
     before = dram_image(program, dram) if isinstance(dram, Mapping) else np.asarray(dram)
     if before.dtype != np.uint8 or before.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
