@@ -76,7 +76,7 @@ class Row:
         wrong = "" if self.is_right else "  WRONG VALUES"
         return (
             f"{self.layer:<4} GEMM core busy {without} plain, {threads} with threads, {best} by "
-            f"default: {self.cycles:,} cycles, {of_bound:.2f} of the bound{wrong}"
+            f"default: {self.cycles:,} cycles, the engine busy {of_bound:.0%}{wrong}"
         )
 
 

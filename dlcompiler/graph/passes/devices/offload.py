@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dlcompiler.graph import op
 from dlcompiler.graph.decisions import Decision
 from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -24,6 +23,7 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.ir.traverse import rewrite_from
 from dlcompiler.graph.operators import REGISTRY
+from dlcompiler.graph.operators.functions import call as make_call
 from dlcompiler.graph.passes.tools import operator_of
 
 NAME = "offload"
@@ -94,7 +94,8 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
         def rule(old: Node, new: Node, inside: set[Call] = inside) -> Node:
             if not isinstance(old, Call) or not operator_of(old):
                 return new
-            return op.on_device(new, device=device if old in inside else host)
+            place = device if old in inside else host
+            return make_call(REGISTRY["on_device"], (new,), {"device": place})
 
         functions[name] = rewrite_from(function, rule)
     return replace(typed, functions=functions, log=(*typed.log, *log))
