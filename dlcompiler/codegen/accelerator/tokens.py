@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.errors import InternalError
+from dlcompiler.errors import TargetError
 from dlcompiler.ir import Var
 from dlcompiler.simulate.accelerators import Step
 from dlcompiler.target.accelerators import Accelerator
@@ -171,9 +171,13 @@ class ExactTokens:
                 for n, name in enumerate(self.engines)
                 if n not in way and (self.engines[way[-1]], name) in self.queues
             )
-        raise InternalError(
-            "insert tokens", "no queues lead from one engine to another",
-            got=f"{self.engines[source]} to {self.engines[sink]}",
+        start, end = self.engines[source], self.engines[sink]
+        raise TargetError(
+            "insert tokens", f"no token queues lead from {start} to {end}",
+            got=", ".join(self.queues.values()) or "none",
+            because=f"an instruction of {end} needs what one of {start} does",
+            hint=f"TokenQueue({start!r}, {end!r}); without queues= there are queues between all"
+            " engines of a memory",
         )  # fmt: skip
 
 
