@@ -37,6 +37,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "caches": "dlcompiler.views.cards.reports:caches_html",
         "gpu_report": "dlcompiler.views.cards.gpu_reports:gpu_report_html",
         "gpu_report_text": "dlcompiler.views.cards.gpu_reports:gpu_report_text",
+        "accelerator": "dlcompiler.views.cards.accelerators:accelerator_html",
         "accelerator_report": "dlcompiler.views.cards.accelerator_reports:accelerator_report_html",
         "accelerator_memories_model": "dlcompiler.views.device.accelerator_memories:memories_scene",
         "accelerator_roofline_model": "dlcompiler.views.device.accelerator_roofline:roofline_scene",

@@ -35,7 +35,10 @@ FOUND_BY = {
     "time_evaluator": "COMING_FROM_TVM", "autotvm": "COMPAT", "store_in": "PRIMITIVES",
 }  # fmt: skip
 """What a user of TVM or Halide types -> a page that must be among the first results."""
-PICTURES = {"01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6, "04_gpu": 9, "06_fusion": 3}
+PICTURES = {
+    "01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6, "04_gpu": 9, "05_accelerator": 6,
+    "06_fusion": 3,
+}  # fmt: skip
 """Least number of pictures on the page of a notebook."""
 PICTURE = re.compile(r"<svg\b|<img\b[^>]*\bsrc=.data:image/")
 LOCAL = re.compile(r'\b(?:href|src)="([^"#?:]+)(?:[#?][^":]*)?"')

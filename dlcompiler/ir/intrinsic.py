@@ -52,6 +52,8 @@ class Intrinsic:
     """Number of neighbouring threads along x that carry out a call together; [1]."""
     is_shipped: bool = False
     """Whether its declaration is one of this package, which the emitters are known to compute."""
+    id: str = ""
+    """The id of its declaration: two intrinsics of one id compute the same."""
 
 
 @node

@@ -91,7 +91,8 @@ class RemoteKernel:
                 f"measure {kernel.name}",
                 "only machine code has times",
                 got=repr(kernel),
-                hint="call it to see that it is right: kernel(a, b, c)",
+                hint="call it to see that it is right: kernel(a, b, c); "
+                "kernel.report() says what is simulated",
             )
         return RemoteKernel(
             kernel.generated, kernel.target, threads=threads, worker=worker, args=kernel.args

@@ -213,6 +213,16 @@ class AcceleratorKernel(LoadedSource):
             hosts.append(Kernel(module, source, machine))
         return tuple(hosts)
 
+    def __repr__(self) -> str:
+        count = sum(len(part) for part in self.parts if part is not None)
+        return (
+            f"AcceleratorKernel({self.name} for {self.target.name}: {count:,} instructions;"
+            " run by simulation)"
+        )
+
+    def _repr_html_(self) -> str:
+        return render("func", self.func)
+
     def timeline(self, *others: AcceleratorKernel, names: Sequence[str] | None = None) -> Timeline:
         """Return when each engine ran its instructions, above the timelines of other kernels.
 

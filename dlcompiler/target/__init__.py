@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 
 from dlcompiler.errors import TargetError
@@ -22,7 +23,7 @@ from dlcompiler.target.accelerators import (
     copy,
     tensor_op,
 )
-from dlcompiler.target.accelerators.model import has_scope
+from dlcompiler.target.accelerators.model import scopes as accelerator_scopes
 from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 
@@ -44,6 +45,7 @@ __all__ = [
     "names",
     "opencl",
     "resolve",
+    "similar_scopes",
     "tensor_op",
 ]
 
@@ -209,9 +211,34 @@ def is_known_scope(name: str) -> bool:
     name : str
         Name of the scope: ``"shared"``.
     """
-    if has_scope(name):
+    if name in accelerator_scopes():
         return True
     return any(scope.name == name for target in _importable() for scope in target.scopes)
+
+
+def similar_scopes(name: str) -> tuple[str, ...]:
+    """Return memories of accelerators whose names, as scopes, are similar to a name.
+
+    Parameters
+    ----------
+    name : str
+        What somebody wrote.
+
+    Examples
+    --------
+    >>> similar_scopes("vta-pynq.imp")[0], similar_scopes("shraed")
+    ('vta-pynq.inp', ())
+    """
+    known = sorted({*accelerator_scopes(), *_scopes_of_presets()})
+    ends = [scope for scope in known if scope.partition(".")[2] == name]
+    return tuple(dict.fromkeys([*get_close_matches(name, known, 3, 0.7), *ends]))[:4]
+
+
+def _scopes_of_presets() -> Iterator[str]:
+    for target in _importable():
+        machine = target.accelerator
+        if machine is not None:
+            yield from (machine.scope_of(memory.name) for memory in machine.memories)
 
 
 def _importable() -> Iterator[Target]:

@@ -198,12 +198,16 @@ class Target:
         return next((scope for scope in self.scopes if scope.name == name), None)
 
     def __repr__(self) -> str:
+        if self.accelerator is not None:
+            return f"Target({self.name!r}, {self.accelerator!r})"
         return (
             f"Target({self.name!r}, cpu={self.cpu!r}, {self.vector_bits}-bit vectors,"
             f" cores={self.cores})"
         )
 
     def _repr_html_(self) -> str:
+        if self.accelerator is not None:
+            return render("accelerator", self.accelerator)
         return render("target", self)
 
 

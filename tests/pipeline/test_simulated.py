@@ -122,7 +122,8 @@ def test_its_time_is_predicted_and_no_worker_measures_it():
     assert str(caught.value) == (
         "measure main: only machine code has times\n"
         "  got       SimulatedKernel(main for v100: 1 kernel; run by simulation)\n"
-        "  hint      call it to see that it is right: kernel(a, b, c)"
+        "  hint      call it to see that it is right: kernel(a, b, c); "
+        "kernel.report() says what is simulated"
     )
 
 

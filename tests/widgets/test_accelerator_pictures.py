@@ -108,12 +108,11 @@ def test_a_click_on_a_bar_chooses_its_stage(open_live):
     live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
     live.click("tabs Accelerator")
     assert live.widget.picture["tab"] == "timeline"
-    live.page.wait_for_function("document.querySelectorAll('.dlc-picture svg rect').length > 20")
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    live.page.locator(".dlc-picture svg rect", has_text="W.wgt").first.wait_for()
     live.page.locator(".dlc-picture svg rect", has_text="W.wgt").first.click()
     live.settle()
     assert live.widget.chosen == "W.wgt"
     live.click("tab chip")
-    live.page.wait_for_function(
-        "document.querySelector('.dlc-picture').innerText.includes('values;')"
-    )
+    live.locate(".dlc-picture .dlc-summary", has_text="values;").wait_for()
     assert not live.errors

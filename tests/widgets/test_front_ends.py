@@ -72,16 +72,8 @@ x = graph.var("x", (8, 8))
 GraphView(graph.Module.from_expr(op.exp(op.sqrt(x, name="root"), name="power")))
 """
 CELLS = [START, AGAIN, SLEEP, WORK, WATCH, HERE, BREAK, ANSWERED, GRAPH]
-NUMBER = {
-    "again": 1,
-    "sleep": 2,
-    "work": 3,
-    "watch": 4,
-    "here": 5,
-    "break": 6,
-    "answered": 7,
-    "graph": 8,
-}
+NUMBER = {"again": 1, "sleep": 2, "work": 3, "watch": 4, "here": 5, "break": 6, "answered": 7,
+          "graph": 8}  # fmt: skip
 KINDS = """
 () => {
   const root = document.querySelector(".dlc-explorer"), kinds = new Map();

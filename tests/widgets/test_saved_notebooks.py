@@ -40,6 +40,7 @@ SMALLER = {
         "seeds=4": "seeds=2",
     },
     "04_gpu.ipynb": {"n = 4096": "n = 256"},
+    "05_accelerator.ipynb": {"rows, columns, inner = 64, 8, 16": "rows, columns, inner = 16, 8, 4"},
     "06_fusion.ipynb": {"budget_s=1.0": "budget_s=0.01", "resnet(50)": "resnet(50, image=32)"},
 }
 """By notebook, what stands in one of its cells -> what the test runs instead."""
@@ -64,6 +65,22 @@ ANSWERS = {
         "assert 'No lane waits for a bank' in Banks(s, target=gpu).static_text()",
         "gpu = 'v100'\nprint(rung(gpu_ladders.SGEMM.rungs[0]))",
         "Waves(*gpu_ladders.tiles_1d(512), target=gpu)",
+    ],
+    "05_accelerator.ipynb": [
+        "three = Accelerator(\n"
+        "    'unit', unit.memories, [Engine('move'), Engine('math'), Engine('store')],\n"
+        "    [copy('move', into='vectors', cycles=lambda n: 8 + 4 * n),\n"
+        "     copy('store', out_of='vectors', cycles=lambda n: 8 + 4 * n),\n"
+        "     tensor_op('math', multiply_add, cycles=lambda n: 4 + n)])\n"
+        "kernel = dlc.build(*filtered(8, 2), target=three)\n"
+        "assert kernel.report().cycles < overlapped.report().cycles",
+        "unit = unit.with_(memories=[Memory('vectors', (16,), 'int32', 128)])\n"
+        "assert run_filter(16, threads=2).report().cycles < overlapped.report().cycles",
+        "try:\n    run_filter(64)\nexcept TargetError as error:\n    print(error)",
+        "slow = vta.with_(port=MemoryPort(8, 200))\n"
+        "waits = [dlc.build(*blocked(*how), target=slow).report().cycles\n"
+        "         for how in ((), (1, True), (2, True))]\n"
+        "assert waits == sorted(waits, reverse=True)",
     ],
     "06_fusion.ipynb": [
         "(moved,) = [d for d in graph.optimize(builders.resnet(50, image=32).bound).decisions()\n"
@@ -313,8 +330,13 @@ def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
         page.locator('.dlc-tuning [data-key="open"]').click()
     if name.startswith("06"):
         _open_a_kernel(reader)
-    tree = reader.explorer().locator('[role="treeitem"]')
-    tree.first.wait_for()
+    if name.startswith("05"):
+        shown = reader.page.locator(".jp-OutputArea svg, .jp-OutputArea img")
+        shown.first.wait_for()
+        assert shown.count() >= 6
+    else:
+        tree = reader.explorer().locator('[role="treeitem"]')
+        tree.first.wait_for()
     assert not reader.notebook.errors
     assert not reader.notebook.foreign
     lab.set(jupyter.TRACKER)

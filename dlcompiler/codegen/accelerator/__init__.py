@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dlcompiler.codegen.accelerator.computations import check_operands, instruction_for
 from dlcompiler.codegen.accelerator.instructions import instructions_of
 from dlcompiler.codegen.interface import interface_of
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import Stmt
+from dlcompiler.ir import IntrinsicCall, PrimFunc, Stmt, walk
 from dlcompiler.ir.program import Launch, Program
 from dlcompiler.passes.split_host_accelerator import is_of_accelerator
 from dlcompiler.runtime.source import Source, Text, Texts
 from dlcompiler.simulate.accelerators import InstructionProgram
 from dlcompiler.simulate.accelerators.listing import instruction_text
-from dlcompiler.target import Target
+from dlcompiler.target import Accelerator, Target
 
 __all__ = ["emit", "instructions_of"]
 
@@ -47,15 +48,28 @@ def emit(program: Program, target: Target) -> Source:
             f"generate code for {program.func.name}", "the target is no accelerator",
             got=target.name, hint="dlc.target.Accelerator describes one",
         )  # fmt: skip
-    parts = tuple(
-        instructions_of(launch.kernel, target.accelerator)
-        if is_of_accelerator(launch.kernel.body)
-        else None
-        for launch in program.launches
-    )
+    parts = tuple(_instructions(launch.kernel, target.accelerator) for launch in program.launches)
     interface = interface_of(program.func, program.func.name)
     texts = Texts({}, {"instructions": lambda: _text(program, parts)})
     return Source("instructions", texts, interface, program, parts=parts)
+
+
+def _instructions(kernel: PrimFunc, accelerator: Accelerator) -> InstructionProgram | None:
+    """Return the instructions of a kernel; None if the host computes it.
+
+    Raises
+    ------
+    ScheduleError
+        The host would have to compute an intrinsic that an instruction computes.
+    """
+    if is_of_accelerator(kernel.body):
+        return instructions_of(kernel, accelerator)
+    for node in walk(kernel.body):
+        if isinstance(node, IntrinsicCall):
+            instruction = instruction_for(node, accelerator)
+            if instruction is not None:
+                check_operands(node, instruction, accelerator)
+    return None
 
 
 def _text(program: Program, parts: tuple[InstructionProgram | None, ...]) -> Text:

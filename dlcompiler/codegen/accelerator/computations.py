@@ -214,29 +214,27 @@ def tensor_computations(
     assert isinstance(call, IntrinsicCall)
     is_idle = isinstance(call.part, str) and call.part.startswith(SKIP)
     where = f"compute {call.regions[0].buffer.name} by {call.intrinsic.name}"
-    instruction = next((i for i in accelerator.instructions if _computes(i, call)), None)
+    instruction = instruction_for(call, accelerator)
     if instruction is None:
-        raise ScheduleError(
-            where, f"{accelerator.name} has no instruction {call.part!s}",
-            expected=", ".join(i.name for i in accelerator.instructions if i.kind == "tensor"),
-        )  # fmt: skip
-    regions = list(call.regions)
-    names = list(instruction.operands)[: len(regions)]
-    sizes = []
-    for name, region in zip(names, regions, strict=True):
-        memory = accelerator.memory(instruction.operands[name])
-        _check_operand(where, name, region, accelerator.scope_of(memory.name), memory.numbers)
-        sizes.append(memory.numbers)
-    sums = [flat_index(r.buffer, r.indices, analyzer) for r in regions]
-    split = Split(nest, analyzer, slots, sums)
-    computation = _computation(instruction, split, Lanes({}, {}), sizes, where)
-    buffers = tuple(region.buffer for region in regions)
-    is_whole = call.mode == "body" and _is_reduction(call)
-    for is_reset in (True, False) if is_whole else (call.mode == "reset",):
+        raise _without_instruction(call, accelerator, where)
+    sizes = check_operands(call, instruction, accelerator)
+    for is_reset in _resets(call):
+        regions = call.regions[:1] if is_reset else call.regions
+        sums = [flat_index(r.buffer, r.indices, analyzer) for r in regions]
+        split = Split(nest, analyzer, slots, sums)
         if is_reset and instruction.field("reset") is None:
             raise ScheduleError(where, f"{instruction.name} has no reset")
         fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
+        computation = _computation(instruction, split, Lanes({}, {}), sizes[: len(regions)], where)
+        buffers = tuple(region.buffer for region in regions)
         yield Computation(instruction, buffers, *computation, call, fields, is_idle)
+
+
+def _resets(call: IntrinsicCall) -> tuple[bool, ...]:
+    """Return, for each instruction that a call becomes, whether it resets its result."""
+    if call.mode == "body" and _is_reduction(call):
+        return True, False
+    return (call.mode == "reset",)
 
 
 def _is_reduction(call: IntrinsicCall) -> bool:
@@ -249,14 +247,60 @@ def _is_reduction(call: IntrinsicCall) -> bool:
     )
 
 
+def instruction_for(call: IntrinsicCall, accelerator: Accelerator) -> Instruction | None:
+    """Return the instruction that computes a call of an intrinsic; None without one."""
+    return next((i for i in accelerator.instructions if _computes(i, call)), None)
+
+
 def _computes(instruction: Instruction, call: IntrinsicCall) -> bool:
-    """Tell whether an instruction computes an intrinsic: its own, or one that names it."""
+    """Tell whether an instruction computes an intrinsic.
+
+    Its own one, of the same declaration; without an own one, a shipped one that names it.
+    """
     if instruction.kind != "tensor":
         return False
-    mine = instruction.intrinsic
     if isinstance(call.part, str) and call.part.startswith(SKIP):
         return call.part.removeprefix(SKIP) == instruction.name
-    return call.part == instruction.name or (mine is not None and mine.lowered is call.intrinsic)
+    mine = instruction.intrinsic
+    if mine is not None:
+        return bool(mine.id == call.intrinsic.id)
+    return call.intrinsic.is_shipped and call.part == instruction.name
+
+
+def _without_instruction(
+    call: IntrinsicCall, accelerator: Accelerator, where: str
+) -> ScheduleError:
+    """Return the error of an intrinsic that no instruction computes."""
+    known = [i for i in accelerator.instructions if i.kind == "tensor"]
+    same = next((i for i in known if i.name in (call.part, call.intrinsic.name)), None)
+    because = None
+    if same is not None:
+        because = f"its instruction {same.name} computes another intrinsic of this name"
+    return ScheduleError(
+        where, f"{accelerator.name} has no instruction for this intrinsic",
+        got=call.intrinsic.id or call.intrinsic.name, because=because,
+        expected=", ".join(i.intrinsic.id if i.intrinsic else i.name for i in known) or "none",
+        hint="tensor_op(engine, intrinsic, …) describes an instruction that computes an intrinsic",
+    )  # fmt: skip
+
+
+def check_operands(
+    call: IntrinsicCall, instruction: Instruction, accelerator: Accelerator
+) -> list[int]:
+    """Return how many numbers an element of each operand has.
+
+    Raises
+    ------
+    ScheduleError
+        An operand is in another memory than the instruction accesses, or is no element of it.
+    """
+    where = f"compute {call.regions[0].buffer.name} by {call.intrinsic.name}"
+    sizes = []
+    for name, region in zip(list(instruction.operands), call.regions, strict=False):
+        memory = accelerator.memory(instruction.operands[name])
+        _check_operand(where, name, region, accelerator.scope_of(memory.name), memory.numbers)
+        sizes.append(memory.numbers)
+    return sizes
 
 
 def _check_operand(where: str, name: str, region: Region, scope: str, numbers: int) -> None:

@@ -330,7 +330,8 @@ def _instruction(ends: _Ends, memory: Memory, accelerator: Accelerator, where: s
     raise ScheduleError(
         where, f"{accelerator.name} has no instruction for this {ends.kind}",
         got=f"{ends.in_dram[0].dtype} in DRAM, memory {memory.name}",
-        expected="; ".join(i.name for i in accelerator.instructions if i.kind == ends.kind),
+        expected="; ".join(i.name for i in accelerator.instructions if i.kind == ends.kind)
+        or f"an instruction copy(engine, {'into' if ends.kind == 'load' else 'out_of'}=…)",
     )  # fmt: skip
 
 

@@ -108,10 +108,18 @@ class Patterns:
                 because=f"it is in memory {nest.leaf.buffer.scope!r}",
                 expected="a copy between DRAM and a memory, an intrinsic (tensorize),"
                 " or an elementwise operation in a memory of results",
+                hint=self._hint(nest.leaf),
             )
         for each in self._elementwise(nest, instruction, chain_of(nest.leaf, instruction)):
             self._computed.add(nest.leaf.buffer.name)
             yield each
+
+    def _hint(self, leaf: Store) -> str | None:
+        """Return what lets an instruction compute a stage in a memory of the accelerator."""
+        names = [i.name for i in self.accelerator.instructions if i.kind == "tensor"]
+        if memory_of(leaf.buffer, self.accelerator) is None or not names:
+            return None
+        return f"s[{leaf.buffer.name}].tensorize(axis, intrinsic), that of {' or '.join(names)}"
 
     def _elementwise(
         self, nest: Nest, instruction: Instruction, chain: Chain

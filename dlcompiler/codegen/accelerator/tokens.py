@@ -181,11 +181,13 @@ class ExactTokens:
                 for n, name in enumerate(self.engines)
                 if n not in way and (self.engines[way[-1]], name) in self.queues
             )
+        start, end = self.engines[source], self.engines[sink]
         raise TargetError(
-            "insert tokens", "no queues lead from one engine to another",
-            got=f"{self.engines[source]} to {self.engines[sink]}",
-            because=f"{self.engines[sink]} has to wait for an instruction of the other",
-            hint="give the accelerator a TokenQueue for this direction",
+            "insert tokens", f"no token queues lead from {start} to {end}",
+            got=", ".join(self.queues.values()) or "none",
+            because=f"an instruction of {end} needs what one of {start} does",
+            hint=f"TokenQueue({start!r}, {end!r}); without queues= there are queues between all"
+            " engines of a memory",
         )  # fmt: skip
 
 

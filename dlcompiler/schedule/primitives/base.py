@@ -16,7 +16,7 @@ from dlcompiler.ir import Axis, Extent, LoopKind, Var
 from dlcompiler.ir.expr import AxisKind
 from dlcompiler.schedule.state import AttachedAt, Attachment, Fuse, Group, Split, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Refused, Verdict
-from dlcompiler.target import is_known_scope, known_scopes
+from dlcompiler.target import is_known_scope, known_scopes, similar_scopes
 from dlcompiler.target.presets import CPU_SCOPES
 
 ParameterKind: TypeAlias = Literal[
@@ -249,12 +249,14 @@ def require_kind(stage: StageState, axis: Axis, kind: LoopKind) -> None:
 def require_scope(scope: object) -> None:
     """Refuse a scope that no target has."""
     if not isinstance(scope, str) or not is_known_scope(scope):
+        similar = similar_scopes(scope) if isinstance(scope, str) else ()
+        names = [*sorted(known_scopes()), *similar]
         raise Refused(
             Illegal(
                 "limit",
                 "no such memory scope",
                 got=repr(scope),
-                hint=f"known scopes: {', '.join(sorted(known_scopes()))}",
+                hint=f"known scopes: {', '.join(names)}",
             )
         )
 

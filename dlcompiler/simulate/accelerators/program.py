@@ -28,6 +28,12 @@ class Step(NamedTuple):
     origin: Any = None
     """The statement of the loop IR that it comes from; None for one from outside."""
 
+    def __repr__(self) -> str:
+        return (
+            f"Step({self.instruction.name!r}, values={self.values}, pops={self.pops},"
+            f" pushes={self.pushes})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DramBuffer:
@@ -69,6 +75,13 @@ class InstructionProgram:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def __repr__(self) -> str:
+        buffers = ", ".join(f"{b.name}: {b.dtype}{list(b.shape)}" for b in self.buffers)
+        return (
+            f"InstructionProgram({self.accelerator.name!r}, {len(self)} instructions;"
+            f" in DRAM: {buffers})"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program into a file, which `load_program` reads; see `containers`."""

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from dlcompiler.display import render
 from dlcompiler.errors import TargetError
+from dlcompiler.target.accelerators.checks import (
+    KINDS,
+    as_parts,
+    checked_intrinsic,
+    checked_parts,
+)
 from dlcompiler.target.accelerators.encodings import checked_fields, with_fields
 from dlcompiler.target.accelerators.parts import (
     Engine,
@@ -68,14 +75,24 @@ class Accelerator:
     an instruction on another engine than the one before it waits for that one, and each statement
     has lists of micro-ops of its own."""
 
+    _given: tuple[tuple[Instruction, ...], tuple[TokenQueue, ...] | None] = field(
+        init=False, repr=False, compare=False
+    )
+    """Instructions and queues as they were described, before what follows from other parts."""
+
     def __post_init__(self) -> None:
-        for noun in ("memories", "engines", "instructions"):
-            object.__setattr__(self, noun, tuple(getattr(self, noun)))
+        for noun, kind in KINDS.items():
+            object.__setattr__(self, noun, as_parts(self.name, noun, getattr(self, noun), kind))
+        if self.queues is not None:
+            queues = as_parts(self.name, "queues", self.queues, TokenQueue)
+            object.__setattr__(self, "queues", queues)
+        object.__setattr__(self, "_given", (self.instructions, self.queues))
+        checked_parts(self)
         operands = tuple(_with_operands(self, each) for each in self.instructions)
         object.__setattr__(self, "instructions", operands)
         self._check_names()
-        queues = _queues_between(self) if self.queues is None else tuple(self.queues)
-        object.__setattr__(self, "queues", queues)
+        if self.queues is None:
+            object.__setattr__(self, "queues", _queues_between(self))
         if self.lowering not in LOWERINGS:
             raise TargetError(
                 f"describe the accelerator {self.name!r}", "no such lowering",
@@ -129,7 +146,15 @@ class Accelerator:
         )  # fmt: skip
 
     def with_(self, **changes: Any) -> Accelerator:
-        """Return this accelerator with other parts; all checks are made again."""
+        """Return this accelerator with other parts; all checks are made again.
+
+        Encodings and queues that were not described follow from the new parts.
+        """
+        given, queues = self._given
+        changes = {"instructions": self.instructions, "queues": queues, **changes}
+        if isinstance(changes["instructions"], Sequence):
+            as_given = {id(mine): each for mine, each in zip(self.instructions, given, strict=True)}
+            changes["instructions"] = [as_given.get(id(i), i) for i in changes["instructions"]]
         return replace(self, **changes)
 
     def _check_names(self) -> None:
@@ -148,12 +173,6 @@ class Accelerator:
             self.engine(each.engine)
             for name in (*each.reads, *each.writes):
                 self.memory(name)
-        for memory in self.memories:
-            if memory.depth < 1 or not memory.shape or min(memory.shape) < 1:
-                raise TargetError(
-                    where, f"the memory {memory.name!r} is empty", got=str(memory),
-                    expected="a depth and a shape of at least 1",
-                )  # fmt: skip
 
     def _check_instruction(self, instruction: Instruction) -> None:
         where = f"describe the accelerator {self.name!r}"
@@ -184,6 +203,9 @@ class Accelerator:
                     raise TargetError(
                         where, f"nobody {verb} the queue {queue.name}",
                         got=f"no instruction of {engine} has the field {name!r}",
+                        hint="an instruction of another accelerator keeps its fields: describe it"
+                        " by copy(…) or tensor_op(…)" if self.of(engine)
+                        else f"{engine} has no instructions",
                     )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -191,6 +213,9 @@ class Accelerator:
             f"Accelerator({self.name!r}, memories: {', '.join(m.name for m in self.memories)};"
             f" engines: {', '.join(e.name for e in self.engines)})"
         )
+
+    def _repr_html_(self) -> str:
+        return render("accelerator", self)
 
 
 def copy(
@@ -269,6 +294,7 @@ def tensor_op(
     >>> tensor_op("array", double, cycles=lambda n: n, memories=("c", "a", "b")).operands["dst"]
     'c'
     """
+    checked_intrinsic(engine, intrinsic, memories)
     operands = dict(zip(_operand_names(intrinsic), memories, strict=False))
     return Instruction(
         name or intrinsic.name, engine, "tensor", operands=MappingProxyType(operands),
@@ -297,13 +323,16 @@ def _with_operands(accelerator: Accelerator, instruction: Instruction) -> Instru
     for name, tensor in zip(_operand_names(intrinsic), intrinsic_operands(intrinsic), strict=True):
         fitting = [m.name for m in accelerator.memories if _is_element(tensor, m)]
         if len(fitting) != 1:
+            what = f"{name} of {instruction.name}, {tensor.op.name},"
+            has = (f"{m.name}: {m.dtype}{list(m.shape)}" for m in accelerator.memories)
             raise TargetError(
                 f"describe the accelerator {accelerator.name!r}",
-                f"{name} of {instruction.name} can be in {len(fitting)} memories",
-                got=", ".join(fitting) or "none",
-                expected=f"one with elements of {tensor.dtype}{list(tensor.static_shape)}",
+                f"{what} can be in {len(fitting)} memories" if fitting
+                else f"{what} is an element of no memory",
+                got=", ".join(fitting or has),
+                expected=f"one memory with elements of {tensor.dtype}{list(tensor.static_shape)}",
                 hint="tensor_op(…, memories=(…)) names them" if fitting else None,
-            )
+            )  # fmt: skip
         found[name] = fitting[0]
     return replace(instruction, operands=MappingProxyType(found))
 
@@ -324,10 +353,9 @@ def intrinsic_operands(intrinsic: Any) -> tuple[Any, ...]:
 _made: weakref.WeakValueDictionary[int, Accelerator] = weakref.WeakValueDictionary()
 
 
-def has_scope(name: str) -> bool:
-    """Tell whether an accelerator that is in use has a memory of this name, as a scope."""
-    made = list(_made.values())
-    return any(name == each.scope_of(memory.name) for each in made for memory in each.memories)
+def scopes() -> frozenset[str]:
+    """Return the memories of all accelerators that are in use, as scopes."""
+    return frozenset(a.scope_of(m.name) for a in list(_made.values()) for m in a.memories)
 
 
 def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:

@@ -69,7 +69,7 @@ class TensorIntrin:
 
     def __post_init__(self) -> None:
         is_shipped = self.id == self.name  # that of a user's declaration has a hash
-        lowered = Intrinsic(self.name, self.parts, self.threads, is_shipped)
+        lowered = Intrinsic(self.name, self.parts, self.threads, is_shipped, self.id)
         object.__setattr__(self, "lowered", lowered)
 
     @property

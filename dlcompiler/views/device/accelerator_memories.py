@@ -1,7 +1,7 @@
 """Draw which values lie where in the memories of an accelerator: address against time.
 
 Each memory is a band, as high as the elements that are in use. A value is a box: it is written in
-its dark part, waits in its pale part without an edge, and is in use in its light part.
+its part of full colour, waits in its faint part without an edge, and is in use in the lighter one.
 """
 
 from __future__ import annotations
@@ -197,9 +197,9 @@ class _Picture:
             )
         return (
             "each band is a memory with its first element at the top; each box is a value in the "
-            "colour of the stage that wrote it. Its dark part is the time in which it is written, "
-            "its pale part without an edge that in which it waits, its light part that in which it "
-            "is used. "
+            "colour of the stage that wrote it. Its full part is the time in which it is written, "
+            "its faint part without an edge that in which it waits, its lighter part that in which "
+            "it is used. "
             "Two places that are written in turn, each while the other is used, are a double "
             "buffer."
         )

@@ -65,6 +65,7 @@ def test_padding_beyond_the_field_is_refused():
         cases.padded_load(machine, (5, 6), (16, 0), (0, 0)).build(machine)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("operation", ["shl", "shr", "add", "max", "min"])
 @pytest.mark.parametrize("number", [0, 1, 3, -5])
 def test_operation_with_a_number(machine, operation, number):
@@ -163,11 +164,10 @@ def test_group_convolution(blocks, stride):
     _check(cases.convolution(machine, layer, groups=2, size=7), machine)
 
 
-@pytest.mark.parametrize("threads", [0, 2])
-def test_dense_of_128(threads):
+@pytest.mark.parametrize(("rows", "threads"), [(128, 0), (12, 2)])
+def test_dense_of_128(rows, threads):
     machine = cases.machine()
-    kernel = _check(cases.gemm(machine, 128, 8, 8, threads=threads), machine, seeds=1)
-    executed = kernel.run(
-        *cases.gemm(machine, 128, 8, 8).arrays(), np.zeros((128, 8, 1, 16), "int8")
-    )
-    assert executed["gemm_counter"] == 128 * 8 * 8
+    kernel = _check(cases.gemm(machine, rows, 8, 8, threads=threads), machine, seeds=1)
+    arrays = cases.gemm(machine, rows, 8, 8).arrays()
+    executed = kernel.run(*arrays, np.zeros((rows, 8, 1, 16), "int8"))
+    assert executed["gemm_counter"] == rows * 8 * 8

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from dlcompiler.simulate.accelerators.accesses import accesses_of, dense
 
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
+from dlcompiler.simulate.accelerators.accesses import accesses_of, dense
 from dlcompiler.target.accelerators.encodings import operand_fields
 from dlcompiler.target.accelerators.vta import preset
 from tests.accelerator_programs import product, toy

@@ -42,6 +42,10 @@ class FunctionalRun:
         """Return a buffer of the program after it, as an array of its shape."""
         return array_of(self.dram, buffer_of(self.program, name))
 
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{name} {number:,}" for name, number in self.counters.items())
+        return f"FunctionalRun({len(self.findings)} findings; {counted})"
+
 
 def run_program(
     program: InstructionProgram,

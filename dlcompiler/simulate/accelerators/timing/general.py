@@ -7,9 +7,18 @@ requests: it takes the port's latency and the beats of its rows. Zeros around a 
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any
+
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.timing.machine import Machine
 from dlcompiler.simulate.accelerators.work import Work
+
+
+def _is_whole(number: Any) -> bool:
+    """Tell whether a number is whole: 3, or 3.0."""
+    is_number = isinstance(number, Real) and not isinstance(number, bool)
+    return is_number and float(number).is_integer()
 
 
 class GeneralProfile:
@@ -51,8 +60,15 @@ class GeneralProfile:
         fields, instruction = work.fields, work.instruction
         count = fields["y_size"] * fields["x_size"] if instruction.is_copy else work.updates
         assert instruction.cycles is not None
-        cycles = instruction.cycles(count)
-        if isinstance(cycles, bool) or int(cycles) != cycles or cycles < 1:
+        try:
+            cycles: Any = instruction.cycles(count)
+        except Exception as error:  # the function is a user's
+            raise InstructionError(
+                "time the program", f"the function cycles of {instruction.name} fails",
+                kind="unsupported", step=step, program=self._machine.program,
+                got=f"cycles({count})", because=f"{type(error).__name__}: {error}",
+            ) from error  # fmt: skip
+        if not _is_whole(cycles) or cycles < 1:
             raise InstructionError(
                 "time the program", f"{instruction.name} takes no number of cycles",
                 kind="unsupported", step=step, program=self._machine.program,
