@@ -193,7 +193,16 @@ def _first_operands(value: Expr) -> Iterator[Load]:
 
 def _reads_once(leaf: Store, buffer: Buffer) -> bool:
     """Tell whether a store reads one element of a buffer, only once."""
-    return sum(isinstance(node, Load) and node.buffer is buffer for node in walk(leaf)) == 1
+    counts: dict[int, int] = {}
+
+    def count(node: Node) -> int:
+        # One node can be in a value twice, where `walk` would meet it once.
+        if id(node) not in counts:
+            own = isinstance(node, Load) and node.buffer is buffer
+            counts[id(node)] = own + sum(map(count, children(node)))
+        return counts[id(node)]
+
+    return count(leaf) == 1
 
 
 def _leaves(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:

@@ -116,11 +116,14 @@ def nest_order(stage: StageState) -> tuple[Axis, ...]:
 def scope_of(state: State, stage: StageState) -> str:
     """Return the memory of a stage's values; the default follows the attachment point.
 
-    The default is local inside a thread, shared inside a block, otherwise global.
+    The default is local inside a thread, shared inside a block, otherwise global. Virtual threads
+    alone, as accelerators have them, run in one program and make no memory local.
     """
     if stage.scope != "global" or not isinstance(stage.attachment, AttachedAt):
         return stage.scope
     kinds = [host.kind(leaf) for host, leaf in threads_around(state, stage).values()]
+    if all(kind == "vthread" for kind in kinds):
+        return "global"
     if any(map(is_in_block, kinds)):
         return "local"
     return SHARED if kinds else "global"

@@ -63,6 +63,7 @@ def checked_fields(accelerator: Accelerator, instruction: Instruction, where: st
                 where, f"the field {each.name!r} of {instruction.name!r} has no place of its own",
                 got=f"bits {each.offset} to {each.offset + each.bits - 1}",
                 expected=f"from bit {end} on, in a word of {accelerator.word_bits} bits",
+                hint="choose a larger word_bits" if each.offset >= end else None,
             )  # fmt: skip
         end = each.offset + each.bits
     for name, value in instruction.fixed.items():

@@ -38,7 +38,7 @@ class Case:
 
 
 @dataclass
-class _Draft:
+class Draft:
     """What is known of a program while it is made."""
 
     rng: random.Random
@@ -46,6 +46,11 @@ class _Draft:
     scopes: dict[te.Tensor, str] = field(default_factory=dict)
     products: list[te.Tensor] = field(default_factory=list)
     reductions: list[te.Tensor] = field(default_factory=list)
+    intrinsics: dict[te.Tensor, object] = field(default_factory=dict)
+    """Stages that an intrinsic computes, other than products."""
+    machine: str = NAME
+    rank: int = len(BLOCK)
+    """Number of dimensions of a block."""
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -60,7 +65,9 @@ class _Draft:
         self.scopes[tensor] = memory
         return tensor
 
-    def loaded(self, outer: tuple[int, ...], block=BLOCK, dtype="int32", memory="acc"):
+    def loaded(
+        self, outer: tuple[int, ...], block=BLOCK, dtype="int32", memory="acc", *, can_pad=True
+    ) -> te.Tensor:
         """Return a tensor of outer dimensions and a block, loaded in one of many ways."""
         rng = self.rng
         order = (
@@ -72,6 +79,8 @@ class _Draft:
             extent = outer[dim]
             way = rng.choice(("same",) * 7 + ("pad", "stride", "offset", "flip"))
             low, high = rng.randrange(3), rng.randrange(3)
+            if way == "pad" and not can_pad:
+                way = "same"
             if way == "pad":
                 low, high = min(low, extent - 1), min(high, max(extent - 1 - low, 0))
             ways.append((dim, way, low, high, extent))
@@ -211,7 +220,7 @@ class _Draft:
 
 def case(seed: int) -> Case:
     """Return a random program; the same one for the same seed."""
-    draft = _Draft(random.Random(seed))
+    draft = Draft(random.Random(seed))
     rng = draft.rng
     outer = tuple(rng.randrange(1, 6) for _ in range(rng.choice((1, 1, 2, 2, 3, 4))))
     known = [
@@ -227,14 +236,14 @@ def case(seed: int) -> Case:
         outputs.append(_stored(draft, rng.choice(known), outer, "second"))
     machine = _machine(rng)
     schedule = te.create_schedule([tensor.op for tensor in outputs])
-    steps = _scheduled(draft, schedule, outputs)
+    steps = scheduled(draft, schedule, outputs)
     # Inputs that nothing uses are no arguments.
-    used = _reached(outputs)
+    used = reached(outputs)
     inputs = [tensor for tensor in draft.inputs if tensor in used]
     return Case(machine, schedule, inputs, outputs, steps)
 
 
-def _reached(outputs: list[te.Tensor]) -> set[te.Tensor]:
+def reached(outputs: list[te.Tensor]) -> set[te.Tensor]:
     """Return the tensors from which some outputs are computed."""
     found, waiting = set(), [*outputs]
     while waiting:
@@ -258,7 +267,7 @@ def _machine(rng: random.Random) -> Accelerator:
     return vta(NAME, config)
 
 
-def _stored(draft: _Draft, tensor: te.Tensor, outer: tuple[int, ...], name: str) -> te.Tensor:
+def _stored(draft: Draft, tensor: te.Tensor, outer: tuple[int, ...], name: str) -> te.Tensor:
     """Return an output: a tensor as int8, perhaps with turned or swapped dimensions."""
     order = [*range(len(outer))]
     if draft.chance(0.3):
@@ -276,7 +285,7 @@ def _stored(draft: _Draft, tensor: te.Tensor, outer: tuple[int, ...], name: str)
     return te.compute((*shape, *BLOCK), value, name=name)
 
 
-def _scheduled(draft: _Draft, s, outputs: list[te.Tensor]) -> list[str]:
+def scheduled(draft: Draft, s, outputs: list[te.Tensor]) -> list[str]:
     """Schedule a program at random; steps that are refused are left out."""
     rng, done = draft.rng, []
 
@@ -288,11 +297,11 @@ def _scheduled(draft: _Draft, s, outputs: list[te.Tensor]) -> list[str]:
         done.append(text)
         return found
 
-    reached = _reached(outputs)
-    stages = [tensor for tensor in draft.scopes if tensor in reached]
+    read = reached(outputs)
+    stages = [tensor for tensor in draft.scopes if tensor in read]
     for tensor in stages:
         if draft.scopes[tensor]:
-            s[tensor].set_scope(f"{NAME}.{draft.scopes[tensor]}")
+            s[tensor].set_scope(f"{draft.machine}.{draft.scopes[tensor]}")
     loops: dict[te.Tensor, list] = {out: _tiled(draft, s, out, step) for out in outputs}
     homes: dict[te.Tensor, tuple] = {}
     for tensor in reversed(stages):
@@ -302,11 +311,13 @@ def _scheduled(draft: _Draft, s, outputs: list[te.Tensor]) -> list[str]:
             attach = partial(s[tensor].compute_at, s[owner], loop)
             if step(f"{tensor.name} at {owner.name}", lambda a=attach: a() or True):
                 homes[tensor] = owner, loop
-        axes = [*tensor.op.axis][: -len(BLOCK)]
+        axes = [*tensor.op.axis][: -draft.rank]
         if tensor in draft.products or tensor in draft.reductions:
             loops[tensor] = _reduction(draft, s, tensor, step)
         else:
             loops[tensor] = _changed(draft, s, tensor, axes, step) if draft.chance(0.3) else axes
+        if intrinsic := draft.intrinsics.get(tensor):
+            s[tensor].tensorize(tensor.op.axis[-draft.rank], intrinsic)
         if tensor in homes and draft.chance(0.2):
             step(f"{tensor.name} twice", s[tensor].double_buffer)
         if draft.scopes[tensor] == "acc" and draft.chance(0.05):
@@ -332,10 +343,10 @@ def _places(tensor: te.Tensor, s, loops: dict, homes: dict) -> list[tuple]:
     return [place for place in around[0] if all(place in each for each in around[1:])]
 
 
-def _tiled(draft: _Draft, s, out: te.Tensor, step) -> list:
+def _tiled(draft: Draft, s, out: te.Tensor, step) -> list:
     """Divide an output into tiles, perhaps for virtual threads; return the loops."""
     rng = draft.rng
-    outer_axes = [*out.op.axis][: -len(BLOCK)]
+    outer_axes = [*out.op.axis][: -draft.rank]
     loops = _changed(draft, s, out, outer_axes, step)
     for _ in range(rng.choice((0, 0, 1, 1, 2))):
         loop = rng.choice(loops)
@@ -354,7 +365,7 @@ def _tiled(draft: _Draft, s, out: te.Tensor, step) -> list:
     return loops
 
 
-def _changed(draft: _Draft, s, tensor: te.Tensor, axes: list, step) -> list:
+def _changed(draft: Draft, s, tensor: te.Tensor, axes: list, step) -> list:
     """Split, reorder and fuse the outer loops of a stage."""
     rng, loops = draft.rng, [*axes]
     for axis in axes:
@@ -376,10 +387,10 @@ def _changed(draft: _Draft, s, tensor: te.Tensor, axes: list, step) -> list:
     return loops
 
 
-def _reduction(draft: _Draft, s, tensor: te.Tensor, step) -> list:
+def _reduction(draft: Draft, s, tensor: te.Tensor, step) -> list:
     """Order the loops of a reduction, the block innermost, and use the intrinsic."""
     rng = draft.rng
-    *axes, row, column = tensor.op.axis
+    axes, block = tensor.op.axis[: -draft.rank], tensor.op.axis[-draft.rank :]
     *sums, last = tensor.op.reduce_axis
     if tensor in draft.reductions:
         sums, last = [last], None
@@ -391,23 +402,23 @@ def _reduction(draft: _Draft, s, tensor: te.Tensor, step) -> list:
             pair = step(f"{tensor.name} split {factor}", s[tensor].split, axis, factor)
         loops += pair or [axis]
     rng.shuffle(loops)
-    inner = [row, column] if last is None else [row, column, last]
+    inner = block if last is None else [*block, last]
     step(f"{tensor.name} reorder", lambda: s[tensor].reorder(*loops, *inner) or True)
     if last is not None:
         intrinsic = te.tensor_intrin(GEMM)
-        step(f"{tensor.name} tensorize", lambda: s[tensor].tensorize(row, intrinsic) or True)
+        step(f"{tensor.name} tensorize", lambda: s[tensor].tensorize(block[0], intrinsic) or True)
     return loops
 
 
-def check(seed: int, orders: int) -> str:
-    """Build and run the program of a seed, and return ``""``, or why it was refused.
+def check(seed: int, orders: int, made: Case | None = None) -> str:
+    """Build and run a program, by default that of the seed; return ``""``, or why it is refused.
 
     Raises
     ------
     AssertionError
         It computes something else than `te.evaluate`.
     """
-    made = case(seed)
+    made = made or case(seed)
     args = [*made.inputs, *made.outputs]
     try:
         kernel = dlc.build(made.schedule, args, target=made.machine.target)
@@ -424,7 +435,7 @@ def check(seed: int, orders: int) -> str:
         )
     given = dict(zip(made.inputs, inputs, strict=True))
     expected = [
-        te.evaluate(tensor, {t: a for t, a in given.items() if t in _reached([tensor])})
+        te.evaluate(tensor, {t: a for t, a in given.items() if t in reached([tensor])})
         for tensor in made.outputs
     ]
     for order in (None, *range(orders)):

@@ -287,3 +287,41 @@ def test_the_host_runs_virtual_threads_in_turn():
     kernel = dlc.build(s, [a, out], target=VTA)
     assert kernel.parts[-1] is None
     check(kernel, [a, out])
+
+
+def test_an_element_that_is_one_object_in_an_expression_twice():
+    (a, b), (a_buf, b_buf) = loaded("A", "B")
+
+    def value(*index):
+        element = a_buf[index]
+        return (b_buf[index] + element) + element
+
+    total = te.compute(ROWS, value, name="T")
+    s, args = stored(total, [a, b], [a_buf, b_buf, total])
+    check(dlc.build(s, args, target=VTA), args)
+    twice = te.compute(ROWS, lambda *i: (lambda x: (x >> 1) + x)(a_buf[i]), name="twice")
+    s, args = stored(twice, [a], [a_buf, twice])
+    check(dlc.build(s, args, target=VTA), args)
+
+
+def test_a_stage_in_dram_at_a_loop_of_virtual_threads():
+    (a,), (a_buf,) = loaded("A")
+    small = te.compute(ROWS, lambda *i: a_buf[i].astype("int8"), name="small")
+    turned = te.compute(ROWS, lambda x, y, i, j: small[x, 2 - y, i, j], name="turned")
+    w = te.placeholder((2, 16, 16), "int8", name="W")
+    wgt = te.compute(w.shape, lambda *i: w[i], name="wgt")
+    k = te.reduce_axis((0, 16), "k")
+
+    def element(x, y, z, i, j):
+        return te.sum(turned[x, y, i, k].astype("int32") * wgt[z, j, k].astype("int32"), axis=k)
+
+    sums = te.compute((4, 3, 2, 1, 16), element, name="sums")
+    out = te.compute(sums.shape, lambda *i: sums[i].astype("int8"), name="out")
+    s = te.create_schedule(out.op)
+    scoped(s, {a_buf: "acc", turned: "inp", wgt: "wgt", sums: "acc"})
+    s[sums].tensorize(sums.op.axis[3], te.tensor_intrin(GEMM))
+    _, thread = s[out].split(out.op.axis[0], 2)
+    s[out].bind(thread, te.thread_axis("cthread"))
+    for tensor in (sums, turned, small, a_buf):
+        s[tensor].compute_at(s[out], thread)
+    check(dlc.build(s, [a, w, out], target=VTA), [a, w, out], orders=5)
