@@ -24,6 +24,10 @@ NO_LIBRARY = ASSEMBLY | {"metal"}
 DTYPES = ("index", *dtypes.SCALARS)
 
 
+LANGUAGES = [language for language in REGISTRY if language != "instructions"]
+"""An accelerator has instructions for whole nests, not for single operations."""
+
+
 def _kernel(dtype, make):
     """Return a function that stores what `make` builds of two values of a dtype."""
     stored = "int64" if dtype == "index" else dtype
@@ -42,7 +46,7 @@ def _kernel(dtype, make):
 
 def _try_all(target, dtype, make, *, is_function=False):
     func, arrays = _kernel(dtype, make)
-    for language in REGISTRY:
+    for language in LANGUAGES:
         may_lack = is_function and language in NO_LIBRARY
         may_lack = may_lack or (language == "metal" and dtype == "float64")
         with suppress(TargetError) if may_lack else nullcontext():

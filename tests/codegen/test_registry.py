@@ -42,8 +42,8 @@ def test_unknown_language(target):
     assert str(error.value) == (
         "generate code for copy: no code generator has this name\n"
         "  got       'abacus'\n"
-        "  expected  'llvm', 'c', 'loops', 'cuda', 'opencl', 'hip', 'metal', 'ptx', "
-        "'amdgcn', 'sass'"
+        "  expected  'llvm', 'c', 'loops', 'instructions', 'cuda', 'opencl', 'hip', 'metal', "
+        "'ptx', 'amdgcn', 'sass'"
     )
 
 

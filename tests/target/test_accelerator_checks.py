@@ -113,5 +113,6 @@ def test_other_parts_are_completed_again():
 def test_similar_scopes_are_memories_of_accelerators():
     own = described()
     assert own.scope_of("wgt") in similar_scopes("own.wgts")
-    assert "vta-pynq.inp" in similar_scopes("inp")
+    assert all(scope.endswith(".inp") for scope in similar_scopes("inp"))
+    assert similar_scopes("vta-pynq.imp")[0] == "vta-pynq.inp"
     assert similar_scopes("sharde") == ()

@@ -19,8 +19,9 @@ from dlcompiler_widgets.explorer.texts import tabs_of
 from dlcompiler_widgets.explorer.widget import Workbench
 
 TABS = tabs_of(resolve("cpu"))
-PICTURES = [name for name in ALL_PICTURES if name not in ("block", *SCENES)]
-"""The tabs for a CPU, which has no threads of a block, and no kernels."""
+OF_ACCELERATORS = ("timeline", "chip")
+PICTURES = [name for name in ALL_PICTURES if name not in ("block", *SCENES, *OF_ACCELERATORS)]
+"""The tabs for a CPU, which has no threads of a block, no kernels and no engines."""
 
 PANES = [
     value

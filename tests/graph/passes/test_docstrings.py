@@ -29,6 +29,7 @@ class Example:
     shapes: dict[str, tuple[int, ...]]
     constants: list[Any] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
 
 
 EXAMPLES = {
@@ -57,6 +58,7 @@ EXAMPLES = {
         options={"device": DeviceRules("vta", why_not=lambda c, _: "no" * (c.op.name == "sqrt"))},
     ),
     "place_on_devices": Example({"x": (3,)}),
+    "offload": Example({"x": (1, 16, 4, 4), "w": (16, 16, 1, 1)}, dtype="int8"),
     "search_layouts": Example({"x": (1, 16, 7, 7), "w": (512, 16, 3, 3)}),
 }
 PASSES = [
@@ -79,7 +81,8 @@ def blocks(name):
 def test_the_docstring_shows_what_the_pass_does(name):
     before, after = blocks(name)
     example = EXAMPLES[name]
-    variables = {name: var(name, shape) for name, shape in example.shapes.items()}
+    dtype = example.dtype
+    variables = {name: var(name, shape, dtype) for name, shape in example.shapes.items()}
     rows = [constant_row(Constant(array)) for array in example.constants]
     metadata = f"\n{METADATA}\n{json.dumps({'relay.Constant': rows})}" if rows else ""
     body = parse_expr(before + metadata, variables)
@@ -88,7 +91,7 @@ def test_the_docstring_shows_what_the_pass_does(name):
     # Docstrings leave out the types of the parameters of kernels.
     assert re.sub(r"(:| ->) Tensor\[[^]]*\]", "", expr_text(made.main.body)) == after
     numbers = np.random.default_rng(0)
-    inputs = [numbers.integers(1, 4, shape).astype("float32") for shape in example.shapes.values()]
+    inputs = [numbers.integers(1, 4, shape).astype(dtype) for shape in example.shapes.values()]
     values = [flat(evaluate(each, *inputs)) for each in (module, made)]
     for a, b in zip(*values, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -61,13 +61,23 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
 
     *Before*::
 
-        %0 = nn.conv2d(%x, %w, out_dtype="int32");
+        %0 = nn.conv2d(%x, %w, channels=16, kernel_size=[1, 1], out_dtype="int32");
         %1 = right_shift(%0, 8);
         %2 = clip(%1, a_min=0, a_max=127);
         cast(%2, dtype="int8")
 
-    *After*, each of the four calls is annotated: ``on_device(…, device="vta")``, and all others
-    with the host.
+    *After*::
+
+        %0 = nn.conv2d(%x, %w, channels=16, kernel_size=[1, 1], out_dtype="int32");
+        %1 = on_device(%0, device="vta");
+        %2 = right_shift(%1, 8);
+        %3 = on_device(%2, device="vta");
+        %4 = clip(%3, a_min=0, a_max=127);
+        %5 = on_device(%4, device="vta");
+        %6 = cast(%5, dtype="int8");
+        on_device(%6, device="vta")
+
+    All other calls are annotated with the host.
 
     Parameters
     ----------
