@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from dlcompiler.display import Drawn
 from dlcompiler.errors import UserError
+from dlcompiler.pipeline.timelines import check_window
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
 from dlcompiler.terminal import escaped
 
@@ -46,11 +47,7 @@ class MemoryMap(Drawn):
         UserError
             These are not two cycles in order.
         """
-        if not (type(first) is type(last) is int and 0 <= first < last):
-            raise UserError(
-                "show a part of a map of memories", "the cycles are not in order",
-                got=f"from {first!r} to {last!r}", expected=f"0 <= first < last <= {self.cycles}",
-            )  # fmt: skip
+        check_window("show a part of a map of memories", first, last, self.cycles)
         return replace(self, first=first, last=last)
 
     def at(self, cycle: int) -> MemoryMap:

@@ -49,11 +49,7 @@ class Timeline(Drawn):
         UserError
             These are not two cycles in order.
         """
-        if not (type(first) is type(last) is int and 0 <= first < last):
-            raise UserError(
-                "show a part of a timeline", "the cycles are not in order",
-                got=f"from {first!r} to {last!r}", expected=f"0 <= first < last <= {self.cycles}",
-            )  # fmt: skip
+        check_window("show a part of a timeline", first, last, self.cycles)
         return replace(self, first=first, last=last)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -105,3 +101,27 @@ def timeline_of(
     if len(set(shown)) < len(shown):
         shown = [f"{name}, {n}" for n, name in enumerate(shown, 1)]
     return Timeline(tuple(shown), tuple(tuple(runs) for _, runs in programs))
+
+
+def check_window(operation: str, first: int, last: int, cycles: int) -> None:
+    """Refuse a part of a run that does not begin before it ends.
+
+    Parameters
+    ----------
+    operation
+        What is shown, for the message.
+    first, last
+        The first cycle, and the one before which it ends; [clock].
+    cycles
+        Cycles of the whole; [clock].
+
+    Raises
+    ------
+    UserError
+        These are not two cycles in order.
+    """
+    if not (type(first) is type(last) is int and 0 <= first < last):
+        raise UserError(
+            operation, "the cycles are not in order",
+            got=f"from {first!r} to {last!r}", expected=f"0 <= first < last <= {cycles}",
+        )  # fmt: skip

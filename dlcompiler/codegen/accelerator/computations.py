@@ -225,7 +225,7 @@ def tensor_computations(
         if is_reset and instruction.field("reset") is None:
             raise ScheduleError(where, f"{instruction.name} has no reset")
         fields = (("reset", int(is_reset)),) if instruction.field("reset") else ()
-        computation = _computation(instruction, split, Lanes({}, {}), sizes[: len(regions)], where)
+        computation = _computation(split, Lanes({}, {}), sizes[: len(regions)])
         buffers = tuple(region.buffer for region in regions)
         yield Computation(instruction, buffers, *computation, call, fields, is_idle)
 
@@ -360,18 +360,17 @@ def elementwise_computation(
     split = Split(nest, analyzer, slots, sums)
     lanes = lanes_of(split, memory.numbers, where)
     sizes = [memory.numbers] * len(buffers)
-    computation = _computation(instruction, split, lanes, sizes, where)
+    computation = _computation(split, lanes, sizes)
     is_idle = bool(nest.under("skip_alu"))
     return Computation(instruction, tuple(buffers), *computation, nest.leaf, fields, is_idle)
 
 
 def _computation(
-    instruction: Instruction, split: Split, lanes: Lanes, sizes: Sequence[int], where: str
+    split: Split, lanes: Lanes, sizes: Sequence[int]
 ) -> tuple[
     tuple[HostLoop, ...], tuple[Inner, ...], tuple[Number, ...], tuple[int, ...], tuple[Bound, ...]
 ]:
     """Return what a `Computation` holds of its loops."""
-    del instruction
     extents, conditions = split.nest.extents, split.nest.conditions
     bounded = {b.var for b in split.bounds(conditions)}
     forms = split.forms()
@@ -385,6 +384,5 @@ def _computation(
         extent = lanes.rest.get(var, extents[var])
         steps = (lanes.factor(f, var) // size for f, size in zip(forms, sizes, strict=True))
         inner.append(Inner(extent, tuple(steps), var if var in bounded else None))
-    del where
     bases = tuple(split.number(form.base) for form in forms)
     return split.host, tuple(inner), bases, tuple(sizes), split.bounds(conditions)

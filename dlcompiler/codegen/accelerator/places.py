@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from dlcompiler.codegen.accelerator.copies import memory_of
 from dlcompiler.errors import TargetError
@@ -70,11 +70,6 @@ def dram_places(func: PrimFunc, accelerator: Accelerator, start: int = PAGE) -> 
         found.append(DramBuffer(buffer.name, start, shape, buffer.dtype, role))
         start += found[-1].bytes
     return found
-
-
-def place_of(found: list[DramBuffer]) -> Mapping[str, DramBuffer]:
-    """Return buffers in DRAM by name."""
-    return {each.name: each for each in found}
 
 
 def _elements(buffer: Buffer, numbers: int) -> int:

@@ -54,7 +54,10 @@ class Writer:
         self.dram = {each.name: each for each in dram_places(func, accelerator)}
         end = max((b.address + b.bytes for b in self.dram.values()), default=PAGE)
         self.micro_op_address = _whole_pages(end)
-        self._fields = {i.name: operand_fields(accelerator, i) for i in accelerator.instructions}
+        self._fields = {
+            i.name: [f for name in operand_fields(accelerator, i) if (f := i.field(name))]
+            for i in accelerator.instructions
+        }
         coded = [i for i in accelerator.instructions if i.micro_ops]
         memory = accelerator.memory(coded[0].micro_ops) if coded else None
         self._cache = MicroOpCache(memory, is_preloaded=preloads) if memory else None
@@ -220,13 +223,12 @@ class Writer:
             A value does not fit its field.
         """
         fields = self._fields[instruction.name]
-        row = tuple(values.get(name, 0) for name in fields)
-        for name, value in zip(fields, row, strict=True):
-            field = instruction.field(name)
-            if field is not None and not field.least <= value <= field.most:
+        row = tuple(values.get(field.name, 0) for field in fields)
+        for field, value in zip(fields, row, strict=True):
+            if not field.least <= value <= field.most:
                 raise ScheduleError(
                     f"build {self.func.name} for {self.accelerator.name}",
-                    f"{name} of {instruction.name} does not fit its field",
+                    f"{field.name} of {instruction.name} does not fit its field",
                     got=str(value), expected=f"{field.least} to {field.most}",
                     because=origin_text(origin), hint="choose smaller tiles",
                 )  # fmt: skip

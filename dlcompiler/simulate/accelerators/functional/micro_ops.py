@@ -10,14 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.simulate.accelerators.work import Work
-from dlcompiler.target.accelerators import Accelerator, Instruction
+from dlcompiler.target.accelerators import Accelerator
 
 Indices = npt.NDArray[np.int64]
-
-
-def operand_positions(instruction: Instruction) -> dict[str, int]:
-    """Return the place of each operand in a micro-op."""
-    return {name: n for n, name in enumerate(instruction.operands)}
 
 
 def micro_op_bits(accelerator: Accelerator, memory: str) -> tuple[int, ...]:
