@@ -23,7 +23,7 @@ from dlcompiler import shell
 from dlcompiler.bench.quickstart import register_tile
 from dlcompiler.pipeline import build
 from dlcompiler.runtime.llvm import Options, compile_ir
-from dlcompiler.runtime.threads import num_threads, run
+from dlcompiler.runtime.threads import num_threads, prepare
 from dlcompiler.target import resolve
 
 TIMEOUT = "OPENBLAS_THREAD_TIMEOUT"
@@ -101,7 +101,8 @@ def _launch(body: str) -> Callable[[], float]:
     begun, before, after = (np.zeros(2, np.int64) for _ in range(3))
 
     def measured(keep: object = module) -> float:
-        run(kernel, [begun.ctypes.data, num_threads(), before.ctypes.data, after.ctypes.data])
+        prepare()
+        kernel(begun.ctypes.data, num_threads(), before.ctypes.data, after.ctypes.data)
         return float((after - before) @ (1.0, 1e-9))
 
     return measured

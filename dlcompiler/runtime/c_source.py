@@ -55,6 +55,9 @@ class CCode:
         Whether the function takes one more pointer, to the values behind that number.
     """
 
+    is_machine_code = False
+    """Whether its functions run here, called by their addresses: each is compiled when called."""
+
     def __init__(
         self,
         texts: Mapping[str, str],

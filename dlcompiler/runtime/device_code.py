@@ -53,6 +53,9 @@ class DeviceCode:
         What the driver's `compile` made of the source, if that was done before.
     """
 
+    is_machine_code = False
+    """Whether its functions run on this CPU, called by their addresses."""
+
     def __init__(
         self, source: Source, driver_of: Callable[[], Driver], image: bytes | None = None
     ) -> None:
@@ -348,7 +351,7 @@ class DeviceFunction(Function):
 
         here = copy.copy(self)  # a copy, since other threads may call this object
         here._kernel = kernel
-        Function.__call__(here, *plain)
+        here._call_checked(plain)
         return results[0]
 
     def _plain(self, number: int, argument: object, resident: dict[int, Any]) -> object:

@@ -36,6 +36,15 @@ C_FUNCTIONS: frozenset[str] = frozenset(
     )
 )
 
+#: Functions of Python's stable interface, which only ``native/entry.ll`` calls.
+PYTHON_FUNCTIONS: frozenset[str] = frozenset(
+    {
+        *("PyBytes_AsString", "PyBytes_FromStringAndSize", "PyObject_GetBuffer"),
+        *("PyBuffer_Release", "PyObject_CallNoArgs", "PyErr_Clear", "Py_IncRef", "Py_DecRef"),
+        *("PyEval_SaveThread", "PyEval_RestoreThread"),
+    }
+)
+
 #: Functions of `dlcompiler.runtime.native`, which is itself compiled when one is first needed.
 OWN_FUNCTIONS: frozenset[str] = frozenset(
     {"dlc_parallel_for", "dlc_workspace_alloc", "dlc_workspace_free"}
@@ -140,6 +149,8 @@ def _known_address(name: str) -> int | None:
     if name in OWN_FUNCTIONS:
         address: int = importlib.import_module("dlcompiler.runtime.native").address(name)
         return address
+    if name in PYTHON_FUNCTIONS:
+        return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
     if name not in C_FUNCTIONS:
         return None
     # Python itself links the mathematics library on most systems; finding its file takes 0.1 s.

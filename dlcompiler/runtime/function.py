@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import MAX_VALUES, OutOfMemory, ProgramError, filled
 from dlcompiler.runtime import native, threads
@@ -21,32 +20,21 @@ from dlcompiler.runtime.arguments import (
     refuse_overlap,
 )
 from dlcompiler.runtime.callbacks import take_raised
+from dlcompiler.runtime.entry import Entry, Pair, Status, declining, entry_of
 from dlcompiler.runtime.llvm import Options
 from dlcompiler.runtime.native import PARALLEL_FOR
 from dlcompiler.runtime.source import Interface
-from dlcompiler.runtime.symbols import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    WRITEABLE,
-    Check,
-    Symbols,
-    Variable,
-)
+from dlcompiler.runtime.symbols import Check, Symbols, Variable
 
 # The fastest reliable way to read an array's data pointer. NumPy's C API documents the struct
 # PyArrayObject_fields, whose first field after the object's header is this pointer. Measured per
 # array: this way 0.15 µs, a buffer of ctypes 0.3 (writable arrays only), the capsule of
-# __array_struct__ 0.5 and its fields on top, array.ctypes.data 1.3, __array_interface__ 1.5. A
-# whole check compiled by LLVM would save 1 µs of a call of three arrays, and rely on more of that
-# struct. `_reads_data_pointer` tries this at import; if it fails, all calls use `_check`.
+# __array_struct__ 0.5 and its fields on top, array.ctypes.data 1.3, __array_interface__ 1.5.
+# `_reads_data_pointer` tries this at import.
 _DATA_OFFSET = object.__basicsize__
 _read_pointer = ctypes.c_ssize_t.from_address
-_address_of = ctypes.addressof
 _Status = ctypes.c_int64 * (1 + MAX_VALUES)
 """The number of the message, 0 for none, and the values that are reported with it."""
-_ndarray = np.ndarray
-_NO_FLAGS = 1 << 30
-"""Flags that no array has."""
 
 
 _C_TYPES: dict[str, Any] = {
@@ -74,16 +62,8 @@ def _reads_data_pointer() -> bool:
 _READS_DATA_POINTER = _reads_data_pointer()
 
 
-def _expectation(param: Param) -> tuple[tuple[int, ...], np.dtype[np.generic], int]:
-    """Return the shape, dtype and flags that the fast path requires of an array."""
-    flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if param.is_output else 0)
-    if not _READS_DATA_POINTER:
-        flags = _NO_FLAGS
-    return param.static_shape, dtypes.to_numpy(param.dtype), flags
-
-
-def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield ``(output, other, output bytes, other bytes)`` of arrays that must not overlap."""
+def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[Pair]:
+    """Yield the pairs of arrays that must not overlap."""
     for output, written in enumerate(params):
         for other, param in enumerate(params):
             is_new = other < output or not param.is_output
@@ -91,12 +71,6 @@ def _pairs_to_keep_apart(params: Sequence[Param]) -> Iterator[tuple[int, int, in
                 continue
             if written.is_output and other != output and is_new and written.nbytes and param.nbytes:
                 yield output, other, written.nbytes, param.nbytes
-
-
-def _new_status() -> tuple[Any, int]:
-    """Return a new status that holds no error, and its address."""
-    status = _Status()
-    return status, _address_of(status)
 
 
 class Code(Protocol):
@@ -131,6 +105,10 @@ class Code(Protocol):
 
     def address(self, symbol: str) -> int:
         """Return the address of a function."""
+
+    @property
+    def is_machine_code(self) -> bool:
+        """Whether its functions run here, called by their addresses."""
 
     def entry(self, symbol: str, types: Sequence[Any]) -> Callable[..., object]:
         """Return a callable for operands of these types."""
@@ -210,15 +188,13 @@ class Function:
         self.messages = tuple(messages)
         """Texts of the errors of the code."""
         types += [ctypes.c_void_p] if self.messages else []
-        self._statuses: list[tuple[Any, int]] = []
         self._kernel = module.entry(symbol, types)
         self._uses_threads = PARALLEL_FOR in module.imports
-        self._is_simple = not (self.messages or self._uses_threads)
-        self._usual = [_expectation(param) for param in self.params]
         self._apart = list(_pairs_to_keep_apart(self.params))
         has_symbols = bool(self.variables) or not all(param.is_static for param in self.params)
         self._symbols = Symbols(self.params, variables, checks) if has_symbols else None
         self._written = [n for n, param in enumerate(arrays) if param.is_output]
+        self._entry = self._new_entry()
 
     @classmethod
     def of(cls, module: Code, called: Interface) -> Function:
@@ -283,35 +259,32 @@ class Function:
         Exception
             Whatever a function of Python raised that it calls; what the outputs hold is undefined.
         """
+        outcome = self._entry(*arguments)
+        if outcome is NotImplemented:
+            self._call_checked(arguments)
+        elif outcome is not None:
+            self._raise(Status.of(outcome))
+
+    def _new_entry(self) -> Entry:
+        """Return what takes the usual calls, in machine code; others are for `_call_checked`."""
+        if self._symbols is not None or not self.module.is_machine_code:
+            return declining
+        return entry_of(
+            self.module.address(self.symbol), self.params, self._apart,
+            has_status=bool(self.messages), before=threads.prepare if self._uses_threads else None,
+        )  # fmt: skip
+
+    def _call_checked(self, arguments: Sequence[object]) -> None:
+        """Check all arguments and run the kernel."""
         if self._symbols is not None:
             self._call_with_symbols(self._symbols, arguments)
             return
-        if len(arguments) != len(self.params):
-            check_count(self.name, self.params, arguments)
-        # zip(…, strict=…) and look-ups in modules are avoided: they cost 0.4 µs of a call.
-        addresses: list[Any] = []
-        number = 0
-        for array in arguments:
-            shape, dtype, flags = self._usual[number]
-            if (
-                type(array) is not _ndarray
-                or array.dtype is not dtype
-                or array.shape != shape
-                or array.flags.num & flags != flags
-            ):
-                break  # wrong, or right but not on the fast path
-            addresses.append(_read_pointer(id(array) + _DATA_OFFSET).value)
-            number += 1
-        if number != len(arguments):
-            arrays = self._check(arguments)  # keeps converted arrays alive until the call returns
-            addresses = [array.ctypes.data for array in arrays]
+        arrays = self._check(arguments)  # keeps converted arrays alive until the call returns
+        addresses: list[Any] = [array.ctypes.data for array in arrays]
         for output, other, below, above in self._apart:
             if -below < addresses[output] - addresses[other] < above:
                 raise refuse_overlap(self.name, self.params, output, other)
-        if self._is_simple:
-            self._kernel(*addresses)
-        else:
-            self.run_unchecked(addresses)
+        self.run_unchecked(addresses)
 
     def call_poisoned(self, byte: int, *arguments: object) -> None:
         """Run the kernel like a call, after filling its temporary buffers with a byte.
@@ -321,7 +294,7 @@ class Function:
         """
         poisoned = copy.copy(self)  # a copy, since other threads may call this object
         poisoned._kernel = native.poisoning(self.module.address(self.symbol), byte)
-        poisoned(*arguments)
+        poisoned._call_checked(arguments)
 
     def run_unchecked(self, operands: list[Any]) -> None:
         """Run the kernel on addresses of arrays that are known to fit.
@@ -331,37 +304,27 @@ class Function:
         ProgramError, OutOfMemory, Exception
             As of a call.
         """
-        if self.messages:
-            self._run_checked(operands)
-        elif self._uses_threads:
-            threads.run(self._kernel, operands)
-        else:
-            self._kernel(*operands)
-
-    def _run_checked(self, operands: list[Any]) -> None:
-        """Run code that can fail; it takes the address of a status as its last operand."""
-        # A status is kept for the next call: making one takes 0.2 µs. Concurrent calls have their
-        # own.
-        try:
-            status, address = self._statuses.pop()
-        except IndexError:
-            status, address = _new_status()
-        operands.append(address)
+        status = None
+        if self.messages:  # the code takes the address of a status as its last operand
+            status = _Status()
+            operands.append(ctypes.addressof(status))
         if self._uses_threads:
-            threads.run(self._kernel, operands)
-        else:
-            self._kernel(*operands)
-        if status[0] == 0:
-            self._statuses.append((status, address))
-        else:
-            raised = take_raised(address)
-            if raised is not None:
-                raised.add_note(f"raised by code from outside, in a call of {self.name}")
-                raise raised
-            message = self.messages[status[0] - 1]
-            if message.startswith(OutOfMemory.PROBLEM):
-                raise OutOfMemory(f"call {self.name}", message)
-            raise ProgramError(f"call {self.name}", filled(message, status[1:]), kind="assertion")
+            threads.prepare()
+        self._kernel(*operands)
+        if status is not None and status[0] != 0:
+            number, *values = status
+            self._raise(Status(number, tuple(values), operands[-1]))
+
+    def _raise(self, status: Status) -> NoReturn:
+        """Raise the error that the code reported."""
+        raised = take_raised(status.address)
+        if raised is not None:
+            raised.add_note(f"raised by code from outside, in a call of {self.name}")
+            raise raised
+        message = self.messages[status.number - 1]
+        if message.startswith(OutOfMemory.PROBLEM):
+            raise OutOfMemory(f"call {self.name}", message)
+        raise ProgramError(f"call {self.name}", filled(message, status.values), kind="assertion")
 
     def _call_with_symbols(self, symbols: Symbols, arguments: Sequence[object]) -> None:
         arrays, values = symbols.bind(self.name, arguments)

@@ -217,6 +217,8 @@ class LLVMTexts:
     """Options that the module was compiled with."""
     texts = ("llvm", "optimized llvm", "assembly")
     """Names of its texts."""
+    is_machine_code = True
+    """Whether its functions run here, called by their addresses."""
 
     def source(self, name: str | None = None) -> str:
         """Return one of its texts; without a name, LLVM IR before LLVM's passes."""

@@ -12,9 +12,7 @@ while they are busy, or inside another
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from dlcompiler.errors import CallError
 from dlcompiler.runtime.thread_pool import THREAD_POOL
@@ -64,7 +62,6 @@ def set_num_threads(count: int | None) -> None:
     _count = count
 
 
-def run(kernel: Callable[..., object], operands: list[Any]) -> None:
-    """Run a kernel with parallel loops, after preparing the helper threads that it may use."""
+def prepare() -> None:
+    """Start the helper threads that the next call of a kernel may use, or end some."""
     THREAD_POOL.prepare(num_threads())
-    kernel(*operands)

@@ -28,7 +28,8 @@ class Kernel:
         if self.source.messages:
             operands.append(ctypes.addressof(status))
         signature = ctypes.CFUNCTYPE(None, *([ctypes.c_void_p] * len(operands)))
-        threads.run(signature(self.module.address(self.source.symbol)), operands)
+        threads.prepare()
+        signature(self.module.address(self.source.symbol))(*operands)
         assert not status.value, self.source.messages[status.value - 1]
 
 

@@ -299,20 +299,11 @@ def test_a_function_keeps_its_code(options, arrays, make_add):
     assert module() is None
 
 
-def test_without_the_fast_way_to_pointers_calls_are_the_same(options, add, arrays, monkeypatch):
-    monkeypatch.setattr(function_module, "_READS_DATA_POINTER", False)
-    slow = Function(add.module, "add", add.params)
-    a, b, c = arrays
-    slow(a, b, c)
-    np.testing.assert_array_equal(c, a + b)
-    assert "wrong shape" in refused(slow, a, b.reshape(8, 4), c)
-
-
 def test_the_data_pointer_is_read_here():
-    assert function_module._reads_data_pointer(), "calls are slower on this Python"
+    assert function_module._reads_data_pointer(), "calls with symbols are slower on this Python"
 
 
-def test_a_call_of_three_arrays_costs_at_most_eight_additions_of_numpy(options, arrays):
+def test_a_call_of_three_arrays_costs_at_most_four_additions_of_numpy(options, arrays):
     module = compile_ir("define void @f(ptr %a, ptr %b, ptr %c) {\n  ret void\n}", options)
     f = Function(module, "f", [Param(name, SHAPE, "float32", name == "C") for name in "ABC"])
     a, b, c = arrays
@@ -323,4 +314,4 @@ def test_a_call_of_three_arrays_costs_at_most_eight_additions_of_numpy(options, 
 
     ratio = shortest_s(lambda: f(a, b, c)) / shortest_s(lambda: np.add(a, b, out=c))
     print(f"a call takes {ratio:.1f} times as long as an addition of NumPy", end="")
-    assert ratio < 8
+    assert ratio < 4
