@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlcompiler.autotune.features.caches import WorkingSets
 from dlcompiler.autotune.features.nest import Nest
 from dlcompiler.autotune.features.numbers import Num, at_most, divide, most, select
-from dlcompiler.ops.gemm.default import FMA_LATENCY_CYCLES
+from dlcompiler.ops.gemm.predict import FMA_LATENCY_CYCLES
 
 BYTES_PER_CYCLE = (32.0, 16.0, 6.0)
 """Approximate bandwidth of one core from L2, L3 and memory [byte / cycle]."""

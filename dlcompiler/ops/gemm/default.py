@@ -7,18 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
+from dlcompiler.ops.gemm.predict import predicted_cycles, step_cycles
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
 from dlcompiler.ops.gemm.space import NEAR, even_blocks, is_panel, space, usual_blocks
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
-FMA_LATENCY_CYCLES = 4
-"""**Source:** A. Fog, instruction tables (Zen 3; Intel's since Skylake have the same)."""
 FROM_L2 = 3
 """Cost of loading a vector of B from L2, in loads of an element of A from L1."""
-FEW_ROWS = 8
-"""Rows of C up to which copying B costs more than it saves."""
 _READ_BYTES = 16
 """Bandwidth of one core for matrices beyond its own caches [byte / cycle]. It decides if C has few
 rows or columns."""
@@ -43,8 +40,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    If C has few rows or few columns, copies save nothing: the rows of B, or the vectors along k,
-    are read once. Otherwise the tile is chosen by a port model: a step of the reduction takes
+    If C has few rows or few columns, copies may save nothing: the rows of B, or the vectors along
+    k, are read once. The form with the fewest `predicted_cycles` is taken. Its tile is chosen by a
+    port model: a step of the reduction takes
     ``max(r·v, r + v) / 2`` cycles for a tile of ``r`` rows and ``v`` vectors (two multiply-adds and
     two loads in a cycle), and at least the latency of an FMA; ``r·v + v + 1`` vectors must fit the
     registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
@@ -55,14 +53,11 @@ def default_config(workload: Workload, target: Target) -> Config:
     """
     product = Product.of(workload)
     choices = space(workload, target)
-    lanes = product.tile_lanes(target)
-    if _form_is_allowed(product, "rows") and product.m <= FEW_ROWS:
-        values = _rows(product, target)
-    elif _form_is_allowed(product, "dots") and _has_few(product, lanes):
-        values = _dots(product, target)
-    else:
-        values = _tiles(product, target, choices)
-    return choices.config(**{"pack": False, "pack_a": False, "block": 0, "parallel": "", **values})
+    made = {"tiles": lambda: _tiles(product, target, choices)}
+    made |= {"rows": lambda: _rows(product, target), "dots": lambda: _dots(product, target)}
+    usual = {"pack": False, "pack_a": False, "block": 0, "parallel": ""}
+    forms = [{**usual, **made[form]()} for form in _values(choices)["form"]]
+    return choices.config(**min(forms, key=lambda v: predicted_cycles(product, v, target)))
 
 
 def packed_width(m: int, target: Target, dtype: str = "float32") -> int:
@@ -84,15 +79,8 @@ def packed_width(m: int, target: Target, dtype: str = "float32") -> int:
     return min(vectors * target.lanes(dtype), MAX_PANEL)
 
 
-def _form_is_allowed(product: Product, form: str) -> bool:
-    if product.packed:
-        return False
-    return product.layout[1] == "N" if form == "rows" else product.layout[0] == "N"
-
-
-def _has_few(product: Product, lanes: int) -> bool:
-    """Tell whether C has too few columns for tiles, or too few rows to pay for transposing B."""
-    return 2 * product.n < 3 * lanes or (product.layout[1] == "T" and product.m <= FEW_ROWS)
+def _values(choices: Space) -> dict[str, tuple[Any, ...]]:
+    return {knob.name: knob.values for knob in choices.knobs}
 
 
 def _is_parallel(product: Product, target: Target) -> bool:
@@ -114,12 +102,11 @@ def _rows(product: Product, target: Target) -> dict[str, Any]:
 
 
 def _dots(product: Product, target: Target) -> dict[str, Any]:
-    lies_along_k = product.layout[1] == "T" or product.n == 1
     rows = _largest((1, 2, 4), product.m)
     columns = _largest((1, 2, 4), product.n) if rows < 4 else _largest((1, 2), product.n)
     values = {
         "form": "dots", "tile_m": rows, "tile_n": columns, "unroll_k": 1, "panel": 0,
-        "pack": not lies_along_k,
+        "pack": not product.right_lies_along_k, "pack_a": not product.left_lies_along_k,
     }  # fmt: skip
     if not _is_parallel(product, target):
         return values
@@ -142,7 +129,7 @@ def _panel(product: Product, columns: int, sizes: Sequence[int], target: Target)
 
 
 def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
-    values = {knob.name: knob.values for knob in choices.knobs}
+    values = _values(choices)
     lanes = product.tile_lanes(target)
     widths = [int(width) for width in values["tile_n"] if int(width) % lanes == 0]
     rows, columns = best_tile(
@@ -172,14 +159,9 @@ def best_tile(
 ) -> tuple[int, int]:
     """Return rows and columns of the register tile; see `default_config`."""
 
-    def step(rows: int, vectors: int) -> float:
-        if rows == 0:
-            return 0.0
-        return max(rows * vectors / 2, (rows + vectors) / 2, float(FMA_LATENCY_CYCLES))
-
     def cycles(rows: int, vectors: int) -> float:
         whole, rest = divmod(m, rows)
-        below = whole * step(rows, vectors) + step(rest, vectors)
+        below = whole * step_cycles(rows, vectors) + step_cycles(rest, vectors)
         return below * -(-n // (vectors * lanes))
 
     shapes = [(rows, width // lanes) for rows in heights for width in widths]

@@ -72,6 +72,16 @@ class Product:
         return tile_lanes(self.packed, target.lanes(self.sums_dtype))
 
     @property
+    def left_lies_along_k(self) -> bool:
+        """Whether a row of A is contiguous."""
+        return self.layout[0] == "N" or self.m == 1
+
+    @property
+    def right_lies_along_k(self) -> bool:
+        """Whether a column of B is contiguous."""
+        return self.layout[1] == "T" or self.n == 1
+
+    @property
     def panels(self) -> int:
         """Number of panels of a packed B."""
         return -(-self.n // self.packed)

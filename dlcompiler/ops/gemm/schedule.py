@@ -241,11 +241,13 @@ def _split_panels(s: Schedule, stage: Tensor, axis: Axis, factor: int) -> tuple[
 def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
     """Multiply vectors along k, and sum up the lanes of a tile's products at the end.
 
-    Nothing needs to be copied where A and the transposed B are stored by rows.
+    Nothing needs to be copied where A and the transposed B are stored by rows. A, of which there
+    is less, is copied once.
     """
     left, right, sums = stages.left, stages.right, stages.sums
-    s[left].compute_inline()
     is_empty = 0 in (*left.shape, *right.shape)
+    if not cfg["pack_a"] or is_empty:
+        s[left].compute_inline()
     right_axes = _rows_of(s, stages) if cfg["pack"] and not is_empty else ()
     *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])

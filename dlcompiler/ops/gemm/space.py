@@ -36,7 +36,7 @@ def space(workload: Workload, target: Target) -> Space:
     ``unroll_k``    steps of the reduction in one iteration of its loop
     ``form``        ``tiles``: sums of a tile of C in registers, over all of k;
                     ``rows``: sums of rows of C in the nearest cache, B read row by row;
-                    ``dots``: sums of vectors along k, A and transposed B read where they are
+                    ``dots``: sums of vectors along k, of A and of transposed B
     ``pack``        copy B panel by panel before it is read
     ``pack_a``      copy A block by block before it is read
     ``panel``       tiles side by side in a panel of B; 0: all
@@ -126,7 +126,7 @@ def even_blocks(m: int, rows: int) -> tuple[int, ...]:
 def _forms(product: Product) -> tuple[str, ...]:
     """Return the forms that can read the operands, and may be fast for this shape."""
     rows = product.m <= FEW and product.layout[1] == "N" and not product.packed
-    dots = min(product.m, product.n) <= FEW and product.layout[0] == "N" and not product.packed
+    dots = min(product.m, product.n) <= FEW and not product.packed
     return ("tiles", *(["rows"] if rows else []), *(["dots"] if dots else []))
 
 
@@ -166,7 +166,11 @@ def _goes_with(product: Product, lanes: int) -> Callable[[Any], bool]:
                 )
             case "rows":
                 return v["tile_n"] % lanes == 0 and not has_blocks and not v["pack"]
-        lies_along_k = product.layout[1] == "T" or product.n == 1
-        return v["tile_n"] <= _WIDEST_DOTS and not has_blocks and v["pack"] is not lies_along_k
+        return (
+            v["tile_n"] <= _WIDEST_DOTS
+            and v["block"] == 0
+            and v["pack"] is not product.right_lies_along_k
+            and v["pack_a"] is not product.left_lies_along_k
+        )
 
     return is_allowed

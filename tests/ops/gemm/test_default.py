@@ -46,13 +46,16 @@ def test_a_tile_wastes_little():
         ({"m": 1, "n": 1000, "layout": "NT"}, "dots"),
         ({"m": 1000, "n": 1}, "dots"),
         ({"m": 1000, "n": 10}, "dots"),
-        ({"m": 1, "n": 1000, "layout": "TT"}, "tiles"),
+        ({"m": 1, "n": 1000, "layout": "TT"}, "dots"),
+        ({"m": 1, "n": 1}, "dots"),
+        ({"m": 10_000, "n": 16, "k": 16}, "tiles"),
+        ({"m": 10_000, "n": 16, "k": 16, "layout": "NT"}, "tiles"),
         ({"m": 1, "n": 1000, "packed": 16}, "tiles"),
     ],
     ids=str,
 )
 def test_few_rows_or_columns_have_forms_of_their_own(params, form):
-    assert chosen(k=500, **params).form == form
+    assert chosen(**{"k": 500, **params}).form == form
 
 
 def test_the_panels_of_packed_weights_give_enough_sums():
