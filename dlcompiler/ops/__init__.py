@@ -162,4 +162,7 @@ def select(
         return selection
     found = operator(kind)
     workload = workload_from(kind, found.make_workload, params)
+    other = found.simpler(workload)
+    if other is not None:
+        found, workload = operator(other.op), other
     return Selection(found, workload, config_for(found, workload, target, tuned))

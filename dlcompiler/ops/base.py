@@ -48,6 +48,11 @@ def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, A
     return arrays
 
 
+def _no_other(workload: Workload) -> Workload | None:
+    del workload
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceSchedule:
     """The schedule of an operator for one kind of device, with its knobs and default config."""
@@ -108,6 +113,9 @@ class Operator:
     prepack: Callable[[Workload, Mapping[str, Array]], Mapping[str, Array]] = _as_given
     """Returns the kernel's inputs from a caller's inputs. The arrays that it changes are weights,
     which a caller packs once and keeps."""
+    simpler: Callable[[Workload], Workload | None] = _no_other
+    """Returns the workload of another operator that computes the same from the same arrays, which
+    `ops.select` then takes; None: there is none."""
 
     def workload(self, **params: Any) -> Workload:
         """Make a workload from named parameters.

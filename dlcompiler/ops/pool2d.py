@@ -18,7 +18,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops import reductions
+from dlcompiler.ops import reduction, reductions
 from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.channels import (
     framed_beside,
@@ -275,6 +275,18 @@ def _hit(window: Window, tap: int) -> tuple[Array, Array]:
     return read[is_inside], places[is_inside]
 
 
+def as_reduction(workload: Workload) -> Workload | None:
+    """Return the reduction that pooling is if one window is the whole image; else None."""
+    of, given = _pooling(workload)
+    if any((w.kernel, w.before, w.after, w.dilation) != (w.size, 0, 0, 1) for w in given):
+        return None
+    shape = Layout(of.layout).shape(tuple(workload[name] for name in "nchw"))
+    return reduction.workload(
+        function="max" if of.kind == "max" else "mean", shape=shape, keepdims=1,
+        axes=tuple(of.layout.index(letter) for letter in "HW"), dtype=workload["dtype"],
+    )  # fmt: skip
+
+
 # -- the schedule -------------------------------------------------------------------------------
 
 
@@ -290,4 +302,5 @@ POOL2D = Operator(
     define,
     reference,
     by_device({"cpu": window_schedule(windows), "gpu": "dlcompiler.ops.gpu.windows:POOL2D"}),
+    simpler=as_reduction,
 )

@@ -11,6 +11,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.pool2d import global_pool
 from dlcompiler.ops.pools import window_of
+from dlcompiler.pipeline import build
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -89,6 +90,30 @@ def test_global_pooling():
     for kind, function in (("avg", np.mean), ("max", np.max)):
         got = te.evaluate(global_pool(data, kind), {data: x})
         np.testing.assert_allclose(got, function(x, axis=(2, 3), keepdims=True))
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("avg", "float32"), ("max", "int8")])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
+@pytest.mark.parametrize("image", [(2, 8, 7, 5), (1, 8, 1, 1), (3, 0, 4, 4)], ids=str)
+def test_a_window_that_is_the_whole_image_is_a_reduction(kind, dtype, layout, image):
+    n, c, h, w = image
+    given = {"kind": kind, "n": n, "c": c, "h": h, "w": w, "kernel": (h, w), "layout": layout}
+    chosen = ops.select("pool2d", {**given, "dtype": dtype, "stride": 3}, CPU)
+    assert chosen.operator.name == "reduction"
+    own = POOL.reference(POOL.workload(**given, dtype=dtype), 5)
+    built = build(*chosen.operator.template(chosen.workload, CPU, chosen.config), target=CPU)
+    ((name, expected),) = own.expected.items()
+    result = np.full(expected.shape, 7, dtype)
+    built(own.inputs["data"], result)
+    assert np.all(np.abs(result - expected) <= own.bound[name])
+
+
+@pytest.mark.parametrize(
+    "other", [{"padding": 1}, {"padding": (0, 1, 0, 0)}, {"kernel": (7, 4)}, {"h": 8}], ids=str
+)
+def test_other_windows_are_not(other):
+    given = {"kind": "max", "c": 8, "h": 7, "w": 5, "kernel": (7, 5), "stride": 9, **other}
+    assert ops.select("pool2d", given, CPU).operator.name == "pool2d"
 
 
 @pytest.mark.parametrize(
