@@ -78,8 +78,8 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As in `direct_schedule.default_config`. The columns of a block of rows fit half of the L2 cache.
-    If no columns are copied, all rows are one block.
+    As in `direct_schedule.default_config`. The columns of a block of rows fit half of the L2 cache,
+    or the block is the smallest one. If no columns are copied, all rows are one block.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -132,8 +132,8 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
         return height
     room = target.cache_bytes(1) // 2
     size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
-    fitting = [rows for rows in values if rows * width % tile == 0 and rows * size <= room]
-    return max(fitting, default=height)
+    whole = [rows for rows in values if rows == height or rows * width % tile == 0]
+    return max((rows for rows in whole if rows * size <= room), default=min(whole))
 
 
 # -- the schedule -------------------------------------------------------------------------------
