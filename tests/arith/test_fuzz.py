@@ -5,7 +5,7 @@ import pytest
 from tests.arith.random_expressions import FAMILIES, check, names, random_case, shrunk
 
 pytestmark = pytest.mark.campaign
-COUNT, PARTS = 20_000, 4
+COUNT, PARTS = 20_000, 16
 
 
 @pytest.mark.parametrize("part", range(PARTS))

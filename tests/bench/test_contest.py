@@ -93,9 +93,14 @@ def _failing_for(work, error):
     ("error", "reason"),
     [
         (TuningError("make a config", "the values do not go together"), "make a config: the val"),
-        (InternalError("lower main", "no value"), "lower main: no value"),
-        (ValueError("min() arg is an empty sequence"), "ValueError: min() arg is an empty seq"),
-        (MemoryError("no 8 TiB"), "MemoryError: no 8 TiB"),
+        *(
+            pytest.param(error, text, marks=pytest.mark.campaign)
+            for error, text in (
+                (InternalError("lower main", "no value"), "lower main: no value"),
+                (ValueError("min() arg is an empty sequence"), "ValueError: min() arg is an empty"),
+                (MemoryError("no 8 TiB"), "MemoryError: no 8 TiB"),
+            )
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

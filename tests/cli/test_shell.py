@@ -24,6 +24,7 @@ from tests.cli.interrupts import (
 )  # fmt: skip
 from tests.processes import take_signals
 
+pytestmark = pytest.mark.campaign(whole_file=True)
 ASCII = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0"}
 LIMIT_S = 120
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from tests.graph.execution.executed_graphs import check
 from tests.share import share_of
 
 CASES = share_of(2000, at_least=100)
-PER_TEST = 10
+PER_TEST = 5
 
 
 @pytest.mark.parametrize(

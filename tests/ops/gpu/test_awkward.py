@@ -103,6 +103,7 @@ def test_each_operator_is_among_them():
     assert {name for name, _ in AWKWARD} == set(OF_PROCESSORS)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("c", "size", "o", "kernel", "expected"),
     [

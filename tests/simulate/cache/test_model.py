@@ -82,6 +82,7 @@ def test_random_schedules_access_what_the_interpreter_accesses(first):
     assert tried > 2
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", [0, 20])
 def test_programs_with_vectors_and_data_in_indices(first):
     """All passes have run; random programs gather, scatter and mask by their inputs."""
