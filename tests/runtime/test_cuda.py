@@ -397,7 +397,8 @@ def test_the_real_compiler_makes_machine_code(use):
     pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed")
     from cuda.bindings import nvrtc
 
-    fake = use(fake_bindings())
+    _, major, minor = nvrtc.nvrtcVersion()
+    fake = use(fake_bindings(FakeDriver(version=1000 * major + 10 * minor)))
     made = cuda.CUDA(cuda.Bindings(fake, nvrtc))
     schedule, args = tiled_matmul()
     text = dlc.build(schedule, args, target="cuda").source()
