@@ -1,5 +1,6 @@
 """ops: transpose, pad and concatenate, exactly as NumPy does them."""
 
+import dataclasses
 import os
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.data_movement import DTYPES
+from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
 TRANSPOSE, PAD, CONCATENATE = map(ops.operator, ("transpose", "pad", "concatenate"))
+CPU = dataclasses.replace(resolve("cpu"), cores=2)
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 TRANSPOSED = {
     "shape_axes": (
@@ -76,6 +79,16 @@ def _fits(choice):
 @pytest.mark.parametrize("choice", choices(JOINED, _fits), ids=str)
 def test_joining(choice):
     check(CONCATENATE, CONCATENATE.workload(**choice))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_each_of_many_parts_is_copied_by_its_own_loop(axis):
+    workload = CONCATENATE.workload(shapes=",".join(["9x9"] * 5), axis=axis)
+    space = CONCATENATE.space(workload, CPU)
+    known = CONCATENATE.default_config(workload, CPU).values
+    assert known["by_case"]
+    for more in ({}, {"parallel": True, "steps": 2}, {"by_case": False}):
+        check(CONCATENATE, workload, space.config(**{**known, **more}), target=CPU)
 
 
 @pytest.mark.parametrize(
