@@ -22,7 +22,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import MAX_VALUES
 from dlcompiler.runtime.arguments import Param
-from dlcompiler.runtime.llvm import LoadedModule, compile_ir
+from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.options import Options
 from dlcompiler.target import resolve
 
@@ -115,8 +115,7 @@ def entry_of(
         *arrays, *extents, *itertools.chain.from_iterable(ranges),
     ]  # fmt: skip
     words = struct.pack(f"{len(plan)}q", *plan)
-    definition, _ = _definition()
-    made: Entry = _new_function(ctypes.addressof(definition), words, None)
+    made: Entry = _new_function(ctypes.addressof(_definition()), words, None)
     return made
 
 
@@ -149,8 +148,12 @@ class _Definition(ctypes.Structure):
 
 
 @cache
-def _definition() -> tuple[_Definition, LoadedModule]:
-    """Return the definition of all entries, which Python wants to be kept, and its code."""
+def _definition() -> _Definition:
+    """Return the definition of entries.
+
+    It is never freed, nor its code: entries refer to it, and when Python ends, threads may still be
+    inside. Several threads that come first at once make one each.
+    """
     folder = importlib.resources.files("dlcompiler.runtime.native")
     text = string.Template(folder.joinpath("entry.ll").read_text("utf-8"))
     operands = range(MOST_ARRAYS + 1)
@@ -165,7 +168,9 @@ def _definition() -> tuple[_Definition, LoadedModule]:
         "pass_operands": ", ".join(f"ptr %operand.{n}" for n in operands),
     }
     loaded = compile_ir(text.substitute(constants), Options.for_target(resolve("cpu")))
-    return _Definition(b"kernel", loaded.address("dlc_enter"), _FASTCALL, None), loaded
+    made = _Definition(b"kernel", loaded.address("dlc_enter"), _FASTCALL, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object((made, loaded)))
+    return made
 
 
 def _load(number: int) -> str:
