@@ -194,7 +194,9 @@ class Function:
         has_symbols = bool(self.variables) or not all(param.is_static for param in self.params)
         self._symbols = Symbols(self.params, variables, checks) if has_symbols else None
         self._written = [n for n, param in enumerate(arrays) if param.is_output]
-        self._entry: Entry | None = None  # made by the first call: many functions have none
+        # Not by the first call: the code of entries may be compiled for it, and a process that
+        # forks while another thread compiles has a child in which LLVM never answers.
+        self._entry = self._new_entry()
 
     @classmethod
     def of(cls, module: Code, called: Interface) -> Function:
@@ -259,8 +261,6 @@ class Function:
         Exception
             Whatever a function of Python raised that it calls; what the outputs hold is undefined.
         """
-        if self._entry is None:
-            self._entry = self._new_entry()
         outcome = self._entry(*arguments)
         if outcome is NotImplemented:
             self._call_checked(arguments)

@@ -44,7 +44,7 @@ def of_arrays(options, params):
 
 def test_a_usual_call_is_taken(add, arrays):
     a, b, c = arrays
-    assert add._new_entry()(a, b, c) is None
+    assert add._entry(a, b, c) is None
     np.testing.assert_array_equal(c, a + b)
 
 
@@ -54,13 +54,13 @@ def test_a_usual_call_is_taken(add, arrays):
 def test_each_dtype_is_taken_and_no_other_one(options, dtype):
     f = of_arrays(options, [Param("A", (3,), dtype, is_output=True)])
     taken = np.zeros(3, dtype)
-    assert f._new_entry()(taken) is None
+    assert f._entry(taken) is None
     for other in (taken.astype("float64" if dtype != "float64" else "int64"), taken.view("V1")):
-        assert f._new_entry()(other) is NotImplemented
+        assert f._entry(other) is NotImplemented
     if taken.itemsize > 1:
-        assert f._new_entry()(taken.astype(taken.dtype.newbyteorder(">"))) is NotImplemented
+        assert f._entry(taken.astype(taken.dtype.newbyteorder(">"))) is NotImplemented
         bytes_ = np.zeros(taken.nbytes + 1, np.int8)
-        assert f._new_entry()(bytes_[1:].view(dtype)) is NotImplemented, "not aligned"
+        assert f._entry(bytes_[1:].view(dtype)) is NotImplemented, "not aligned"
 
 
 def test_a_dtype_without_a_name_in_the_protocol_is_left_to_python(options):
@@ -89,7 +89,7 @@ def test_what_is_not_exactly_that_is_declined_and_given_back(add, arrays, wrong)
     for place in range(3):
         given = list(arrays)
         given[place] = wrong(given[place])
-        assert add._new_entry()(*given) is NotImplemented
+        assert add._entry(*given) is NotImplemented
         del given
     for array in arrays:
         array.resize((8, 8), refcheck=False)  # refused while a buffer is held
@@ -97,23 +97,23 @@ def test_what_is_not_exactly_that_is_declined_and_given_back(add, arrays, wrong)
 
 def test_numbers_of_arguments(add, arrays):
     for given in ((), arrays[:2], (*arrays, arrays[0])):
-        assert add._new_entry()(*given) is NotImplemented
+        assert add._entry(*given) is NotImplemented
     with pytest.raises(TypeError, match="keyword"):
-        add._new_entry()(*arrays[:2], C=arrays[2])
+        add._entry(*arrays[:2], C=arrays[2])
 
 
 def test_overlaps_and_read_only_outputs_are_declined(add, arrays):
     a, b, c = arrays
     whole = np.zeros(64, np.float32)
     first, shifted = whole[:32].reshape(SHAPE), whole[31:63].reshape(SHAPE)
-    assert add._new_entry()(first, b, shifted) is NotImplemented
-    assert add._new_entry()(shifted, b, first) is NotImplemented
-    assert add._new_entry()(first, b, whole[32:].reshape(SHAPE)) is None
-    assert add._new_entry()(a, a, c) is None
+    assert add._entry(first, b, shifted) is NotImplemented
+    assert add._entry(shifted, b, first) is NotImplemented
+    assert add._entry(first, b, whole[32:].reshape(SHAPE)) is None
+    assert add._entry(a, a, c) is None
     c.flags.writeable = False
-    assert add._new_entry()(a, b, c) is NotImplemented
+    assert add._entry(a, b, c) is NotImplemented
     a.flags.writeable = False
-    assert add._new_entry()(a, b, np.zeros(SHAPE, np.float32)) is None
+    assert add._entry(a, b, np.zeros(SHAPE, np.float32)) is None
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, MOST_ARRAYS, MOST_ARRAYS + 1])
@@ -125,7 +125,7 @@ def test_every_array_reaches_the_kernel(options, count):
     arrays = [np.zeros(1, np.int64) for _ in range(count)]
     f(*arrays)
     assert [int(array[0]) for array in arrays] == list(range(7, 7 + count))
-    assert (f._new_entry() is declining) is (count > MOST_ARRAYS)
+    assert (f._entry is declining) is (count > MOST_ARRAYS)
 
 
 def test_errors_that_a_kernel_reports(options):
@@ -143,8 +143,8 @@ def test_nothing_is_kept_after_a_call(add, arrays):
     held = [sys.getrefcount(array) for array in arrays]
     none, declined = sys.getrefcount(None), sys.getrefcount(NotImplemented)
     for _ in range(1000):
-        add._new_entry()(a, b, c)
-        add._new_entry()(a, b, b)
+        add._entry(a, b, c)
+        add._entry(a, b, b)
     assert [sys.getrefcount(array) for array in arrays] == held
     assert abs(sys.getrefcount(None) - none) < 500
     assert abs(sys.getrefcount(NotImplemented) - declined) < 500
@@ -157,7 +157,7 @@ def test_an_exception_that_is_being_handled_stays(add, arrays):
         try:
             raise ZeroDivisionError
         except ZeroDivisionError:
-            add._new_entry()(a.T, b, c)
+            add._entry(a.T, b, c)
             return sys.exc_info()[0]
 
     assert kind_after_a_call() is ZeroDivisionError
@@ -178,7 +178,7 @@ def test_a_function_with_an_entry_is_freed_without_the_collector(make_add, array
 def test_where_headers_are_unusual_every_call_is_left_to_python(options, add, arrays, monkeypatch):
     monkeypatch.setattr(entry_module, "_has_type_last", lambda: False)
     slow = Function(add.module, "add", add.params)
-    assert slow._new_entry() is declining
+    assert slow._entry is declining
     a, b, c = arrays
     slow(a, b, c)
     np.testing.assert_array_equal(c, a + b)
