@@ -16,7 +16,7 @@ import numpy as np
 
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.ops import Operator, operator
-from dlcompiler.ops.packed.conv2d import extents_of
+from dlcompiler.ops.packed.extents import extents_of
 from dlcompiler.pipeline import build
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.space import Config, Workload

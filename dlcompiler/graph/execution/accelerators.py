@@ -16,7 +16,7 @@ from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Constant, Expr, Function, Node
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.devices.offload import BLOCK, Layer, layers_of
-from dlcompiler.ops.packed.conv2d import computed
+from dlcompiler.ops.packed.sums import computed
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target

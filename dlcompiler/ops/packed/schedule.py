@@ -25,7 +25,9 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.packed.conv2d import BLOCK, PADDED, Extents, extents_of
+from dlcompiler.ops.packed.blocks import Blocks
+from dlcompiler.ops.packed.extents import Extents, extents_of
+from dlcompiler.ops.packed.sums import PADDED
 from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -36,10 +38,9 @@ THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
 DOUBLE = ("nothing", "images", "both")
 """What has two buffers, of which one is loaded while the other is used."""
-_START, _STORE, _STORE_ROW = 24, 3, 4
+START, STORE, STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
-INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
 
 
 def divisors(extent: int) -> tuple[int, ...]:
@@ -55,11 +56,12 @@ def space(workload: Workload, target: Target) -> Space:
     the loop over filters is outside those over rows and columns (``weights_first``).
     """
     e = extents_of(workload)
+    depths = depths_of(target, e.blocks)
     rows, columns = e.out
     knobs = [
         Knob("filters", divisors(e.filters), kind="split"),
-        Knob("rows", _tiles(rows), kind="split"),
-        Knob("columns", _tiles(columns), kind="split"),
+        Knob("rows", tiles(rows, e.up), kind="split"),
+        Knob("columns", tiles(columns, e.up), kind="split"),
         Knob("channels", divisors(e.depth), kind="split"),
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
@@ -70,35 +72,45 @@ def space(workload: Workload, target: Target) -> Space:
         tile = _Tile.of(values)
         return tile.has_work_for_threads(e) and all(
             need <= have
-            for need, have in zip(tile.needs(e, tail_of(workload)), _depths(target), strict=True)
+            for need, have in zip(tile.needs(e, tail_of(workload)), depths, strict=True)
         )
 
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
 
 
-def _tiles(extent: int) -> tuple[int, ...]:
-    """Return sizes of tiles: divisors, and halves of the extent rounded up."""
+def tiles(extent: int, up: int = 0) -> tuple[int, ...]:
+    """Return sizes of tiles: divisors, and halves of the extent rounded up.
+
+    With `up`, they are multiples of it: each tile has all remainders of a transposed convolution.
+    """
+    step = max(up, 1)
+    extent = -(-extent // step)
     halves = itertools.takewhile(lambda n: n > 1, (-(-extent // 2**n) for n in range(8)))
-    return tuple(sorted({*divisors(extent), *halves}))
+    return tuple(n * step for n in sorted({*divisors(extent), *halves}))
 
 
-def _depths(target: Target) -> tuple[int, int, int]:
+def depths_of(target: Target, blocks: Blocks) -> tuple[int, int, int]:
     """Return the elements of the memories of images, weights and sums.
 
     Raises
     ------
     TargetError
-        The accelerator is no VTA with blocks of 16 by 16.
+        The accelerator is no VTA with such blocks.
     """
     accelerator = target.accelerator
     known = {memory.name: memory for memory in accelerator.memories} if accelerator else {}
-    shapes = {"inp": (1, BLOCK), "wgt": (BLOCK, BLOCK), "acc": (1, BLOCK)}
+    shapes = {
+        "inp": (blocks.batch, blocks.inputs),
+        "wgt": (blocks.outputs, blocks.inputs),
+        "acc": (blocks.batch, blocks.outputs),
+    }
     for name, shape in shapes.items():
         if name not in known or known[name].shape != shape:
             raise TargetError(
                 f"schedule blocks for {target.name}", f"it has no memory {name} of such blocks",
                 got=", ".join(f"{m.name} {m.dtype}{list(m.shape)}" for m in known.values()),
                 expected=f"{name} with elements {list(shape)}",
+                hint="the parameter block of a workload says batch, outputs and inputs of blocks",
             )  # fmt: skip
     return known["inp"].depth, known["wgt"].depth, known["acc"].depth
 
@@ -126,21 +138,25 @@ class _Tile:
             return e.out[0] % (2 * self.rows) == 0
         return True
 
+    def copies(self, e: Extents) -> tuple[int, int]:
+        """Return how many virtual threads have images, and weights, of their own."""
+        has_images = self.threads == "rows" or (self.threads == "filters" and e.groups > 1)
+        has_weights = self.threads == "filters" and not e.scale
+        return 1 + has_images, 1 + has_weights
+
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
-        height = (self.rows - 1) * e.stride + e.kernel[0]
-        width = (self.columns - 1) * e.stride + e.kernel[1]
-        taps = e.kernel[0] * e.kernel[1]
-        groups = max(self.filters * e.groups // e.filters, 1)
-        images = self.channels * groups * height * width
-        weights = self.filters * self.channels * taps
+        height, width = e.reach(0, self.rows), e.reach(1, self.columns)
+        images = (self.channels + e.spread(self.filters)) * height * width
+        weights = 1 if e.scale else self.filters * self.channels * math.prod(e.weights)
         return images, weights, self.filters * self.rows * self.columns
 
     def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
         """Return the elements that it takes of the memories of images, weights and sums."""
         images, weights, sums = self.loads(e)
-        images *= (2 if self.threads == "rows" else 1) * (1 if self.double == "nothing" else 2)
-        weights *= (2 if self.threads == "filters" else 1) * (2 if self.double == "both" else 1)
+        for_images, for_weights = self.copies(e)
+        images *= for_images * (1 if self.double == "nothing" else 2)
+        weights *= for_weights * (2 if self.double == "both" and not e.scale else 1)
         sums += sums * tail.residual + self.filters * tail.bias
         return images, weights, sums * (1 if self.threads == "none" else 2)
 
@@ -164,21 +180,25 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     tile = _Tile.of(values)
     rows, columns = e.out
     many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
+    threads = 1 if tile.threads == "none" else 2
     tiles = e.images * math.prod(many)
     steps = tiles * (e.depth // tile.channels)
     images, weights, _ = tile.loads(e)
-    images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
-    weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
-    loads = images + weights + _START * steps * (1 + tile.channels)
+    for_images, for_weights = tile.copies(e)
+    images *= steps * e.blocks.batch * e.blocks.inputs / bus * for_images / threads
+    weights *= steps * e.blocks.outputs * e.blocks.inputs / bus * for_weights / threads
+    if e.scale:
+        weights /= steps
+    loads = images + weights + START * steps * (1 + tile.channels)
     results = tiles * tile.filters * tile.rows * tile.columns
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
-    products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
-    stores = results * (_STORE + _STORE_ROW / tile.columns)
+    products = results * (e.depth * math.prod(e.taps) + operations) + START * steps
+    stores = results * (STORE + STORE_ROW / tile.columns)
     ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
     overlapping = max(loads, products) + ends
-    if tile.threads == "none":
+    if threads == 1:
         return (overlapping if tile.double == "both" else loads + products) + stores
-    shared = images if tile.threads == "filters" else weights
+    shared = (images if for_images == 1 else 0) + (weights if for_weights == 1 else 0)
     return max(overlapping + (0 if tile.double == "both" else shared), stores)
 
 
@@ -189,31 +209,76 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     """
     scope = target.accelerator.scope_of
     result = outs[0]
-    chain, sums = _chain(result)
-    image, weight = _operands(sums)
+    chain, sums = chain_of(result)
+    image, weight = operands_of(sums)
+    up = _step(sums, weight)
     for stage in (*chain, sums):
         s[stage].set_scope(scope("acc"))
     loaded = _loaded(s, chain, sums, scope("acc"))
-    if image.op.name == PADDED:
-        s[image].set_scope(scope("inp"))
-    else:
-        image = s.cache_read(image, scope("inp"), [sums])
-    weight = s.cache_read(weight, scope("wgt"), [sums])
-    at = _tiled(s, result, cfg)
+    image = in_memory(s, image, sums, scope("inp"))
+    cached = s.cache_read(weight, scope("wgt"), [sums])
+    at = tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
         s[tensor].compute_at(s[result], at)
-    n, o, y, x, r, j = s[sums].op.axis
-    c, p, q, i = s[sums].op.reduce_axis
+    c, *_ = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
-    s[sums].reorder(outer, n, o, y, inner, p, q, x, r, j, i)
-    for tensor, choices in ((image, ("images", "both")), (weight, ("both",))):
+    moved = [(image, ("images", "both"))]
+    if _has_weights(weight):
+        moved.append((cached, ("both",)))
+    for tensor, choices in moved:
         s[tensor].compute_at(s[sums], outer)
         if cfg["double"] in choices:
             s[tensor].double_buffer()
-    s[sums].tensorize(r, te.tensor_intrin(INTRINSIC))
+    _ordered(s, sums, outer, inner, up)
+    s[sums].tensorize(s[sums].op.axis[4], te.tensor_intrin(intrinsic_of(sums, weight)))
 
 
-def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
+def _has_weights(weight: Tensor) -> bool:
+    """Tell whether weights are an input; otherwise they are one block, which stays in memory."""
+    return weight.ndim > 2
+
+
+def _step(sums: Tensor, weight: Tensor) -> int:
+    """Return the stride of a transposed convolution: rows of the kernel for each that is read."""
+    if not _has_weights(weight):
+        return 1
+    assert isinstance(sums.op, ComputeOp)
+    _, p, *_ = sums.op.reduce_axis
+    return int(weight.static_shape[2] // int(p.extent))
+
+
+def _ordered(s: Schedule, sums: Tensor, outer: Any, inner: Any, up: int) -> None:
+    """Order the loops of the sums; those over remainders of a transposed convolution are outside.
+
+    All results with one remainder read the same rows of the kernel, so that one instruction
+    computes them.
+    """
+    stage = s[sums]
+    n, o, y, x, r, j = stage.op.axis
+    _, p, q, i = stage.op.reduce_axis
+    remainders = []
+    if up > 1:
+        y, rows = stage.split(y, up)
+        x, columns = stage.split(x, up)
+        remainders = [rows, columns]
+    stage.reorder(outer, *remainders, n, o, y, inner, p, q, x, r, j, i)
+
+
+def in_memory(s: Schedule, image: Tensor, reader: Tensor, scope: str) -> Tensor:
+    """Return the images in a memory: the padded ones, or a copy."""
+    if image.op.name != PADDED:
+        return s.cache_read(image, scope, [reader])
+    s[image].set_scope(scope)
+    return image
+
+
+def intrinsic_of(sums: Tensor, weight: Tensor) -> str:
+    """Return the name of the intrinsic that multiplies the blocks of some sums."""
+    *_, batch, outputs = sums.static_shape
+    return Blocks(batch, outputs, weight.static_shape[-1]).intrinsic
+
+
+def chain_of(result: Tensor) -> tuple[list[Tensor], Tensor]:
     """Return the stages between the sums and the result, and the sums."""
     chain: list[Tensor] = []
     tensor = result
@@ -226,7 +291,7 @@ def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
         chain.append(tensor)
 
 
-def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
+def operands_of(sums: Tensor) -> tuple[Tensor, Tensor]:
     assert isinstance(sums.op, ComputeOp)
     image, weight = sums.op.input_tensors
     return image, weight
@@ -243,7 +308,7 @@ def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> l
     ]
 
 
-def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
+def tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
     """Divide the result into tiles, and return the loop inside which a tile is computed."""
     stage = s[result]
     n, o, y, x, r, j = stage.op.axis
