@@ -11,8 +11,9 @@ import numpy.typing as npt
 from dlcompiler.codegen.accelerator.computations import Computation, Loops
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
 from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
-from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
+from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places, zeros_place
 from dlcompiler.codegen.accelerator.tokens import ContextTokens, Draft, Elements, ExactTokens
+from dlcompiler.codegen.accelerator.zeros import pieces
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
@@ -68,6 +69,7 @@ class Writer:
         self.thread: dict[Var, int] = {}
         """Number in each loop of virtual threads that runs now."""
         self._is_partial = False
+        self._zeros, self._has_zeros = zeros_place(accelerator), False
         self._is_classic = accelerator.lowering == "classic"
         self.tokens = (
             ContextTokens(accelerator, depths, self.nop, threads)
@@ -88,7 +90,7 @@ class Writer:
         code = _whole_pages(self.micro_op_address + MICRO_OP_BYTES * len(micro_ops))
         steps = tuple(draft.finished() for draft in self.tokens.order)
         size = code + len(steps) * self.accelerator.word_bits // 8
-        buffers = tuple(self.dram.values())
+        buffers = (*self.dram.values(), *([self._zeros] if self._has_zeros else []))
         return InstructionProgram(
             self.accelerator,
             steps,
@@ -110,11 +112,15 @@ class Writer:
         self.tokens.order.insert(0, Draft(step))
 
     def copy(self, pattern: CopyPattern, block: Block) -> None:
-        """Append the copy of a block."""
+        """Append the copy of a block, or several if its padding does not fit one instruction."""
+        for piece in pieces(pattern, block):
+            self._copy(pattern, piece)
+
+    def _copy(self, pattern: CopyPattern, block: Block) -> None:
         instruction = pattern.instruction
         memory = self.accelerator.memory(instruction.memory)
         start = self.places[pattern.on_chip] + block.sram
-        buffer = self.dram[pattern.in_dram.name]
+        buffer = self._zeros if block.is_zeros else self.dram[pattern.in_dram.name]
         values = {
             "sram_base": start,
             "dram_base": buffer.address // memory.dram_bytes + block.dram,
@@ -125,7 +131,9 @@ class Writer:
         chip = memory.name, slice(start, start + block.covered)
         dram = _dram(buffer.name), slice(0, 1)
         is_load = instruction.kind == "load"
-        ends = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        ends: tuple[Accesses, Accesses] = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        if block.is_zeros:
+            self._has_zeros, ends = True, ((), (chip,))  # nothing writes the zeros
         self._add(pattern, step, *ends)
 
     def compute(self, pattern: Computation, loops: Loops, bases: tuple[int, ...]) -> None:

@@ -47,7 +47,7 @@ def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, in blocks of channels; what
-    ``threads`` divide; whether images have ``double`` buffers; and whether the loop over channels
+    ``threads`` divide; whether images have ``double`` buffers, without threads; and whether the loop over channels
     is outside those over rows and columns (``weights_first``).
     """
     e = extents_of(workload)
@@ -68,6 +68,7 @@ def space(workload: Workload, target: Target) -> Space:
         buffers = 2 if values["double"] else 1
         return (
             _has_work(values, e)
+            and not (values["double"] and threads > 1)
             and seen * threads * buffers <= depths[0]
             and (seen + results) * threads <= depths[2]
         )
@@ -115,7 +116,8 @@ def _cycles(values: Config, e: Extents, bus: int) -> float:
 def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Compute tiles of the result: load blocks, widen them by GEMM, and compare by the ALU.
 
-    Two virtual threads (``threads``) share the engines; with ``double``, loads have two buffers.
+    Two virtual threads (``threads``) share the engines. Without them, loads may have two buffers
+    (``double``).
     """
     scope = target.accelerator.scope_of
     result = outs[0]
