@@ -95,8 +95,8 @@ REGISTRY: Registry[Operator] = Registry(
         "conv2d_transpose_packed": "dlcompiler.ops.packed.transpose:CONV2D_TRANSPOSE_PACKED",
         "dense_packed": "dlcompiler.ops.packed.dense:DENSE_PACKED",
         "batch_matmul_packed": "dlcompiler.ops.packed.dense:BATCH_MATMUL_PACKED",
-        "avg_pool2d_packed": "dlcompiler.ops.packed.pool:AVG_POOL2D_PACKED",
-        "max_pool2d_packed": "dlcompiler.ops.packed.pool:MAX_POOL2D_PACKED",
+        "avg_pool2d_packed": "dlcompiler.ops.packed.avg_pool:AVG_POOL2D_PACKED",
+        "max_pool2d_packed": "dlcompiler.ops.packed.max_pool:MAX_POOL2D_PACKED",
     },
 )
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
+
+
 def pieces(pattern: CopyPattern, block: Block) -> Iterator[Block]:
     """Yield blocks that together write what one does, each with padding that its fields can say.
 

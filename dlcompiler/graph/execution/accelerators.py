@@ -17,7 +17,7 @@ from dlcompiler.graph.ir import Constant, Expr, Function, Node
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.devices.layers import BLOCK, Layer, layers_of
 from dlcompiler.ops import Operator
-from dlcompiler.ops.packed.pool import largest
+from dlcompiler.ops.packed.max_pool import largest
 from dlcompiler.ops.packed.sums import computed
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Workload
@@ -76,7 +76,7 @@ def workload_of(layer: Layer, types: Types) -> Workload:
     if layer.operator == "nn.dense":
         m, k = data
         return ops.operator("dense_packed").workload(m=m, k=k, n=filters, **tail)
-    image = dict(zip("nchw", data, strict=True))
+    image: dict[str, Any] = dict(zip("nchw", data, strict=True))
     if layer.operator == "sum":
         kernel = image["h"], image["w"]
         return ops.operator("avg_pool2d_packed").workload(**image, kernel=kernel, **tail)

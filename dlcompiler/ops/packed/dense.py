@@ -16,9 +16,7 @@ from dlcompiler.ops.packed.weights import prepack
 from dlcompiler.space import Workload
 
 
-def dense_workload(
-    *, m: int, n: int, k: int, block: str = str(STANDARD), **tail: int
-) -> Workload:
+def dense_workload(*, m: int, n: int, k: int, block: str = str(STANDARD), **tail: int) -> Workload:
     """Return the workload of a dense layer of int8 blocks: m rows, k inputs, n outputs.
 
     Parameters

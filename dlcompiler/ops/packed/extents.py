@@ -139,7 +139,8 @@ def _depth(e: Extents) -> int:
         group = ((place + 1) * e.blocks.outputs - 1) // filters
         return ((group + 1) * e.group_inputs - 1) // e.blocks.inputs
 
-    return max(last(place) - _first(e, place) + 1 for place in range(e.filters))
+    firsts: list[int] = [_first(e, place) for place in range(e.filters)]
+    return max(last(place) - first + 1 for place, first in enumerate(firsts))
 
 
 @functools.cache
@@ -147,7 +148,7 @@ def _spread(e: Extents, count: int) -> int:
     if e.groups == 1:
         return 0
     starts = range(0, e.filters, count)
-    firsts = [e.start(place) for place in range(e.filters)]
+    firsts: list[int] = [e.start(place) for place in range(e.filters)]
     return max(firsts[min(n + count, e.filters) - 1] - firsts[n] for n in starts)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.ops.base import Array, Reference
-from dlcompiler.ops.packed.blocks import Blocks
 from dlcompiler.ops.packed.extents import (
     BATCH_MATMUL,
-    CONV2D,
     DENSE,
     DEPTHWISE,
     TRANSPOSE,
@@ -121,4 +117,5 @@ def _products(image: Array, weight: Array, groups: int) -> Array:
     n, c, h, w = image.shape
     grouped = image.reshape(n, groups, c // groups, h, w)
     matrices = weight.reshape(groups, -1, c // groups)
-    return np.einsum("ngchw,goc->ngohw", grouped, matrices, optimize=True).reshape(n, -1, h, w)
+    found: Array = np.einsum("ngchw,goc->ngohw", grouped, matrices, optimize=True)
+    return found.reshape(n, -1, h, w)

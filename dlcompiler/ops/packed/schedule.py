@@ -222,7 +222,7 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
         s[tensor].compute_at(s[result], at)
     c, *_ = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
-    moved = [(image, ("images", "both"))]
+    moved: list[tuple[Tensor, tuple[str, ...]]] = [(image, ("images", "both"))]
     if _has_weights(weight):
         moved.append((cached, ("both",)))
     for tensor, choices in moved:
@@ -292,6 +292,7 @@ def chain_of(result: Tensor) -> tuple[list[Tensor], Tensor]:
 
 
 def operands_of(sums: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tensors of blocks that sums multiply: images and weights."""
     assert isinstance(sums.op, ComputeOp)
     image, weight = sums.op.input_tensors
     return image, weight

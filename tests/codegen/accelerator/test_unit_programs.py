@@ -59,9 +59,7 @@ def test_padded_load_of_the_published_shape():
     _check(cases.padded_load(machine, (21, 20), *PADS["some"]), machine)
 
 
-@pytest.mark.parametrize(
-    "pads", [((16, 0), (0, 0)), ((3, 47), (1, 2)), ((0, 1), (33, 0))], ids=str
-)
+@pytest.mark.parametrize("pads", [((16, 0), (0, 0)), ((3, 47), (1, 2)), ((0, 1), (33, 0))], ids=str)
 def test_padding_beyond_the_field_is_several_loads(pads):
     machine = cases.machine()
     _check(cases.padded_load(machine, (5, 6), *pads), machine)

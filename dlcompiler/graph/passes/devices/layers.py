@@ -245,5 +245,3 @@ def _bias(reader: Call, anchor: Call, types: Types) -> Expr | None:
     while len(shape) > 1 + spatial and shape[0] == 1:
         del shape[0]
     return other if shape == [channels, *[1] * spatial] else None
-
-

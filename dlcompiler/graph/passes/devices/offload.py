@@ -46,7 +46,8 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
     module : Module
         A model with int8 layers: a convolution, also of groups or transposed, a dense layer or a
         sum over whole images, of int8 with sums in int32; perhaps a bias, a shift to the right; a
-        clip to −127 or 0 … 127, and a cast to int8. The largest elements of windows are a layer, too.
+        clip to −127 or 0 … 127, and a cast to int8. The largest elements of windows are a layer,
+        too.
     device, host : str
         Names of the devices.
 

@@ -1,12 +1,6 @@
-"""The operators avg_pool2d_packed and max_pool2d_packed: windows over int8 blocks.
+"""The operator max_pool2d_packed: the largest elements of windows of int8 blocks.
 
-An average is the sum of a window, multiplied by ``scale`` and shifted to the right: ``clip(sum *
-scale >> shift)``. The shift rounds towards minus infinity, and the result is the mean only if
-``2 ** shift == scale * rows * columns``: a window of 4 by 4 has ``scale=1, shift=4``. For others, a
-larger scale is closer: 7 by 7 with ``scale=84, shift=12`` is 0.5% too large. Padding counts as zeros.
-The window of a global average is the whole image.
-
-A largest element is exact. Padding has no elements.
+It is exact. Padding has no elements.
 """
 
 from __future__ import annotations
@@ -19,53 +13,19 @@ from dlcompiler import te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import Operator, Reference, by_device
 from dlcompiler.ops.helpers import over, tensor
-from dlcompiler.ops.packed.blocks import STANDARD, Blocks, Sizes, check_kernel, check_range
-from dlcompiler.ops.packed.conv2d import window
-from dlcompiler.ops.packed.extents import AVG_POOL, MAX_POOL, Extents, extents_of
-from dlcompiler.ops.packed.reference import blocks_of_images, reference, unblocked
-from dlcompiler.ops.packed.sums import define, identity, padded
-from dlcompiler.ops.packed.tail import checked_tail
+from dlcompiler.ops.packed.avg_pool import pool_window
+from dlcompiler.ops.packed.blocks import STANDARD, Sizes
+from dlcompiler.ops.packed.extents import MAX_POOL, Extents, extents_of
+from dlcompiler.ops.packed.reference import blocks_of_images, unblocked
+from dlcompiler.ops.packed.sums import identity, padded
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
-LARGEST_SCALE = 127
-"""The scale is a weight of int8."""
 LEAST = -128
 """The smallest element of int8."""
 
 
-def avg_workload(
-    *, c: int, h: int, w: int, kernel: Sizes, n: int = 1, stride: int = 1, padding: Sizes = 0,
-    scale: int = 1, block: str = str(STANDARD), **tail: int,
-) -> Workload:  # fmt: skip
-    """Return the workload of averages of windows of int8 blocks.
-
-    Parameters
-    ----------
-    scale : int
-        By what sums are multiplied before they are shifted, 1 to 127.
-    c, h, w, kernel, n, stride, padding, block, **tail
-        See `conv2d.workload`. ``shift`` must be given; ``relu`` is 0 by default.
-
-    Raises
-    ------
-    TuningError
-        A parameter is not valid.
-    """
-    blocks, image = _window(
-        AVG_POOL, n=n, c=c, h=h, w=w, kernel=kernel, stride=stride, padding=padding, block=block
-    )
-    check_range(AVG_POOL, 1, scale=scale)
-    if scale > LARGEST_SCALE:
-        raise TuningError(
-            f"workload of {AVG_POOL}", "scale is no weight of int8", got=str(scale),
-            expected=f"1 to {LARGEST_SCALE}",
-        )  # fmt: skip
-    own = {**image, "scale": scale, "block": str(blocks)}
-    return Workload.of(AVG_POOL, **own, **checked_tail(AVG_POOL, **{"relu": 0, **tail}))
-
-
-def max_workload(
+def workload(
     *, c: int, h: int, w: int, kernel: Sizes, n: int = 1, stride: int = 1, padding: Sizes = 0,
     block: str = str(STANDARD),
 ) -> Workload:  # fmt: skip
@@ -83,7 +43,7 @@ def max_workload(
     TuningError
         A parameter is not valid.
     """
-    blocks, image = _window(
+    blocks, image = pool_window(
         MAX_POOL, n=n, c=c, h=h, w=w, kernel=kernel, stride=stride, padding=padding, block=block
     )
     if image["pad_h"] >= image["kernel_h"] or image["pad_w"] >= image["kernel_w"]:
@@ -94,19 +54,7 @@ def max_workload(
     return Workload.of(MAX_POOL, **image, block=str(blocks))
 
 
-def _window(op: str, **params: Any) -> tuple[Blocks, dict[str, int]]:
-    blocks, image = window(op, **params)
-    kernel = image["kernel_h"], image["kernel_w"]
-    check_kernel(op, (image["h"], image["w"]), kernel, (image["pad_h"], image["pad_w"]))
-    if blocks.inputs != blocks.outputs:
-        raise TuningError(
-            f"workload of {op}", "blocks have other numbers of outputs than of inputs",
-            got=str(blocks), because="elements come into the memory of sums by products with ones",
-        )  # fmt: skip
-    return blocks, image
-
-
-def define_max(workload: Workload) -> tuple[Tensor, ...]:
+def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data`` and the result, both as `sums.define` has them."""
     e = extents_of(workload)
     shape = (e.images, e.channels, e.height, e.width, e.blocks.batch, e.blocks.inputs)
@@ -150,10 +98,10 @@ def _inside(e: Extents, row: Any, column: Any) -> Any:
     return te.all(*conditions) if conditions else None
 
 
-def reference_max(workload: Workload, seed: int) -> Reference:
+def reference(workload: Workload, seed: int) -> Reference:
     """Return random blocks and the exact result."""
     e = extents_of(workload)
-    data, result = define_max(workload)
+    data, result = define(workload)
     generator = np.random.default_rng(seed)
     blocks = generator.integers(LEAST, 127, data.static_shape, "int8", endpoint=True)
     (above, left), (rows, columns) = e.padding, e.out
@@ -168,11 +116,7 @@ def reference_max(workload: Workload, seed: int) -> Reference:
     return Reference({"data": blocks}, {name: expected}, {name: np.zeros(expected.shape)})
 
 
-AVG_POOL2D_PACKED = Operator(
-    AVG_POOL, avg_workload, define, reference,
-    by_device({"accelerator": "dlcompiler.ops.packed.schedule:SCHEDULE"}),
-)  # fmt: skip
 MAX_POOL2D_PACKED = Operator(
-    MAX_POOL, max_workload, define_max, reference_max,
-    by_device({"accelerator": "dlcompiler.ops.packed.pool_schedule:SCHEDULE"}),
+    MAX_POOL, workload, define, reference,
+    by_device({"accelerator": "dlcompiler.ops.packed.max_pool_schedule:SCHEDULE"}),
 )  # fmt: skip

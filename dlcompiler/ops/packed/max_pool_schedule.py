@@ -38,17 +38,17 @@ from dlcompiler.space import Config, Filter, Knob, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
-_UPDATE, _OTHERS = 2, 4
-"""Cycles of an operation of two elements, and of all others for a result, of the RTL of 2021: reset,
-least number, and the stages without operations [clock]."""
+_UPDATE, _OTHERS = 2, 2
+"""Cycles of an operation of two elements, and of all others for a result, of the RTL of 2021
+[clock]."""
 
 
 def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, in blocks of channels; what
-    ``threads`` divide; whether images have ``double`` buffers, without threads; and whether the loop over channels
-    is outside those over rows and columns (``weights_first``).
+    ``threads`` divide; whether images have ``double`` buffers, without threads; and whether the
+    loop over channels is outside those over rows and columns (``weights_first``).
     """
     e = extents_of(workload)
     depths = depths_of(target, e.blocks)
@@ -98,16 +98,14 @@ def default_config(workload: Workload, target: Target) -> Config:
 
 def _cycles(values: Config, e: Extents, bus: int) -> float:
     """Return about how many cycles a config takes; loads and stores overlap with two threads."""
-    rows, columns = e.out
-    many = e.filters // values["filters"], -(-rows // values["rows"]), -(
-        -columns // values["columns"]
-    )
-    count = e.images * math.prod(many)
+    (rows, columns), filters = e.out, e.filters // values["filters"]
+    down, across = -(-rows // values["rows"]), -(-columns // values["columns"])
+    count: int = e.images * filters * down * across
     seen, results = (n * count for n in _elements(values, e))
-    loads = seen * e.blocks.batch * e.blocks.inputs / bus + START * count
+    loads: float = seen * e.blocks.batch * e.blocks.inputs / bus + START * count
     taps = math.prod(e.kernel)
-    computes = 2 * seen + results * (taps * _UPDATE + _OTHERS) + START * count * 2
-    stores = results * (STORE + STORE_ROW / values["columns"])
+    computes: float = 2 * seen + results * (taps * _UPDATE + _OTHERS) + START * count * 2
+    stores: float = results * (STORE + STORE_ROW / values["columns"])
     if values["threads"] == "none":
         return (max(loads, computes) if values["double"] else loads + computes) + stores
     return max(loads, computes, stores) + 2 * (loads + stores) / count
