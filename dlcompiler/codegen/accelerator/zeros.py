@@ -16,7 +16,7 @@ def pieces(pattern: CopyPattern, block: Block) -> Iterator[Block]:
     pattern : CopyPattern
         Its instruction has the fields.
     block : Block
-        Data with padding of any size, or padding only.
+        Data with padding of any size, or padding only. One that must be one copy stays one.
 
     Notes
     -----
@@ -25,10 +25,10 @@ def pieces(pattern: CopyPattern, block: Block) -> Iterator[Block]:
     """
     top, bottom, left, right = block.pads
     fields = (pattern.instruction.field(name) for name in PADS)
-    most = min((field.most for field in fields if field), default=max(block.pads))
+    most = min((field.most for field in fields if field), default=block.covered)
     if block.is_zeros:
         yield from _run(block.sram, block.covered, most)
-    elif max(block.pads) <= most:
+    elif max(block.pads) <= most or pattern.is_one:  # one that does not fit is refused
         yield block
     elif max(left, right) <= most:
         width = left + block.columns + right

@@ -101,6 +101,7 @@ def test_other_blocks(workload):
         ops.operator(workload.op).space(workload, VTA)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("padding", [(17, 1), (1, 17)], ids=str)
 def test_tiles_of_padding_only_are_zeros(padding):
     workload = CONV.workload(c=16, h=1, w=2, o=16, kernel=1, padding=padding, relu=0, bias=1)
