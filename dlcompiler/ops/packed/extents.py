@@ -106,11 +106,20 @@ class Extents:
         last = (self.out[dim] - 1 + pad) // self.up
         return max(self.taps[dim] - 1 - pad // self.up, 0), max(last - size + 1, 0)
 
-    def reach(self, dim: int, count: int) -> int:
-        """Return how many rows (`dim` 0) or columns of images a number of those of results read."""
+    def reach(self, dim: int, count: int, taps: int | None = None) -> int:
+        """Return how many rows (`dim` 0) or columns of images a number of those of results read.
+
+        Parameters
+        ----------
+        dim, count : int
+            Which, and how many of the result; [1].
+        taps : int, optional
+            How many rows or columns of the kernel they multiply; all of `taps` by default.
+        """
+        taps = taps or self.taps[dim]
         if not self.up:
-            return (count - 1) * self.stride + self.kernel[dim]
-        return (count - 1 + self.padding[dim] % self.up) // self.up + self.taps[dim]
+            return (count - 1) * self.stride + taps
+        return (count - 1 + self.padding[dim] % self.up) // self.up + taps
 
     @property
     def weights(self) -> tuple[int, int]:

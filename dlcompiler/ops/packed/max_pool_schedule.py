@@ -24,6 +24,7 @@ from dlcompiler.ops.packed.schedule import (
     STORE,
     STORE_ROW,
     THREADS,
+    best_config,
     chain_of,
     depths_of,
     divisors,
@@ -46,9 +47,10 @@ _UPDATE, _OTHERS = 2, 2
 def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
-    ``filters``, ``rows`` and ``columns`` of a tile of the result, in blocks of channels; what
-    ``threads`` divide; whether images have ``double`` buffers, without threads; and whether the
-    loop over channels is outside those over rows and columns (``weights_first``).
+    ``filters``, ``rows`` and ``columns`` of a tile of the result, in blocks of channels; how many
+    rows of the window are loaded at a time (``taps``), all if they fit; what ``threads`` divide;
+    whether images have ``double`` buffers, without threads; and whether the loop over channels is
+    outside those over rows and columns (``weights_first``).
     """
     e = extents_of(workload)
     depths = depths_of(target, e.blocks)
@@ -57,6 +59,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("filters", divisors(e.filters), kind="split"),
         Knob("rows", tiles(rows), kind="split"),
         Knob("columns", tiles(columns), kind="split"),
+        Knob("taps", _taps(e, depths), kind="split"),
         Knob("threads", THREADS),
         Knob("double", (False, True)),
         Knob("weights_first", (False, True)),
@@ -76,6 +79,13 @@ def space(workload: Workload, target: Target) -> Space:
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
 
 
+def _taps(e: Extents, depths: tuple[int, int, int]) -> tuple[int, ...]:
+    """Return how many rows of the window may be loaded at a time."""
+    seen, results = _elements({"filters": 1, "rows": 1, "columns": 1, "taps": e.kernel[0]}, e)
+    fits = seen <= depths[0] and seen + results <= depths[2]
+    return e.kernel[:1] if fits else divisors(e.kernel[0])
+
+
 def _has_work(values: Mapping[str, Any], e: Extents) -> bool:
     """Tell whether there are two tiles for two virtual threads, without a rest."""
     if values["threads"] == "filters":
@@ -85,7 +95,7 @@ def _has_work(values: Mapping[str, Any], e: Extents) -> bool:
 
 def _elements(values: Mapping[str, Any] | Config, e: Extents) -> tuple[int, int]:
     """Return the elements of a tile of images, and of its results."""
-    seen = e.reach(0, values["rows"]) * e.reach(1, values["columns"])
+    seen = e.reach(0, values["rows"], values["taps"]) * e.reach(1, values["columns"])
     return values["filters"] * seen, values["filters"] * values["rows"] * values["columns"]
 
 
@@ -93,7 +103,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with the fewest cycles, counted by a formula."""
     found, e = space(workload, target), extents_of(workload)
     bus = target.accelerator.port.bytes_per_cycle
-    return found.at(min(found.allowed(), key=lambda n: _cycles(found.at(n), e, bus)))
+    return best_config(found, lambda config: _cycles(config, e, bus), target)
 
 
 def _cycles(values: Config, e: Extents, bus: int) -> float:
@@ -102,6 +112,7 @@ def _cycles(values: Config, e: Extents, bus: int) -> float:
     down, across = -(-rows // values["rows"]), -(-columns // values["columns"])
     count: int = e.images * filters * down * across
     seen, results = (n * count for n in _elements(values, e))
+    seen *= e.kernel[0] // values["taps"]
     loads: float = seen * e.blocks.batch * e.blocks.inputs / bus + START * count
     taps = math.prod(e.kernel)
     computes: float = 2 * seen + results * (taps * _UPDATE + _OTHERS) + START * count * 2
@@ -127,11 +138,19 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     image = in_memory(s, image, wide, scope("inp"))
     s.cache_read(ones, scope("wgt"), [wide])
     at = tiled(s, result, cfg)
-    for tensor in (image, wide, pooled):
-        s[tensor].compute_at(s[result], at)
+    s[pooled].compute_at(s[result], at)
+    p, q = s[pooled].op.reduce_axis
+    if cfg["taps"] < int(p.extent):  # the rows of the window divide what is loaded
+        outer, p = s[pooled].split(p, cfg["taps"])
+        s[pooled].reorder(outer, p, q, *s[pooled].op.axis)
+        reader = s[pooled], outer
+    else:
+        s[pooled].reorder(p, q, *s[pooled].op.axis)
+        reader = s[result], at
+    for tensor in (image, wide):
+        s[tensor].compute_at(*reader)
     if cfg["double"]:
         s[image].double_buffer()
-    s[pooled].reorder(*s[pooled].op.reduce_axis, *s[pooled].op.axis)
     s[wide].tensorize(s[wide].op.axis[4], te.tensor_intrin(intrinsic_of(wide, ones)))
 
 

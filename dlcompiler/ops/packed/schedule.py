@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -52,8 +52,9 @@ def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
-    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
-    the loop over filters is outside those over rows and columns (``weights_first``).
+    loaded at a time, in blocks; how many rows of the kernel at a time (``taps``), all if they fit;
+    what ``threads`` divide; what has ``double`` buffers; and whether the loop over filters is
+    outside those over rows and columns (``weights_first``).
     """
     e = extents_of(workload)
     depths = depths_of(target, e.blocks)
@@ -63,6 +64,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("rows", tiles(rows, e.up), kind="split"),
         Knob("columns", tiles(columns, e.up), kind="split"),
         Knob("channels", divisors(e.depth), kind="split"),
+        Knob("taps", _taps(e, depths), kind="split"),
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
@@ -76,6 +78,32 @@ def space(workload: Workload, target: Target) -> Space:
         )
 
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
+
+
+def _taps(e: Extents, depths: tuple[int, int, int]) -> tuple[int, ...]:
+    """Return how many rows of the kernel may be loaded at a time."""
+    step = max(e.up, 1)
+    images, weights, _ = _Tile(1, step, step, 1, e.taps[0], "none", "nothing").loads(e)
+    fits = images <= depths[0] and weights <= depths[1]
+    return e.taps[:1] if fits else divisors(e.taps[0])
+
+
+def best_config(found: Space, cycles: Callable[[Config], float], target: Target) -> Config:
+    """Return the config with the fewest cycles.
+
+    Raises
+    ------
+    TargetError
+        No config of the space is allowed.
+    """
+    best = min(found.allowed(), key=lambda n: cycles(found.at(n)), default=None)
+    if best is None:
+        raise TargetError(
+            f"schedule {found.workload} for {target.name}", "no tile fits into the memories",
+            because="a tile needs the columns of its window, and at least one row of it",
+            hint="divide the window, or run it on the CPU",
+        )  # fmt: skip
+    return found.at(best)
 
 
 def tiles(extent: int, up: int = 0) -> tuple[int, ...]:
@@ -123,6 +151,7 @@ class _Tile:
     rows: int
     columns: int
     channels: int
+    taps: int
     threads: str
     double: str
 
@@ -146,9 +175,10 @@ class _Tile:
 
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
-        height, width = e.reach(0, self.rows), e.reach(1, self.columns)
+        height, width = e.reach(0, self.rows, self.taps), e.reach(1, self.columns)
         images = (self.channels + e.spread(self.filters)) * height * width
-        weights = 1 if e.scale else self.filters * self.channels * math.prod(e.weights)
+        kernel = self.taps * max(e.up, 1) * e.weights[1]
+        weights = 1 if e.scale else self.filters * self.channels * kernel
         return images, weights, self.filters * self.rows * self.columns
 
     def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
@@ -166,8 +196,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     found = space(workload, target)
     e = extents_of(workload)
     tail, bus = tail_of(workload), target.accelerator.port.bytes_per_cycle
-    best = min(found.allowed(), key=lambda n: _cycles(found.at(n), e, tail, bus))
-    return found.at(best)
+    return best_config(found, lambda config: _cycles(config, e, tail, bus), target)
 
 
 def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int) -> float:
@@ -182,7 +211,7 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
     threads = 1 if tile.threads == "none" else 2
     tiles = e.images * math.prod(many)
-    steps = tiles * (e.depth // tile.channels)
+    steps = tiles * (e.depth // tile.channels) * (e.taps[0] // tile.taps)
     images, weights, _ = tile.loads(e)
     for_images, for_weights = tile.copies(e)
     images *= steps * e.blocks.batch * e.blocks.inputs / bus * for_images / threads
@@ -220,8 +249,14 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     at = tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
         s[tensor].compute_at(s[result], at)
-    c, *_ = s[sums].op.reduce_axis
+    c, p, *_ = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
+    order = _ordered(s, sums, inner, up)
+    if cfg["taps"] < int(p.extent):  # the rows of the kernel divide what is loaded further
+        before, (outer, within) = outer, s[sums].split(p, cfg["taps"])
+        s[sums].reorder(before, outer, *(within if loop is p else loop for loop in order))
+    else:
+        s[sums].reorder(outer, *order)
     moved: list[tuple[Tensor, tuple[str, ...]]] = [(image, ("images", "both"))]
     if _has_weights(weight):
         moved.append((cached, ("both",)))
@@ -229,7 +264,6 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
         s[tensor].compute_at(s[sums], outer)
         if cfg["double"] in choices:
             s[tensor].double_buffer()
-    _ordered(s, sums, outer, inner, up)
     s[sums].tensorize(s[sums].op.axis[4], te.tensor_intrin(intrinsic_of(sums, weight)))
 
 
@@ -247,8 +281,8 @@ def _step(sums: Tensor, weight: Tensor) -> int:
     return int(weight.static_shape[2] // int(p.extent))
 
 
-def _ordered(s: Schedule, sums: Tensor, outer: Any, inner: Any, up: int) -> None:
-    """Order the loops of the sums; those over remainders of a transposed convolution are outside.
+def _ordered(s: Schedule, sums: Tensor, inner: Any, up: int) -> list[Any]:
+    """Return the loops of the sums; those over remainders of a transposed convolution are outside.
 
     All results with one remainder read the same rows of the kernel, so that one instruction
     computes them.
@@ -261,7 +295,7 @@ def _ordered(s: Schedule, sums: Tensor, outer: Any, inner: Any, up: int) -> None
         y, rows = stage.split(y, up)
         x, columns = stage.split(x, up)
         remainders = [rows, columns]
-    stage.reorder(outer, *remainders, n, o, y, inner, p, q, x, r, j, i)
+    return [*remainders, n, o, y, inner, p, q, x, r, j, i]
 
 
 def in_memory(s: Schedule, image: Tensor, reader: Tensor, scope: str) -> Tensor:

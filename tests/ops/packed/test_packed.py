@@ -105,7 +105,7 @@ def test_other_blocks(workload):
 @pytest.mark.parametrize("padding", [(17, 1), (1, 17)], ids=str)
 def test_tiles_of_padding_only_are_zeros(padding):
     workload = CONV.workload(c=16, h=1, w=2, o=16, kernel=1, padding=padding, relu=0, bias=1)
-    values = {"filters": 1, "rows": 1, "columns": 1, "channels": 1, "threads": "none"}
+    values = {"filters": 1, "rows": 1, "columns": 1, "channels": 1, "taps": 1, "threads": "none"}
     space = CONV.space(workload, VTA)
     check(workload, space.config(**values, double="both", weights_first=False))
 
@@ -126,6 +126,29 @@ def test_random_configs_are_right_in_any_order_of_the_engines(number):
 def test_other_presets(name, workload):
     target = resolve(name)
     check(workload, ops.operator(workload.op).default_config(workload, target), target=target)
+
+
+LARGE = [
+    CONV.workload(c=16, h=46, w=46, o=16, kernel=45, padding=1),
+    TRANSPOSE.workload(c=16, h=2, w=2, o=16, kernel=(40, 33), stride=2),
+    AVG.workload(c=32, h=46, w=46, kernel=46, shift=11),
+    MAX.workload(c=32, h=46, w=46, kernel=46),
+]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("workload", LARGE, ids=str)
+def test_windows_that_the_memories_do_not_hold(workload):
+    operator = ops.operator(workload.op)
+    config = operator.default_config(workload, VTA)
+    assert config["taps"] < workload["kernel_h"]
+    check(workload, config, orders=(None, 1))
+
+
+@pytest.mark.parametrize("operator", [AVG, MAX], ids=str)
+def test_rows_that_the_memories_do_not_hold(operator):
+    with pytest.raises(TargetError, match="no tile fits into the memories"):
+        operator.default_config(operator.workload(c=16, h=1, w=2100, kernel=(1, 2100)), VTA)
 
 
 def test_the_gemm_core_is_busy_where_nothing_else_binds():
