@@ -181,8 +181,9 @@ class Writer:
             (memory, _elements(values, name, micro_ops[:, place]))
             for place, (name, memory) in enumerate(used)
         ]
-        copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
-        reads = touched[1:] if fields.get("reset") else touched
+        reads, copies = touched, [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
+        if fields.get("reset"):  # it writes no other memory, as the functional simulator says
+            reads, copies = touched[1:], []
         step = self._step(instruction, values, pattern.leaf)
         self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
 
