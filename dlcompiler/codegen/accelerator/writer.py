@@ -150,13 +150,14 @@ class Writer:
         for name, (outer, inner) in zip(instruction.operands, factors, strict=True):
             values |= {f"{name}_factor_out": outer, f"{name}_factor_in": inner}
         values |= dict(pattern.fields)
-        micro_ops = np.pad(loops.micro_ops, ((0, 0), (0, missing))) + np.array(own)
+        micro_ops = np.zeros((len(loops.micro_ops), max(self._width, len(own))), np.int64)
+        micro_ops[:, : len(own)] = own
+        micro_ops[:, : loops.micro_ops.shape[1]] += loops.micro_ops
         if self._cache is None or not instruction.micro_ops:
             for row in micro_ops:
                 values |= dict(zip(instruction.operands, map(int, row), strict=True))
                 self._compute(pattern, values, row[None, :], ())
             return
-        micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
         site = id(pattern) if self._is_classic or pattern.is_idle else 0
         place, load = self._cache.find(micro_ops, site)
         if load is not None and not pattern.is_idle:
