@@ -17,7 +17,6 @@ tiles are in an order in which what is larger, images or weights, is loaded agai
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -39,6 +38,9 @@ DOUBLE = ("nothing", "images", "both")
 _START, _STORE, _STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
+_SMOOTH = 4
+"""Exponent of a smooth maximum: what overlaps takes longer than the longer part alone, the more so
+the closer both are; [1]."""
 INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
 
 
@@ -51,8 +53,9 @@ def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
-    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
-    the loop over filters is outside those over rows and columns (``weights_first``).
+    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; whether the
+    loop over filters is outside those over rows and columns (``weights_first``); and whether
+    weights, or images, are ``kept`` in the loops over the other's tiles.
     """
     e = extents_of(workload)
     rows, columns = e.out
@@ -64,11 +67,12 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
+        Knob("kept", (False, True)),
     ]
 
     def fits(values: Mapping[str, Any]) -> bool:
         tile = _Tile.of(values)
-        return tile.has_work_for_threads(e) and all(
+        return tile.has_work_for_threads(e) and tile.can_keep(e) and all(
             need <= have
             for need, have in zip(tile.needs(e, tail_of(workload)), _depths(target), strict=True)
         )
@@ -113,6 +117,10 @@ class _Tile:
     channels: int
     threads: str
     double: str
+    weights_first: bool
+    kept: bool
+    """Whether weights (with `weights_first`) or images are loaded once for the tiles of the loops
+    inside theirs, with all channels."""
 
     @staticmethod
     def of(values: Mapping[str, Any] | Config) -> _Tile:
@@ -125,6 +133,26 @@ class _Tile:
         if self.threads == "rows":
             return e.out[0] % (2 * self.rows) == 0
         return True
+
+    def can_keep(self, e: Extents) -> bool:
+        """Tell whether all channels are loaded at a time, if something is kept."""
+        is_whole = self.channels == e.depth and (self.weights_first or e.groups == 1)
+        return is_whole or not self.kept
+
+    def counts(self, e: Extents) -> tuple[float, float, int, int]:
+        """Return how often images and weights are loaded, the steps, and the tiles."""
+        rows, columns = e.out
+        of_filters = e.filters // self.filters
+        of_images = e.images * -(-rows // self.rows) * -(-columns // self.columns)
+        tiles = of_filters * of_images
+        steps = tiles * (e.depth // self.channels)
+        images = steps * (0.5 if self.threads == "filters" else 1)
+        weights = steps * (0.5 if self.threads == "rows" else 1)
+        if self.kept and self.weights_first:
+            weights = of_filters * e.images
+        elif self.kept:
+            images = of_images
+        return images, weights, steps, tiles
 
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
@@ -162,20 +190,17 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     before it is at work.
     """
     tile = _Tile.of(values)
-    rows, columns = e.out
-    many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
-    tiles = e.images * math.prod(many)
-    steps = tiles * (e.depth // tile.channels)
-    images, weights, _ = tile.loads(e)
-    images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
-    weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
-    loads = images + weights + _START * steps * (1 + tile.channels)
-    results = tiles * tile.filters * tile.rows * tile.columns
+    image_loads, weight_loads, steps, tiles = tile.counts(e)
+    images, weights, sums = tile.loads(e)
+    first = images * BLOCK / bus + weights * BLOCK * BLOCK / bus + 2 * _START
+    images = image_loads * (images * BLOCK / bus + _START * tile.channels)
+    weights = weight_loads * (weights * BLOCK * BLOCK / bus + _START)
+    loads, results = images + weights, tiles * sums
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
     products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
     stores = results * (_STORE + _STORE_ROW / tile.columns)
-    ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
-    overlapping = max(loads, products) + ends
+    ends = first + 2 * stores / tiles  # nothing overlaps the first and the last
+    overlapping = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
     shared = images if tile.threads == "filters" else weights
@@ -199,15 +224,20 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     else:
         image = s.cache_read(image, scope("inp"), [sums])
     weight = s.cache_read(weight, scope("wgt"), [sums])
-    at = _tiled(s, result, cfg)
+    tile, loops = _tiled(s, result, cfg)
     for tensor in (*chain, sums, *loaded):
-        s[tensor].compute_at(s[result], at)
+        s[tensor].compute_at(s[result], tile)
     n, o, y, x, r, j = s[sums].op.axis
     c, p, q, i = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
     s[sums].reorder(outer, n, o, y, inner, p, q, x, r, j, i)
+    kept = (weight if cfg["weights_first"] else image) if cfg["kept"] else None
     for tensor, choices in ((image, ("images", "both")), (weight, ("both",))):
-        s[tensor].compute_at(s[sums], outer)
+        if cfg["channels"] < c.dom.extent:
+            s[tensor].compute_at(s[sums], outer)
+        else:  # a loop of several iterations, so that they alternate between two buffers
+            around = loops[: 1 if kept is weight else 2] if tensor is kept else loops
+            s[tensor].compute_at(s[result], _last_repeated(around))
         if cfg["double"] in choices:
             s[tensor].double_buffer()
     s[sums].tensorize(r, te.tensor_intrin(INTRINSIC))
@@ -243,24 +273,39 @@ def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> l
     ]
 
 
-def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
-    """Divide the result into tiles, and return the loop inside which a tile is computed."""
-    stage = s[result]
+def _tiled(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, list[tuple[Any, int]]]:
+    """Divide the result into tiles.
+
+    Returns
+    -------
+    tile, loops
+        The loop inside which a tile is computed; the serial loops over tiles, with their extents.
+    """
+    stage, loops = s[result], []
     n, o, y, x, r, j = stage.op.axis
-    o_outer, o_inner = stage.split(o, cfg["filters"])
-    y_outer, y_inner = stage.split(y, cfg["rows"])
-    x_outer, x_inner = stage.split(x, cfg["columns"])
-    outer = [o_outer, y_outer, x_outer] if cfg["weights_first"] else [y_outer, x_outer, o_outer]
+    _, filters, rows, columns, *_ = result.static_shape
+    inside = []
+    for axis, extent, name in ((o, filters, "filters"), (y, rows, "rows"), (x, columns, "columns")):
+        outer, inner = stage.split(axis, cfg[name])
+        inside.append(inner)
+        loops.append((outer, -(-extent // cfg[name])))
+    threads = []
     if cfg["threads"] != "none":
-        divided = o_outer if cfg["threads"] == "filters" else y_outer
-        many, thread = stage.split(divided, 2)
-        outer[outer.index(divided)] = many
-        outer.append(thread)
-        stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
+        place = 0 if cfg["threads"] == "filters" else 1
+        many, thread = stage.split(loops[place][0], 2)
+        loops[place] = many, loops[place][1] // 2
+        threads.append(thread)
+    if not cfg["weights_first"]:
+        loops = [*loops[1:], loops[0]]
+    stage.reorder(n, *(loop for loop, _ in loops), *threads, *inside, r, j)
+    for thread in threads:
         stage.bind(thread, te.thread_axis("cthread"))
-        return thread
-    stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
-    return outer[-1]
+    return (*(loop for loop, _ in loops), *threads)[-1], loops
+
+
+def _last_repeated(loops: Sequence[tuple[Any, int]]) -> Any:
+    """Return the innermost of some loops that runs several times; without one, the outermost."""
+    return next((loop for loop, extent in reversed(loops) if extent > 1), loops[0][0])
 
 
 SCHEDULE = DeviceSchedule(space, default_config, apply)
