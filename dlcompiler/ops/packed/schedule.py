@@ -72,9 +72,15 @@ def space(workload: Workload, target: Target) -> Space:
 
     def fits(values: Mapping[str, Any]) -> bool:
         tile = _Tile.of(values)
-        return tile.has_work_for_threads(e) and tile.can_keep(e) and all(
-            need <= have
-            for need, have in zip(tile.needs(e, tail_of(workload)), _depths(target), strict=True)
+        return (
+            tile.has_work_for_threads(e)
+            and tile.can_keep(e)
+            and all(
+                need <= have
+                for need, have in zip(
+                    tile.needs(e, tail_of(workload)), _depths(target), strict=True
+                )
+            )
         )
 
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
@@ -169,8 +175,9 @@ class _Tile:
         images, weights, sums = self.loads(e)
         images *= (2 if self.threads == "rows" else 1) * (1 if self.double == "nothing" else 2)
         weights *= (2 if self.threads == "filters" else 1) * (2 if self.double == "both" else 1)
-        sums += sums * tail.residual + self.filters * tail.bias
-        return images, weights, sums * (1 if self.threads == "none" else 2)
+        sums += sums * tail.residual
+        sums *= 1 if self.threads == "none" else 2
+        return images, weights, sums + e.filters * tail.bias
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -225,7 +232,9 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
         image = s.cache_read(image, scope("inp"), [sums])
     weight = s.cache_read(weight, scope("wgt"), [sums])
     tile, loops = _tiled(s, result, cfg)
-    for tensor in (*chain, sums, *loaded):
+    # Biases are loaded once, all of them: the engine that computes waits for them.
+    of_tile = [tensor for tensor in loaded if len(tensor.shape) == len(result.shape)]
+    for tensor in (*chain, sums, *of_tile):
         s[tensor].compute_at(s[result], tile)
     n, o, y, x, r, j = s[sums].op.axis
     c, p, q, i = s[sums].op.reduce_axis
