@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.codegen.accelerator.computations import Computation, Loops
+from dlcompiler.codegen.accelerator.computations import Computation, Loops, elements_of
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
 from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
 from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
@@ -178,15 +178,19 @@ class Writer:
         used = list(instruction.operands.items())[: len(pattern.buffers)]
         if fields.get("use_imm"):
             used = used[:1]
+        iterations = values["iter_out"], values["iter_in"]
         touched = [
-            (memory, _elements(values, name, micro_ops[:, place]))
+            (memory, elements_of(iterations, steps, micro_ops[:, place]))
             for place, (name, memory) in enumerate(used)
+            for steps in ((values[f"{name}_factor_out"], values[f"{name}_factor_in"]),)
         ]
-        reads, copies = touched, [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
-        if fields.get("reset"):  # it writes no other memory, as the functional simulator says
-            reads, copies = touched[1:], []
+        reads, writes = touched, touched[:1]
+        if fields.get("reset"):  # it writes no other memory, and does not read what it writes
+            reads = touched[1:]
+        else:
+            writes += [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
         step = self._step(instruction, values, pattern.leaf)
-        self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
+        self._add(pattern, step, (*reads, *fetched), tuple(writes))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         """Append the load of a list of micro-ops."""
@@ -245,15 +249,6 @@ class Writer:
         copies = [i for i in own if i.is_copy]
         chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=own[0])
         return self._step(chosen, {}, None)
-
-
-def _elements(
-    values: Mapping[str, int], name: str, micro_ops: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return the elements of an operand that an instruction accesses."""
-    outer, inner = np.arange(values["iter_out"]), np.arange(values["iter_in"])
-    steps = outer[:, None] * values[f"{name}_factor_out"] + inner * values[f"{name}_factor_in"]
-    return (steps[:, :, None] + micro_ops).reshape(-1)
 
 
 def _dram(buffer: str) -> str:
