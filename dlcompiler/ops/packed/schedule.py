@@ -160,6 +160,17 @@ class _Tile:
             images = of_images
         return images, weights, steps, tiles
 
+    def first(self, images: float, weights: float) -> float:
+        """Return the cycles of what is loaded before anything is computed, given those of a step.
+
+        Both threads load before the first computes. What is kept is loaded ahead of the other.
+        """
+        images *= 2 if self.threads == "rows" else 1
+        weights *= 2 if self.threads == "filters" else 1
+        if self.kept and self.weights_first:
+            return images + weights * (2 if self.double == "both" else 1)
+        return images * (2 if self.kept and self.double != "nothing" else 1) + weights
+
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
         height = (self.rows - 1) * e.stride + e.kernel[0]
@@ -199,14 +210,14 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     tile = _Tile.of(values)
     image_loads, weight_loads, steps, tiles = tile.counts(e)
     images, weights, sums = tile.loads(e)
-    first = images * BLOCK / bus + weights * BLOCK * BLOCK / bus + 2 * _START
+    first = tile.first(images * BLOCK / bus, weights * BLOCK * BLOCK / bus) + 2 * _START
     images = image_loads * (images * BLOCK / bus + _START * tile.channels)
     weights = weight_loads * (weights * BLOCK * BLOCK / bus + _START)
     loads, results = images + weights, tiles * sums
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
     products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
     stores = results * (_STORE + _STORE_ROW / tile.columns)
-    ends = first + 2 * stores / tiles  # nothing overlaps the first and the last
+    ends = first + stores / tiles  # nothing overlaps the first and the last
     overlapping = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
