@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.codegen.accelerator.computations import Computation, Loops
+from dlcompiler.codegen.accelerator.computations import Computation, Loops, elements_of
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
 from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
 from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places, zeros_place
@@ -158,13 +158,14 @@ class Writer:
         for name, (outer, inner) in zip(instruction.operands, factors, strict=True):
             values |= {f"{name}_factor_out": outer, f"{name}_factor_in": inner}
         values |= dict(pattern.fields)
-        micro_ops = np.pad(loops.micro_ops, ((0, 0), (0, missing))) + np.array(own)
+        micro_ops = np.zeros((len(loops.micro_ops), max(self._width, len(own))), np.int64)
+        micro_ops[:, : len(own)] = own
+        micro_ops[:, : loops.micro_ops.shape[1]] += loops.micro_ops
         if self._cache is None or not instruction.micro_ops:
             for row in micro_ops:
                 values |= dict(zip(instruction.operands, map(int, row), strict=True))
                 self._compute(pattern, values, row[None, :], ())
             return
-        micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
         site = id(pattern) if self._is_classic or pattern.is_idle else 0
         place, load = self._cache.find(micro_ops, site)
         if load is not None and not pattern.is_idle:
@@ -185,14 +186,19 @@ class Writer:
         used = list(instruction.operands.items())[: len(pattern.buffers)]
         if fields.get("use_imm"):
             used = used[:1]
+        iterations = values["iter_out"], values["iter_in"]
         touched = [
-            (memory, _elements(values, name, micro_ops[:, place]))
+            (memory, elements_of(iterations, steps, micro_ops[:, place]))
             for place, (name, memory) in enumerate(used)
+            for steps in ((values[f"{name}_factor_out"], values[f"{name}_factor_in"]),)
         ]
-        copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
-        reads = touched[1:] if fields.get("reset") else touched
+        reads, writes = touched, touched[:1]
+        if fields.get("reset"):  # it writes no other memory, and does not read what it writes
+            reads = touched[1:]
+        else:
+            writes += [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
         step = self._step(instruction, values, pattern.leaf)
-        self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
+        self._add(pattern, step, (*reads, *fetched), tuple(writes))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         """Append the load of a list of micro-ops."""
@@ -251,15 +257,6 @@ class Writer:
         copies = [i for i in own if i.is_copy]
         chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=own[0])
         return self._step(chosen, {}, None)
-
-
-def _elements(
-    values: Mapping[str, int], name: str, micro_ops: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return the elements of an operand that an instruction accesses."""
-    outer, inner = np.arange(values["iter_out"]), np.arange(values["iter_in"])
-    steps = outer[:, None] * values[f"{name}_factor_out"] + inner * values[f"{name}_factor_in"]
-    return (steps[:, :, None] + micro_ops).reshape(-1)
 
 
 def _dram(buffer: str) -> str:

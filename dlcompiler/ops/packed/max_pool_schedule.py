@@ -137,7 +137,7 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
         s[stage].set_scope(scope("acc"))
     image = in_memory(s, image, wide, scope("inp"))
     s.cache_read(ones, scope("wgt"), [wide])
-    at = tiled(s, result, cfg)
+    at, _ = tiled(s, result, cfg)
     s[pooled].compute_at(s[result], at)
     p, q = s[pooled].op.reduce_axis
     if cfg["taps"] < int(p.extent):  # the rows of the window divide what is loaded

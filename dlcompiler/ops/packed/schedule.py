@@ -41,6 +41,9 @@ DOUBLE = ("nothing", "images", "both")
 START, STORE, STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
+_SMOOTH = 4
+"""Exponent of a smooth maximum: what overlaps takes longer than the longer part alone, the more so
+the closer both are; [1]."""
 
 
 def divisors(extent: int) -> tuple[int, ...]:
@@ -53,8 +56,9 @@ def space(workload: Workload, target: Target) -> Space:
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
     loaded at a time, in blocks; how many rows of the kernel at a time (``taps``), all if they fit;
-    what ``threads`` divide; what has ``double`` buffers; and whether the loop over filters is
-    outside those over rows and columns (``weights_first``).
+    what ``threads`` divide; what has ``double`` buffers; whether the loop over filters is outside
+    those over rows and columns (``weights_first``); and whether weights, or images, are ``kept`` in
+    the loops over the other's tiles.
     """
     e = extents_of(workload)
     depths = depths_of(target, e.blocks)
@@ -68,13 +72,16 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
+        Knob("kept", (False, True)),
     ]
 
     def fits(values: Mapping[str, Any]) -> bool:
         tile = _Tile.of(values)
-        return tile.has_work_for_threads(e) and all(
-            need <= have
-            for need, have in zip(tile.needs(e, tail_of(workload)), depths, strict=True)
+        needs = tile.needs(e, tail_of(workload))
+        return (
+            tile.has_work_for_threads(e)
+            and tile.can_keep(e)
+            and all(need <= have for need, have in zip(needs, depths, strict=True))
         )
 
     return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
@@ -83,7 +90,9 @@ def space(workload: Workload, target: Target) -> Space:
 def _taps(e: Extents, depths: tuple[int, int, int]) -> tuple[int, ...]:
     """Return how many rows of the kernel may be loaded at a time."""
     step = max(e.up, 1)
-    images, weights, _ = _Tile(1, step, step, 1, e.taps[0], "none", "nothing").loads(e)
+    images, weights, _ = _Tile(
+        1, step, step, 1, e.taps[0], "none", "nothing", weights_first=False, kept=False
+    ).loads(e)
     fits = images <= depths[0] and weights <= depths[1]
     return e.taps[:1] if fits else divisors(e.taps[0])
 
@@ -154,6 +163,10 @@ class _Tile:
     taps: int
     threads: str
     double: str
+    weights_first: bool
+    kept: bool
+    """Whether weights (with `weights_first`) or images are loaded once for the tiles of the loops
+    inside theirs, with all channels."""
 
     @staticmethod
     def of(values: Mapping[str, Any] | Config) -> _Tile:
@@ -167,11 +180,46 @@ class _Tile:
             return e.out[0] % (2 * self.rows) == 0
         return True
 
+    def can_keep(self, e: Extents) -> bool:
+        """Tell whether all channels and taps are loaded at a time, if something is kept."""
+        is_whole = self.channels == e.depth and self.taps == e.taps[0]
+        has_own = not e.scale if self.weights_first else e.groups == 1
+        return (is_whole and has_own) or not self.kept
+
     def copies(self, e: Extents) -> tuple[int, int]:
         """Return how many virtual threads have images, and weights, of their own."""
         has_images = self.threads == "rows" or (self.threads == "filters" and e.groups > 1)
         has_weights = self.threads == "filters" and not e.scale
         return 1 + has_images, 1 + has_weights
+
+    def counts(self, e: Extents) -> tuple[float, float, int, int]:
+        """Return how often images and weights are loaded, the steps, and the tiles."""
+        rows, columns = e.out
+        of_filters = e.filters // self.filters
+        of_images = e.images * -(-rows // self.rows) * -(-columns // self.columns)
+        tiles = of_filters * of_images
+        steps = tiles * (e.depth // self.channels) * (e.taps[0] // self.taps)
+        threads = 1 if self.threads == "none" else 2
+        images, weights = (steps * own / threads for own in self.copies(e))
+        if e.scale:
+            weights = 1
+        elif self.kept and self.weights_first:
+            weights = of_filters * e.images
+        elif self.kept:
+            images = of_images
+        return images, weights, steps, tiles
+
+    def first(self, e: Extents, images: float, weights: float) -> float:
+        """Return the cycles of what is loaded before anything is computed, given those of a step.
+
+        Both threads load before the first computes. What is kept is loaded ahead of the other.
+        """
+        for_images, for_weights = self.copies(e)
+        images *= for_images
+        weights *= for_weights
+        if self.kept and self.weights_first:
+            return images + weights * (2 if self.double == "both" else 1)
+        return images * (2 if self.kept and self.double != "nothing" else 1) + weights
 
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
@@ -187,8 +235,9 @@ class _Tile:
         for_images, for_weights = self.copies(e)
         images *= for_images * (1 if self.double == "nothing" else 2)
         weights *= for_weights * (2 if self.double == "both" and not e.scale else 1)
-        sums += sums * tail.residual + self.filters * tail.bias
-        return images, weights, sums * (1 if self.threads == "none" else 2)
+        sums += sums * tail.residual
+        sums *= 1 if self.threads == "none" else 2
+        return images, weights, sums + e.filters * tail.bias
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -207,26 +256,22 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     before it is at work.
     """
     tile = _Tile.of(values)
-    rows, columns = e.out
-    many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
-    threads = 1 if tile.threads == "none" else 2
-    tiles = e.images * math.prod(many)
-    steps = tiles * (e.depth // tile.channels) * (e.taps[0] // tile.taps)
-    images, weights, _ = tile.loads(e)
-    for_images, for_weights = tile.copies(e)
-    images *= steps * e.blocks.batch * e.blocks.inputs / bus * for_images / threads
-    weights *= steps * e.blocks.outputs * e.blocks.inputs / bus * for_weights / threads
-    if e.scale:
-        weights /= steps
-    loads = images + weights + START * steps * (1 + tile.channels)
-    results = tiles * tile.filters * tile.rows * tile.columns
+    image_loads, weight_loads, steps, tiles = tile.counts(e)
+    images, weights, sums = tile.loads(e)
+    images *= e.blocks.batch * e.blocks.inputs / bus
+    weights *= e.blocks.outputs * e.blocks.inputs / bus
+    first = tile.first(e, images, weights) + 2 * START
+    images = image_loads * (images + START * tile.channels)
+    weights = weight_loads * (weights + START)
+    loads, results = images + weights, tiles * sums
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
     products = results * (e.depth * math.prod(e.taps) + operations) + START * steps
     stores = results * (STORE + STORE_ROW / tile.columns)
-    ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
-    overlapping = max(loads, products) + ends
-    if threads == 1:
+    ends = first + stores / tiles  # nothing overlaps the first and the last
+    overlapping = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
+    if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
+    for_images, for_weights = tile.copies(e)
     shared = (images if for_images == 1 else 0) + (weights if for_weights == 1 else 0)
     return max(overlapping + (0 if tile.double == "both" else shared), stores)
 
@@ -246,22 +291,29 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     loaded = _loaded(s, chain, sums, scope("acc"))
     image = in_memory(s, image, sums, scope("inp"))
     cached = s.cache_read(weight, scope("wgt"), [sums])
-    at = tiled(s, result, cfg)
-    for tensor in (*chain, sums, *loaded):
-        s[tensor].compute_at(s[result], at)
+    tile, loops = tiled(s, result, cfg)
+    # Biases are loaded once, all of them: the engine that computes waits for them.
+    of_tile = [tensor for tensor in loaded if len(tensor.shape) == len(result.shape)]
+    for tensor in (*chain, sums, *of_tile):
+        s[tensor].compute_at(s[result], tile)
     c, p, *_ = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
     order = _ordered(s, sums, inner, up)
+    steps = [outer]
     if cfg["taps"] < int(p.extent):  # the rows of the kernel divide what is loaded further
-        before, (outer, within) = outer, s[sums].split(p, cfg["taps"])
-        s[sums].reorder(before, outer, *(within if loop is p else loop for loop in order))
-    else:
-        s[sums].reorder(outer, *order)
+        more, within = s[sums].split(p, cfg["taps"])
+        steps, order = [outer, more], [within if loop is p else loop for loop in order]
+    s[sums].reorder(*steps, *order)
     moved: list[tuple[Tensor, tuple[str, ...]]] = [(image, ("images", "both"))]
     if _has_weights(weight):
         moved.append((cached, ("both",)))
+    kept = (cached if cfg["weights_first"] else image) if cfg["kept"] else None
     for tensor, choices in moved:
-        s[tensor].compute_at(s[sums], outer)
+        if len(steps) > 1 or cfg["channels"] < int(c.extent):
+            s[tensor].compute_at(s[sums], steps[-1])
+        else:  # a loop of several iterations, so that they alternate between two buffers
+            around = loops[: 1 if kept is cached else 2] if tensor is kept else loops
+            s[tensor].compute_at(s[result], _last_repeated(around))
         if cfg["double"] in choices:
             s[tensor].double_buffer()
     s[sums].tensorize(s[sums].op.axis[4], te.tensor_intrin(intrinsic_of(sums, weight)))
@@ -343,24 +395,39 @@ def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> l
     ]
 
 
-def tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
-    """Divide the result into tiles, and return the loop inside which a tile is computed."""
-    stage = s[result]
+def tiled(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, list[tuple[Any, int]]]:
+    """Divide the result into tiles.
+
+    Returns
+    -------
+    tile, loops
+        The loop inside which a tile is computed; the serial loops over tiles, with their extents.
+    """
+    stage, loops = s[result], []
     n, o, y, x, r, j = stage.op.axis
-    o_outer, o_inner = stage.split(o, cfg["filters"])
-    y_outer, y_inner = stage.split(y, cfg["rows"])
-    x_outer, x_inner = stage.split(x, cfg["columns"])
-    outer = [o_outer, y_outer, x_outer] if cfg["weights_first"] else [y_outer, x_outer, o_outer]
+    _, filters, rows, columns, *_ = result.static_shape
+    inside = []
+    for axis, extent, name in ((o, filters, "filters"), (y, rows, "rows"), (x, columns, "columns")):
+        outer, inner = stage.split(axis, cfg[name])
+        inside.append(inner)
+        loops.append((outer, -(-extent // cfg[name])))
+    threads = []
     if cfg["threads"] != "none":
-        divided = o_outer if cfg["threads"] == "filters" else y_outer
-        many, thread = stage.split(divided, 2)
-        outer[outer.index(divided)] = many
-        outer.append(thread)
-        stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
+        place = 0 if cfg["threads"] == "filters" else 1
+        many, thread = stage.split(loops[place][0], 2)
+        loops[place] = many, loops[place][1] // 2
+        threads.append(thread)
+    if not cfg["weights_first"]:
+        loops = [*loops[1:], loops[0]]
+    stage.reorder(n, *(loop for loop, _ in loops), *threads, *inside, r, j)
+    for thread in threads:
         stage.bind(thread, te.thread_axis("cthread"))
-        return thread
-    stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
-    return outer[-1]
+    return (*(loop for loop, _ in loops), *threads)[-1], loops
+
+
+def _last_repeated(loops: Sequence[tuple[Any, int]]) -> Any:
+    """Return the innermost of some loops that runs several times; without one, the outermost."""
+    return next((loop for loop, extent in reversed(loops) if extent > 1), loops[0][0])
 
 
 SCHEDULE = DeviceSchedule(space, default_config, apply)
