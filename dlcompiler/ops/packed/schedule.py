@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dlcompiler import te
@@ -233,7 +233,10 @@ class _Tile:
         """Return the elements that it takes of the memories of images, weights and sums."""
         images, weights, sums = self.loads(e)
         for_images, for_weights = self.copies(e)
-        images *= for_images * (1 if self.double == "nothing" else 2)
+        images *= for_images
+        if self.threads == "rows" and e.stride > e.kernel[0]:  # one load has rows between the tiles
+            images = max(images, replace(self, rows=2 * self.rows).loads(e)[0])
+        images *= 1 if self.double == "nothing" else 2
         weights *= for_weights * (2 if self.double == "both" and not e.scale else 1)
         sums += sums * tail.residual
         sums *= 1 if self.threads == "none" else 2
@@ -268,7 +271,7 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     products = results * (e.depth * math.prod(e.taps) + operations) + START * steps
     stores = results * (STORE + STORE_ROW / tile.columns)
     ends = first + stores / tiles  # nothing overlaps the first and the last
-    overlapping = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
+    overlapping: float = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
     for_images, for_weights = tile.copies(e)
