@@ -105,9 +105,9 @@ def test_other_blocks(workload):
 @pytest.mark.parametrize("padding", [(17, 1), (1, 17)], ids=str)
 def test_tiles_of_padding_only_are_zeros(padding):
     workload = CONV.workload(c=16, h=1, w=2, o=16, kernel=1, padding=padding, relu=0, bias=1)
-    values = {"filters": 1, "rows": 1, "columns": 1, "channels": 1, "taps": 1, "threads": "none"}
-    space = CONV.space(workload, VTA)
-    check(workload, space.config(**values, double="both", weights_first=False))
+    values = {"filters": 1, "rows": 1, "columns": 1, "threads": "none", "double": "both"}
+    default = CONV.default_config(workload, VTA).values
+    check(workload, CONV.space(workload, VTA).config(**{**dict(default), **values}))
 
 
 @pytest.mark.campaign
