@@ -38,6 +38,10 @@ DOUBLE = ("nothing", "images", "both")
 _START, _STORE, _STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
+_MOST_STEPS, _LEAST_PRODUCTS = 1024, 64
+"""Steps that a config may have at least, and products of blocks in each where it has more: with
+fewer, an instruction takes longer to begin than to compute, and there are too many to simulate;
+[1]."""
 _SMOOTH = 4
 """Exponent of a smooth maximum: what overlaps takes longer than the longer part alone, the more so
 the closer both are; [1]."""
@@ -83,7 +87,16 @@ def space(workload: Workload, target: Target) -> Space:
             )
         )
 
-    return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
+    most = max(_MOST_STEPS, e.updates // _LEAST_PRODUCTS)
+
+    def is_short(values: Mapping[str, Any]) -> bool:
+        return _Tile.of(values).counts(e)[2] <= most
+
+    filters = [
+        Filter("tiles fit into the memories", fits),
+        Filter(f"at most {most} steps", is_short),
+    ]
+    return Space(workload, knobs, filters)
 
 
 def _tiles(extent: int) -> tuple[int, ...]:
