@@ -126,9 +126,17 @@ def tuned(
     """Run the trials that the records of a layer lack, and return the best config."""
     workload = workload_of(layer)
     hand = measure(layer, target)
-    missing = trials - len(_records(store, workload, target))
-    if missing > 0:
-        tune(workload, target, trials=missing, db=store, tuner=tuner, block=True)
+    for _ in range(2):  # the first may go on with a run that was killed, whose trials it counts
+        missing = trials - len(_records(store, workload, target))
+        if missing <= 0:
+            break
+        run = tune(workload, target, trials=missing, db=store, tuner=tuner)
+        try:
+            run.wait()
+        except KeyboardInterrupt:
+            run.stop()
+            run.wait()
+            raise
     found = best(workload, target, store)
     assert found is not None
     records = _records(store, workload, target)

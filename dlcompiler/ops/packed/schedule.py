@@ -11,7 +11,9 @@
                                             store result
 
 Two virtual threads share the memories: one computes while the other loads. The loops around the
-tiles are in an order in which what is larger, images or weights, is loaded again less often.
+tiles are in an order in which what is larger, images or weights, is loaded again less often. With
+``kept``, it is loaded once for all tiles of the loops inside. If all channels are loaded at a time,
+two buffers alternate from tile to tile, else from one part of the channels to the next.
 """
 
 from __future__ import annotations
@@ -41,6 +43,10 @@ DOUBLE = ("nothing", "images", "both")
 START, STORE, STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
+_MOST_STEPS, _LEAST_PRODUCTS = 1024, 64
+"""Steps for each image that a config may always have, and the fewest products of blocks in each if
+it has more: with fewer, instructions take longer to begin than to compute, and there are too many
+to simulate; [1]."""
 _SMOOTH = 4
 """Exponent of a smooth maximum: what overlaps takes longer than the longer part alone, the more so
 the closer both are; [1]."""
@@ -77,14 +83,20 @@ def space(workload: Workload, target: Target) -> Space:
 
     def fits(values: Mapping[str, Any]) -> bool:
         tile = _Tile.of(values)
-        needs = tile.needs(e, tail_of(workload))
-        return (
-            tile.has_work_for_threads(e)
-            and tile.can_keep(e)
-            and all(need <= have for need, have in zip(needs, depths, strict=True))
-        )
+        pairs = zip(tile.needs(e, tail_of(workload)), depths, strict=True)
+        has_place = all(need <= have for need, have in pairs)
+        return has_place and tile.has_work_for_threads(e) and tile.can_keep(e)
 
-    return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
+    most = max(_MOST_STEPS * e.images, e.updates // _LEAST_PRODUCTS)
+
+    def is_short(values: Mapping[str, Any]) -> bool:
+        return _Tile.of(values).counts(e)[2] <= most
+
+    filters = [
+        Filter("tiles fit into the memories", fits),
+        Filter(f"at most {most} steps", is_short),
+    ]
+    return Space(workload, knobs, filters)
 
 
 def _taps(e: Extents, depths: tuple[int, int, int]) -> tuple[int, ...]:
