@@ -16,6 +16,7 @@ from dlcompiler.autotune.pools.replay import ReplayTable
 from dlcompiler.bench import (
     BENCHMARKS,
     accelerator,
+    accelerator_tuning,
     describe_machine,
     gpu,
     gpu_device,
@@ -71,6 +72,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _gpu_device(args: argparse.Namespace) -> int:
     return _rows_of(args, partial(gpu_device.run_suite, target=args.device))
+
+
+def _accelerator_tuning(args: argparse.Namespace) -> int:
+    """Tune layers on a simulated accelerator: all of them, or those that are named."""
+    run_suite = partial(
+        accelerator_tuning.run_suite, layers=args.works, trials=args.trials, db=args.db
+    )
+    return _rows_of(args, run_suite)
 
 
 def _contest(args: argparse.Namespace) -> int:
@@ -284,7 +293,10 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "gpu-search": lambda args: _rows_of(args, gpu_search.run_suite),
     "gpu-device": _gpu_device,
     "graph": lambda args: _rows_of(args, graphs.run_suite),
-    "accelerator": lambda args: _rows_of(args, accelerator.run_suite),
+    "accelerator": lambda args: _rows_of(
+        args, partial(accelerator.run_suite, picture=args.picture)
+    ),
+    "accelerator-tuning": _accelerator_tuning,
     "offload": lambda args: _rows_of(args, offload.run_suite),
 }
 """Suites that are no tables of works beside peers, by name."""
@@ -345,6 +357,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=_count, default=tuning.SEEDS, help="searches of each tuner on each table"
     )
     parser.add_argument(
+        "--trials", type=_count, default=accelerator_tuning.TRIALS,
+        help="trials of each layer of --suite accelerator-tuning (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--live",
         action="store_true",
         help="after --suite tuning, also tune each of its works on this machine",
@@ -371,8 +387,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db",
         metavar="FILE",
-        help="records of the points of replay tables, to go on after an interruption; by default "
-        "beside the table",
+        help="records of the points of replay tables (by default beside the table), or of the "
+        "trials of --suite accelerator-tuning, to go on after an interruption",
+    )
+    parser.add_argument(
+        "--picture", metavar="FILE", help="write the roofline of --suite accelerator as SVG"
     )
     parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")

@@ -1,4 +1,4 @@
-"""Measure how long a kernel takes, in a worker process, or predict it for a simulated GPU."""
+"""Measure how long a kernel takes, in a worker process; for other machines, predict it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from dlcompiler.ir.program import Program
 from dlcompiler.measurement.provenance import provenance_of_times
 from dlcompiler.measurement.remote import RemoteKernel
 from dlcompiler.pipeline import Built, SimulatedKernel
+from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.pipeline.gpu_report import refuse_too_large
-from dlcompiler.runtime.arguments import Param, as_checked_array, check_count
+from dlcompiler.runtime.arguments import Param, as_checked_array, check_all, check_count
 from dlcompiler.runtime.symbols import Symbols
 from dlcompiler.runtime.timing import Timing
 from dlcompiler.runtime.workers import Worker
@@ -29,7 +30,7 @@ def measure(
     timeout_s: float = 60.0,
     worker: Worker | None = None,
 ) -> Timing:
-    """Measure a kernel; for a GPU that is simulated, predict its time, without running it.
+    """Measure a kernel; for a simulated GPU, predict its time; for an accelerator, simulate it.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ def measure(
     Returns
     -------
     Timing
-        Median and spread of repeated calls after a warm-up. ``gflops`` counts the operations that
-        the expression asks for.
+        Median and spread of repeated calls after a warm-up; a predicted or simulated time is the
+        only sample. ``gflops`` counts the operations that the expression asks for.
 
     Raises
     ------
@@ -73,6 +74,8 @@ def measure(
     flops = kernel.work.flops or None if kernel.work else None
     if isinstance(kernel, SimulatedKernel):
         return _predicted(kernel, arrays, flops)
+    if isinstance(kernel, AcceleratorKernel):
+        return _simulated(kernel, arrays, flops)
     remote = RemoteKernel.of(kernel, threads=threads, worker=worker)
     return remote.time(
         None if arrays is None else _named(remote, arrays),
@@ -103,6 +106,30 @@ def _predicted(
             because=f"it uses tensor cores, of which {kernel.target.name} has no rates",
         )  # fmt: skip
     return Timing((report.seconds,), flops, provenance=provenance)
+
+
+def _simulated(
+    kernel: AcceleratorKernel, arrays: Sequence[Any] | None, flops: float | None
+) -> Timing:
+    """Return the time of a kernel for an accelerator: simulated cycles at its clock.
+
+    Raises
+    ------
+    MeasurementError
+        The host computes a part of it.
+    CallError
+        An array does not fit.
+    """
+    if arrays is not None:
+        check_all(kernel.name, kernel.generated.interface.params, arrays)
+    if None in kernel.parts:
+        raise MeasurementError(
+            f"measure {kernel.name}", "no time of the whole program can be simulated",
+            because=f"the host of {kernel.target.name} computes a part of it",
+            hint="kernel.report() has the cycles of the accelerator",
+        )  # fmt: skip
+    report = kernel.report()
+    return Timing((report.seconds,), flops, provenance=report.provenance)
 
 
 def _named(kernel: RemoteKernel, given: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:

@@ -91,7 +91,12 @@ REGISTRY: Registry[Operator] = Registry(
         "pad": "dlcompiler.ops.data_movement:PAD",
         "concatenate": "dlcompiler.ops.data_movement:CONCATENATE",
         "conv2d_packed": "dlcompiler.ops.packed.conv2d:CONV2D_PACKED",
-        "dense_packed": "dlcompiler.ops.packed.conv2d:DENSE_PACKED",
+        "depthwise_conv2d_packed": "dlcompiler.ops.packed.conv2d:DEPTHWISE_PACKED",
+        "conv2d_transpose_packed": "dlcompiler.ops.packed.transpose:CONV2D_TRANSPOSE_PACKED",
+        "dense_packed": "dlcompiler.ops.packed.dense:DENSE_PACKED",
+        "batch_matmul_packed": "dlcompiler.ops.packed.dense:BATCH_MATMUL_PACKED",
+        "avg_pool2d_packed": "dlcompiler.ops.packed.avg_pool:AVG_POOL2D_PACKED",
+        "max_pool2d_packed": "dlcompiler.ops.packed.max_pool:MAX_POOL2D_PACKED",
     },
 )
 

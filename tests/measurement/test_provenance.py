@@ -2,11 +2,12 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.errors import MeasurementError
+from dlcompiler.errors import CallError, MeasurementError
 from dlcompiler.measurement.provenance import check_measured, provenance_of_times
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.target import resolve
@@ -78,6 +79,31 @@ def test_a_kernel_for_a_simulated_gpu_has_a_predicted_time(doubled):
         MeasurementError, match="predicted from rates of the GPU, and this target has"
     ):
         dlc.measure(dlc.build(s, args, dataclasses.replace(resolve("v100"), rates={})))
+
+
+def test_a_kernel_for_an_accelerator_has_a_simulated_time():
+    operator, vta = dlc.ops.operator("dense_packed"), resolve("vta-pynq")
+    workload = operator.workload(m=4, n=16, k=32)
+    s, args = operator.template(workload, vta, operator.default_config(workload, vta))
+    kernel = dlc.build(s, args, vta)
+    timing = dlc.measure(kernel)
+    assert repr(timing).endswith("simulated on vta-pynq, profile B)")
+    assert timing.median_s == pytest.approx(kernel.report().cycles / vta.accelerator.clock_hz)
+    with pytest.raises(CallError, match="data"):
+        dlc.measure(kernel, [np.zeros(3, "int8")] * 3)
+
+
+def test_a_program_of_which_the_host_computes_a_part_has_no_simulated_time():
+    A = te.placeholder((64,), "int32", name="A")
+    P = te.compute((64,), lambda i: A[63 - i], name="P")
+    T = te.compute((64,), lambda i: P[i] + 1, name="T")
+    C = te.compute((64,), lambda i: T[i].astype("int8"), name="C")
+    s = te.create_schedule(C.op)
+    s.cache_read(P, "vta-pynq.acc", [T])
+    s[T].set_scope("vta-pynq.acc")
+    kernel = dlc.build(s, [A, C], "vta-pynq")
+    with pytest.raises(MeasurementError, match="the host of vta-pynq computes a part of it"):
+        dlc.measure(kernel)
 
 
 def test_a_measurement_says_where_it_was_made(doubled):

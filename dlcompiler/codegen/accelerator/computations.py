@@ -50,12 +50,21 @@ class Loops:
     micro_ops: npt.NDArray[np.int64]
     """(micro-ops, operands) [elements]."""
 
-    def elements(self, operand: int, base: int) -> npt.NDArray[np.int64]:
-        """Return the elements of an operand that are accessed; in order, (accesses,)."""
-        outer, inner = (np.arange(count) for count in self.iterations)
-        steps = self.factors[operand]
-        grid = outer[:, None, None] * steps[0] + inner[None, :, None] * steps[1]
-        return (grid + self.micro_ops[None, None, :, operand] + base).reshape(-1)
+
+def elements_of(
+    iterations: tuple[int, int], steps: tuple[int, int], micro_ops: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the elements of an operand that an instruction accesses; in order, (accesses,).
+
+    Parameters
+    ----------
+    iterations, steps
+        Of the outer and the inner loop, and the operand's steps along them [elements].
+    micro_ops
+        The operand's element in each micro-op; (micro-ops,) [elements].
+    """
+    outer, inner = (np.arange(count) * step for count, step in zip(iterations, steps, strict=True))
+    return (outer[:, None, None] + inner[:, None] + micro_ops).reshape(-1)
 
 
 @dataclass(frozen=True, slots=True)

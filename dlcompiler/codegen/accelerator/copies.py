@@ -50,6 +50,8 @@ class Block:
     stride: int
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Zeros above, below, to the left and to the right."""
+    is_zeros: bool = False
+    """Whether all of it is padding; no data is read then."""
 
     @property
     def covered(self) -> int:
@@ -91,7 +93,7 @@ class CopyPattern:
         Raises
         ------
         ScheduleError
-            A block does not consist of whole elements, or of padding only.
+            A block does not consist of whole elements.
         """
         for _ in runs(self.host, numbers):
             limits = self._limits(self.guards, numbers)
@@ -157,14 +159,9 @@ class CopyPattern:
         inside = self._limits((*self.pads, *self.edges), numbers)
         x = _within(columns, self._range(self.x, inside or {}))
         y = _within(rows, self._range(self.y, inside or {}))
-        if inside is None or x[0] >= x[1] or y[0] >= y[1]:
-            raise ScheduleError(
-                f"copy {self.in_dram.name} to {self.on_chip.name}",
-                "a block consists of padding only", got=f"rows {rows}, columns {columns}",
-                because="a load instruction moves at least one element",
-                hint="choose larger tiles, or store the padding in a stage of its own",
-            )  # fmt: skip
-        sram, dram = self.sram(numbers), self.dram(numbers)
+        is_zeros = inside is None or x[0] >= x[1] or y[0] >= y[1]
+        sram = self.sram(numbers)
+        dram = 0 if is_zeros else self.dram(numbers)
         if sram % self.numbers or dram % self.numbers:
             raise ScheduleError(
                 f"copy {self.in_dram.name} to {self.on_chip.name}",
@@ -173,6 +170,8 @@ class CopyPattern:
                 expected=f"a multiple of {self.numbers}",
             )  # fmt: skip
         start = sram // self.numbers + columns[0] * self.x.sram + rows[0] * self.y.sram
+        if is_zeros:
+            return Block(start, 0, rows[1] - rows[0], columns[1] - columns[0], 1, is_zeros=True)
         source = dram // self.numbers + x[0] * self.x.dram + y[0] * self.y.dram
         size = y[1] - y[0], x[1] - x[0]
         pads = y[0] - rows[0], rows[1] - y[1], x[0] - columns[0], columns[1] - x[1]
@@ -296,6 +295,9 @@ def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
     if not isinstance(leaf, Store):
         return None
     value, padding = leaf.value, None
+    if _is_filled(leaf, accelerator):
+        own = leaf.buffer, leaf.indices
+        return _Ends(leaf, own, own, "load", Const(0, "bool"))
     match value:
         case IfThenElse(condition, a, Const(0)) | Select(condition, a, Const(0)):
             value, padding = a, condition
@@ -309,6 +311,14 @@ def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
     if memory_of(value.buffer, accelerator) and leaf.buffer.scope == "global" and padding is None:
         return _Ends(leaf, other, mine, "store", None)
     return None
+
+
+def _is_filled(leaf: Store, accelerator: Accelerator) -> bool:
+    """Tell whether a store writes zeros where no computation can: only a load can, as padding."""
+    memory = memory_of(leaf.buffer, accelerator)
+    computed = [m for i in accelerator.instructions for m in list(i.operands.values())[:1]]
+    is_zero = isinstance(leaf.value, Const) and leaf.value.value == 0
+    return memory is not None and is_zero and memory.name not in computed
 
 
 def _instruction(ends: _Ends, memory: Memory, accelerator: Accelerator, where: str) -> Instruction:

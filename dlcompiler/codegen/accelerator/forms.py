@@ -205,8 +205,8 @@ def bounds_of(condition: Expr, inner: Iterable[Var], analyzer: Analyzer) -> list
         form = form_of(difference, running, analyzer)
         if isinstance(form, Var):
             return form
-        if len(form.factors) > 1:
-            return next(iter(form.factors))
+        if len(form.factors) > 1:  # the shortest loop makes the fewest instructions
+            return min(form.factors, key=lambda var: analyzer.interval(var).high)
         for var, factor in form.factors.items():
             found.append(Bound(form.base, var, factor))
         if not form.factors:

@@ -56,7 +56,7 @@ def chip_places(func: PrimFunc, accelerator: Accelerator) -> dict[Buffer, int]:
 
 def dram_places(func: PrimFunc, accelerator: Accelerator, start: int = PAGE) -> list[DramBuffer]:
     """Return where the parameters and the temporary buffers of a function lie in DRAM."""
-    largest = math.lcm(PAGE, *(memory.dram_bytes for memory in accelerator.memories))
+    largest = _alignment(accelerator)
     outputs = set(func.outputs)
     buffers = [p for p in func.params if isinstance(p, Buffer)]
     inside = [live[-1] for live in _live(func.body, ())]
@@ -70,6 +70,19 @@ def dram_places(func: PrimFunc, accelerator: Accelerator, start: int = PAGE) -> 
         found.append(DramBuffer(buffer.name, start, shape, buffer.dtype, role))
         start += found[-1].bytes
     return found
+
+
+def zeros_place(accelerator: Accelerator) -> DramBuffer:
+    """Return zeros in DRAM: the pages before the first buffer, one element of any memory or more.
+
+    No tensor can have its name.
+    """
+    return DramBuffer("(zeros)", 0, (_alignment(accelerator),), "int8", "zeros")
+
+
+def _alignment(accelerator: Accelerator) -> int:
+    """Return a multiple of pages and of the elements of all memories [byte]."""
+    return math.lcm(PAGE, *(memory.dram_bytes for memory in accelerator.memories))
 
 
 def _elements(buffer: Buffer, numbers: int) -> int:

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dlcompiler.codegen.accelerator.computations import Computation, Loops
+from dlcompiler.codegen.accelerator.computations import Computation, Loops, elements_of
 from dlcompiler.codegen.accelerator.copies import PADS, Block, CopyPattern
 from dlcompiler.codegen.accelerator.micro_ops import MicroOpCache
-from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places
+from dlcompiler.codegen.accelerator.places import PAGE, chip_places, dram_places, zeros_place
 from dlcompiler.codegen.accelerator.tokens import ContextTokens, Draft, Elements, ExactTokens
+from dlcompiler.codegen.accelerator.zeros import pieces
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import PrimFunc, Var
 from dlcompiler.simulate.accelerators import InstructionProgram, Step
@@ -68,6 +69,7 @@ class Writer:
         self.thread: dict[Var, int] = {}
         """Number in each loop of virtual threads that runs now."""
         self._is_partial = False
+        self._zeros, self._has_zeros = zeros_place(accelerator), False
         self._is_classic = accelerator.lowering == "classic"
         self.tokens = (
             ContextTokens(accelerator, depths, self.nop, threads)
@@ -88,7 +90,7 @@ class Writer:
         code = _whole_pages(self.micro_op_address + MICRO_OP_BYTES * len(micro_ops))
         steps = tuple(draft.finished() for draft in self.tokens.order)
         size = code + len(steps) * self.accelerator.word_bits // 8
-        buffers = tuple(self.dram.values())
+        buffers = (*self.dram.values(), *([self._zeros] if self._has_zeros else []))
         return InstructionProgram(
             self.accelerator,
             steps,
@@ -110,11 +112,15 @@ class Writer:
         self.tokens.order.insert(0, Draft(step))
 
     def copy(self, pattern: CopyPattern, block: Block) -> None:
-        """Append the copy of a block."""
+        """Append the copy of a block, or several if its padding does not fit one instruction."""
+        for piece in pieces(pattern, block):
+            self._copy(pattern, piece)
+
+    def _copy(self, pattern: CopyPattern, block: Block) -> None:
         instruction = pattern.instruction
         memory = self.accelerator.memory(instruction.memory)
         start = self.places[pattern.on_chip] + block.sram
-        buffer = self.dram[pattern.in_dram.name]
+        buffer = self._zeros if block.is_zeros else self.dram[pattern.in_dram.name]
         values = {
             "sram_base": start,
             "dram_base": buffer.address // memory.dram_bytes + block.dram,
@@ -125,7 +131,9 @@ class Writer:
         chip = memory.name, slice(start, start + block.covered)
         dram = _dram(buffer.name), slice(0, 1)
         is_load = instruction.kind == "load"
-        ends = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        ends: tuple[Accesses, Accesses] = ((dram,), (chip,)) if is_load else ((chip,), (dram,))
+        if block.is_zeros:
+            self._has_zeros, ends = True, ((), (chip,))  # nothing writes the zeros
         self._add(pattern, step, *ends)
 
     def compute(self, pattern: Computation, loops: Loops, bases: tuple[int, ...]) -> None:
@@ -150,13 +158,14 @@ class Writer:
         for name, (outer, inner) in zip(instruction.operands, factors, strict=True):
             values |= {f"{name}_factor_out": outer, f"{name}_factor_in": inner}
         values |= dict(pattern.fields)
-        micro_ops = np.pad(loops.micro_ops, ((0, 0), (0, missing))) + np.array(own)
+        micro_ops = np.zeros((len(loops.micro_ops), max(self._width, len(own))), np.int64)
+        micro_ops[:, : len(own)] = own
+        micro_ops[:, : loops.micro_ops.shape[1]] += loops.micro_ops
         if self._cache is None or not instruction.micro_ops:
             for row in micro_ops:
                 values |= dict(zip(instruction.operands, map(int, row), strict=True))
                 self._compute(pattern, values, row[None, :], ())
             return
-        micro_ops = np.pad(micro_ops, ((0, 0), (0, self._width - micro_ops.shape[1])))
         site = id(pattern) if self._is_classic or pattern.is_idle else 0
         place, load = self._cache.find(micro_ops, site)
         if load is not None and not pattern.is_idle:
@@ -177,14 +186,19 @@ class Writer:
         used = list(instruction.operands.items())[: len(pattern.buffers)]
         if fields.get("use_imm"):
             used = used[:1]
+        iterations = values["iter_out"], values["iter_in"]
         touched = [
-            (memory, _elements(values, name, micro_ops[:, place]))
+            (memory, elements_of(iterations, steps, micro_ops[:, place]))
             for place, (name, memory) in enumerate(used)
+            for steps in ((values[f"{name}_factor_out"], values[f"{name}_factor_in"]),)
         ]
-        copies = ((copy, touched[0][1]) for copy in instruction.also_writes.values())
-        reads = touched[1:] if fields.get("reset") else touched
+        reads, writes = touched, touched[:1]
+        if fields.get("reset"):  # it writes no other memory, and does not read what it writes
+            reads = touched[1:]
+        else:
+            writes += [(copy, touched[0][1]) for copy in instruction.also_writes.values()]
         step = self._step(instruction, values, pattern.leaf)
-        self._add(pattern, step, (*reads, *fetched), (touched[0], *copies))
+        self._add(pattern, step, (*reads, *fetched), tuple(writes))
 
     def _load_micro_ops(self, place: int, source: int, count: int, pattern: Computation) -> None:
         """Append the load of a list of micro-ops."""
@@ -243,15 +257,6 @@ class Writer:
         copies = [i for i in own if i.is_copy]
         chosen = min(copies, key=lambda i: memory(i.memory).element_bytes, default=own[0])
         return self._step(chosen, {}, None)
-
-
-def _elements(
-    values: Mapping[str, int], name: str, micro_ops: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Return the elements of an operand that an instruction accesses."""
-    outer, inner = np.arange(values["iter_out"]), np.arange(values["iter_in"])
-    steps = outer[:, None] * values[f"{name}_factor_out"] + inner * values[f"{name}_factor_in"]
-    return (steps[:, :, None] + micro_ops).reshape(-1)
 
 
 def _dram(buffer: str) -> str:

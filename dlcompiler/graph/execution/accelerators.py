@@ -15,8 +15,10 @@ from dlcompiler.graph.execution.definition import Definition, known_shape
 from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Constant, Expr, Function, Node
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.graph.passes.devices.offload import BLOCK, Layer, layers_of
-from dlcompiler.ops.packed.conv2d import computed
+from dlcompiler.graph.passes.devices.layers import BLOCK, Layer, layers_of
+from dlcompiler.ops import Operator
+from dlcompiler.ops.packed.max_pool import largest
+from dlcompiler.ops.packed.sums import computed
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
@@ -55,7 +57,7 @@ def offloaded_kernel(
         The kernel is no int8 layer, or its weights are no constants.
     """
     found = list(layers_of(function, types))
-    layer = found[0][1] if len(found) == 1 else f"it has {len(found)} convolutions or dense layers"
+    layer = found[0][1] if len(found) == 1 else f"it has {len(found)} operators of int8 layers"
     if isinstance(layer, str) or function.body is not layer.calls[0]:
         raise GraphError(
             f"build a kernel for {target.name}", "it is no int8 layer",
@@ -68,17 +70,26 @@ def offloaded_kernel(
 
 def workload_of(layer: Layer, types: Types) -> Workload:
     """Return a layer as a workload of the operators of blocks."""
-    data, weight = (types.tensor(arg).shape for arg in layer.anchor.args[:2])
+    data, attrs = types.tensor(layer.data).shape, layer.attrs
+    filters = types.tensor(layer.calls[0]).shape[1]
     tail = {"shift": layer.shift, "bias": int(layer.bias is not None), "relu": int(layer.relu)}
-    if len(data) == 2:
+    if layer.operator == "nn.dense":
         m, k = data
-        return ops.operator("dense_packed").workload(m=m, k=k, n=weight[0], **tail)
-    n, c, h, w = data
-    attrs: Mapping[str, Any] = layer.attrs
-    return ops.operator("conv2d_packed").workload(
-        n=n, c=c, h=h, w=w, o=weight[0], kernel=tuple(weight[2:]), stride=attrs["strides"][0],
-        padding=tuple(attrs["padding"][:2]), groups=attrs["groups"], **tail,
-    )  # fmt: skip
+        return ops.operator("dense_packed").workload(m=m, k=k, n=filters, **tail)
+    image: dict[str, Any] = dict(zip("nchw", data, strict=True))
+    if layer.operator == "sum":
+        kernel = image["h"], image["w"]
+        return ops.operator("avg_pool2d_packed").workload(**image, kernel=kernel, **tail)
+    image |= {"stride": attrs["strides"][0], "padding": tuple(attrs["padding"][:2])}
+    if layer.operator == "nn.max_pool2d":
+        kernel = tuple(attrs["pool_size"])
+        return ops.operator("max_pool2d_packed").workload(**image, kernel=kernel)
+    assert layer.weight is not None
+    image |= {"o": filters, "kernel": tuple(types.tensor(layer.weight).shape[2:]), **tail}
+    if layer.operator == "nn.conv2d_transpose":
+        extra = tuple(attrs["output_padding"])
+        return ops.operator("conv2d_transpose_packed").workload(**image, output_padding=extra)
+    return ops.operator("conv2d_packed").workload(**image, groups=attrs["groups"])
 
 
 @dataclass
@@ -94,33 +105,36 @@ class _Maker:
     def made(self, target: Target) -> OffloadedKernel:
         """Return the kernel."""
         item = ops.operator(self.workload.op)
-        data, weight, *bias, _ = item.define(self.workload)
+        data, *given, _ = item.define(self.workload)
         inside: list[tuple[Tensor, Array]] = []
         placed: dict[Node, Tensor] = {}
         packings: dict[int, Packing] = {}
-        anchor = self.layer.anchor
-        shape = known_shape(self.types.tensor(anchor.args[0]), "the data")
-        plain = te.placeholder(shape, "int8", "data")
-        placed[anchor.args[0]] = plain
-        packed = [(anchor.args[1], weight, _blocks_of_weights)]
-        if self.layer.bias is not None:
-            packed.append((self.layer.bias, bias[0], _blocks_of_bias))
-        for node, tensor, pack in packed:
+        shape = known_shape(self.types.tensor(self.layer.data), "the data")
+        placed[self.layer.data] = plain = te.placeholder(shape, "int8", "data")
+        nodes = {"weight": self.layer.weight, "bias": self.layer.bias}
+        for tensor in given:
+            node, pack = nodes[tensor.op.name], self._packing(item, tensor.op.name)
             if isinstance(node, Constant):
                 inside.append((tensor, pack(np.asarray(node.value))))
             else:
+                assert node is not None
                 packings[self._number(node)] = pack
                 placed[node] = tensor
         blocks = te.compute(data.shape, self._blocked(plain), name="blocks")
-        result = computed(self.workload, blocks, weight, *bias)
+        define = largest if self.layer.operator == "nn.max_pool2d" else computed
+        result = define(self.workload, blocks, *given)
         shape = known_shape(self.types.tensor(self.function.body), "the result")
-        out = te.compute(shape, self._unblocked(result), name="out")
+        out = te.compute(shape, self._unblocked(result, len(shape)), name="out")
         inputs = tuple(placed[param] for param in self.function.params)
         definition = Definition(inputs, tuple(inside), (out,), {self.function.body: out})
         s = create_schedule([out.op])
         config = item.default_config(self.workload, target)
         item.schedule_for(target).apply(s, (result,), config, target)
         return OffloadedKernel(definition, s, packings, item.name)
+
+    def _packing(self, item: Operator, name: str) -> Packing:
+        """Return the function that packs the weights or the bias."""
+        return lambda array: item.prepack(self.workload, {name: array})[name]
 
     def _number(self, node: Expr) -> int:
         """Return the number of a parameter that is a constant of the model."""
@@ -138,19 +152,9 @@ class _Maker:
             return lambda n, c, y, x, r, i: plain[x, c * BLOCK + i]
         return lambda n, c, y, x, r, i: plain[n, c * BLOCK + i, y, x]
 
-    def _unblocked(self, result: Tensor) -> Any:
-        if self.workload.op == "dense_packed":
+    def _unblocked(self, result: Tensor, rank: int) -> Any:
+        if self.layer.operator == "nn.dense":
             return lambda x, o: result[0, o // BLOCK, 0, x, 0, o % BLOCK]
+        if rank == 2:
+            return lambda n, o: result[n, o // BLOCK, 0, 0, 0, o % BLOCK]
         return lambda n, o, y, x: result[n, o // BLOCK, y, x, 0, o % BLOCK]
-
-
-def _blocks_of_weights(array: Array) -> Array:
-    """Return weights OIHW, or of a dense layer, in blocks."""
-    whole = array.reshape(*array.shape, *[1] * (4 - array.ndim))
-    o, c, h, w = whole.shape
-    split = whole.reshape(o // BLOCK, BLOCK, c // BLOCK, BLOCK, h, w)
-    return np.ascontiguousarray(split.transpose(0, 2, 4, 5, 1, 3))
-
-
-def _blocks_of_bias(array: Array) -> Array:
-    return np.ascontiguousarray(array.reshape(-1, 1, BLOCK))

@@ -11,21 +11,25 @@
                                             store result
 
 Two virtual threads share the memories: one computes while the other loads. The loops around the
-tiles are in an order in which what is larger, images or weights, is loaded again less often.
+tiles are in an order in which what is larger, images or weights, is loaded again less often. With
+``kept``, it is loaded once for all tiles of the loops inside. If all channels are loaded at a time,
+two buffers alternate from tile to tile, else from one part of the channels to the next.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dlcompiler import te
 from dlcompiler.errors import TargetError
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.packed.conv2d import BLOCK, PADDED, Extents, extents_of
+from dlcompiler.ops.packed.blocks import Blocks
+from dlcompiler.ops.packed.extents import Extents, extents_of
+from dlcompiler.ops.packed.sums import PADDED
 from dlcompiler.ops.packed.tail import Tail, tail_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload
@@ -36,10 +40,16 @@ THREADS = ("none", "filters", "rows")
 """What two virtual threads divide: nothing, blocks of filters, or rows."""
 DOUBLE = ("nothing", "images", "both")
 """What has two buffers, of which one is loaded while the other is used."""
-_START, _STORE, _STORE_ROW = 24, 3, 4
+START, STORE, STORE_ROW = 24, 3, 4
 """Cycles that an instruction takes before it is at work, and that the store of an element and of a
 row take: those of VTA's RTL of 2021 [clock]."""
-INTRINSIC = f"vta_gemm_1x{BLOCK}x{BLOCK}"
+_MOST_STEPS, _LEAST_PRODUCTS = 1024, 64
+"""Steps for each image that a config may always have, and the fewest products of blocks in each if
+it has more: with fewer, instructions take longer to begin than to compute, and there are too many
+to simulate; [1]."""
+_SMOOTH = 4
+"""Exponent of a smooth maximum: what overlaps takes longer than the longer part alone, the more so
+the closer both are; [1]."""
 
 
 def divisors(extent: int) -> tuple[int, ...]:
@@ -51,54 +61,105 @@ def space(workload: Workload, target: Target) -> Space:
     """Return the knobs.
 
     ``filters``, ``rows`` and ``columns`` of a tile of the result, and how many ``channels`` are
-    loaded at a time, in blocks; what ``threads`` divide; what has ``double`` buffers; and whether
-    the loop over filters is outside those over rows and columns (``weights_first``).
+    loaded at a time, in blocks; how many rows of the kernel at a time (``taps``), all if they fit;
+    what ``threads`` divide; what has ``double`` buffers; whether the loop over filters is outside
+    those over rows and columns (``weights_first``); and whether weights, or images, are ``kept`` in
+    the loops over the other's tiles.
     """
     e = extents_of(workload)
+    depths = depths_of(target, e.blocks)
     rows, columns = e.out
     knobs = [
         Knob("filters", divisors(e.filters), kind="split"),
-        Knob("rows", _tiles(rows), kind="split"),
-        Knob("columns", _tiles(columns), kind="split"),
+        Knob("rows", tiles(rows, e.up), kind="split"),
+        Knob("columns", tiles(columns, e.up), kind="split"),
         Knob("channels", divisors(e.depth), kind="split"),
+        Knob("taps", _taps(e, depths), kind="split"),
         Knob("threads", THREADS),
         Knob("double", DOUBLE),
         Knob("weights_first", (False, True)),
+        Knob("kept", (False, True)),
     ]
 
     def fits(values: Mapping[str, Any]) -> bool:
         tile = _Tile.of(values)
-        return tile.has_work_for_threads(e) and all(
-            need <= have
-            for need, have in zip(tile.needs(e, tail_of(workload)), _depths(target), strict=True)
-        )
+        pairs = zip(tile.needs(e, tail_of(workload)), depths, strict=True)
+        has_place = all(need <= have for need, have in pairs)
+        return has_place and tile.has_work_for_threads(e) and tile.can_keep(e)
 
-    return Space(workload, knobs, [Filter("tiles fit into the memories", fits)])
+    most = max(_MOST_STEPS * e.images, e.updates // _LEAST_PRODUCTS)
+
+    def is_short(values: Mapping[str, Any]) -> bool:
+        return _Tile.of(values).counts(e)[2] <= most
+
+    filters = [
+        Filter("tiles fit into the memories", fits),
+        Filter(f"at most {most} steps", is_short),
+    ]
+    return Space(workload, knobs, filters)
 
 
-def _tiles(extent: int) -> tuple[int, ...]:
-    """Return sizes of tiles: divisors, and halves of the extent rounded up."""
+def _taps(e: Extents, depths: tuple[int, int, int]) -> tuple[int, ...]:
+    """Return how many rows of the kernel may be loaded at a time."""
+    step = max(e.up, 1)
+    images, weights, _ = _Tile(
+        1, step, step, 1, e.taps[0], "none", "nothing", weights_first=False, kept=False
+    ).loads(e)
+    fits = images <= depths[0] and weights <= depths[1]
+    return e.taps[:1] if fits else divisors(e.taps[0])
+
+
+def best_config(found: Space, cycles: Callable[[Config], float], target: Target) -> Config:
+    """Return the config with the fewest cycles.
+
+    Raises
+    ------
+    TargetError
+        No config of the space is allowed.
+    """
+    best = min(found.allowed(), key=lambda n: cycles(found.at(n)), default=None)
+    if best is None:
+        raise TargetError(
+            f"schedule {found.workload} for {target.name}", "no tile fits into the memories",
+            because="a tile needs the columns of its window, and at least one row of it",
+            hint="divide the window, or run it on the CPU",
+        )  # fmt: skip
+    return found.at(best)
+
+
+def tiles(extent: int, up: int = 0) -> tuple[int, ...]:
+    """Return sizes of tiles: divisors, and halves of the extent rounded up.
+
+    With `up`, they are multiples of it: each tile has all remainders of a transposed convolution.
+    """
+    step = max(up, 1)
+    extent = -(-extent // step)
     halves = itertools.takewhile(lambda n: n > 1, (-(-extent // 2**n) for n in range(8)))
-    return tuple(sorted({*divisors(extent), *halves}))
+    return tuple(n * step for n in sorted({*divisors(extent), *halves}))
 
 
-def _depths(target: Target) -> tuple[int, int, int]:
+def depths_of(target: Target, blocks: Blocks) -> tuple[int, int, int]:
     """Return the elements of the memories of images, weights and sums.
 
     Raises
     ------
     TargetError
-        The accelerator is no VTA with blocks of 16 by 16.
+        The accelerator is no VTA with such blocks.
     """
     accelerator = target.accelerator
     known = {memory.name: memory for memory in accelerator.memories} if accelerator else {}
-    shapes = {"inp": (1, BLOCK), "wgt": (BLOCK, BLOCK), "acc": (1, BLOCK)}
+    shapes = {
+        "inp": (blocks.batch, blocks.inputs),
+        "wgt": (blocks.outputs, blocks.inputs),
+        "acc": (blocks.batch, blocks.outputs),
+    }
     for name, shape in shapes.items():
         if name not in known or known[name].shape != shape:
             raise TargetError(
                 f"schedule blocks for {target.name}", f"it has no memory {name} of such blocks",
                 got=", ".join(f"{m.name} {m.dtype}{list(m.shape)}" for m in known.values()),
                 expected=f"{name} with elements {list(shape)}",
+                hint="the parameter block of a workload says batch, outputs and inputs of blocks",
             )  # fmt: skip
     return known["inp"].depth, known["wgt"].depth, known["acc"].depth
 
@@ -111,8 +172,13 @@ class _Tile:
     rows: int
     columns: int
     channels: int
+    taps: int
     threads: str
     double: str
+    weights_first: bool
+    kept: bool
+    """Whether weights (with `weights_first`) or images are loaded once for the tiles of the loops
+    inside theirs, with all channels."""
 
     @staticmethod
     def of(values: Mapping[str, Any] | Config) -> _Tile:
@@ -126,23 +192,67 @@ class _Tile:
             return e.out[0] % (2 * self.rows) == 0
         return True
 
+    def can_keep(self, e: Extents) -> bool:
+        """Tell whether all channels and taps are loaded at a time, if something is kept."""
+        is_whole = self.channels == e.depth and self.taps == e.taps[0]
+        has_own = not e.scale if self.weights_first else e.groups == 1
+        return (is_whole and has_own) or not self.kept
+
+    def copies(self, e: Extents) -> tuple[int, int]:
+        """Return how many virtual threads have images, and weights, of their own."""
+        has_images = self.threads == "rows" or (self.threads == "filters" and e.groups > 1)
+        has_weights = self.threads == "filters" and not e.scale
+        return 1 + has_images, 1 + has_weights
+
+    def counts(self, e: Extents) -> tuple[float, float, int, int]:
+        """Return how often images and weights are loaded, the steps, and the tiles."""
+        rows, columns = e.out
+        of_filters = e.filters // self.filters
+        of_images = e.images * -(-rows // self.rows) * -(-columns // self.columns)
+        tiles = of_filters * of_images
+        steps = tiles * (e.depth // self.channels) * (e.taps[0] // self.taps)
+        threads = 1 if self.threads == "none" else 2
+        images, weights = (steps * own / threads for own in self.copies(e))
+        if e.scale:
+            weights = 1
+        elif self.kept and self.weights_first:
+            weights = of_filters * e.images
+        elif self.kept:
+            images = of_images
+        return images, weights, steps, tiles
+
+    def first(self, e: Extents, images: float, weights: float) -> float:
+        """Return the cycles of what is loaded before anything is computed, given those of a step.
+
+        Both threads load before the first computes. What is kept is loaded ahead of the other.
+        """
+        for_images, for_weights = self.copies(e)
+        images *= for_images
+        weights *= for_weights
+        if self.kept and self.weights_first:
+            return images + weights * (2 if self.double == "both" else 1)
+        return images * (2 if self.kept and self.double != "nothing" else 1) + weights
+
     def loads(self, e: Extents) -> tuple[float, float, int]:
         """Return the elements of images and weights of a step, and the elements of sums."""
-        height = (self.rows - 1) * e.stride + e.kernel[0]
-        width = (self.columns - 1) * e.stride + e.kernel[1]
-        taps = e.kernel[0] * e.kernel[1]
-        groups = max(self.filters * e.groups // e.filters, 1)
-        images = self.channels * groups * height * width
-        weights = self.filters * self.channels * taps
+        height, width = e.reach(0, self.rows, self.taps), e.reach(1, self.columns)
+        images = (self.channels + e.spread(self.filters)) * height * width
+        kernel = self.taps * max(e.up, 1) * e.weights[1]
+        weights = 1 if e.scale else self.filters * self.channels * kernel
         return images, weights, self.filters * self.rows * self.columns
 
     def needs(self, e: Extents, tail: Tail) -> tuple[float, float, int]:
         """Return the elements that it takes of the memories of images, weights and sums."""
         images, weights, sums = self.loads(e)
-        images *= (2 if self.threads == "rows" else 1) * (1 if self.double == "nothing" else 2)
-        weights *= (2 if self.threads == "filters" else 1) * (2 if self.double == "both" else 1)
-        sums += sums * tail.residual + self.filters * tail.bias
-        return images, weights, sums * (1 if self.threads == "none" else 2)
+        for_images, for_weights = self.copies(e)
+        images *= for_images
+        if self.threads == "rows" and e.stride > e.kernel[0]:  # one load has rows between the tiles
+            images = max(images, replace(self, rows=2 * self.rows).loads(e)[0])
+        images *= 1 if self.double == "nothing" else 2
+        weights *= for_weights * (2 if self.double == "both" and not e.scale else 1)
+        sums += sums * tail.residual
+        sums *= 1 if self.threads == "none" else 2
+        return images, weights, sums + e.filters * tail.bias
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -150,8 +260,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     found = space(workload, target)
     e = extents_of(workload)
     tail, bus = tail_of(workload), target.accelerator.port.bytes_per_cycle
-    best = min(found.allowed(), key=lambda n: _cycles(found.at(n), e, tail, bus))
-    return found.at(best)
+    return best_config(found, lambda config: _cycles(config, e, tail, bus), target)
 
 
 def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int) -> float:
@@ -162,23 +271,23 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     before it is at work.
     """
     tile = _Tile.of(values)
-    rows, columns = e.out
-    many = e.filters // tile.filters, -(-rows // tile.rows), -(-columns // tile.columns)
-    tiles = e.images * math.prod(many)
-    steps = tiles * (e.depth // tile.channels)
-    images, weights, _ = tile.loads(e)
-    images *= steps * BLOCK / bus * (0.5 if tile.threads == "filters" else 1)
-    weights *= steps * BLOCK * BLOCK / bus * (0.5 if tile.threads == "rows" else 1)
-    loads = images + weights + _START * steps * (1 + tile.channels)
-    results = tiles * tile.filters * tile.rows * tile.columns
+    image_loads, weight_loads, steps, tiles = tile.counts(e)
+    images, weights, sums = tile.loads(e)
+    images *= e.blocks.batch * e.blocks.inputs / bus
+    weights *= e.blocks.outputs * e.blocks.inputs / bus
+    first = tile.first(e, images, weights) + 2 * START
+    images = image_loads * (images + START * tile.channels)
+    weights = weight_loads * (weights + START)
+    loads, results = images + weights, tiles * sums
     operations = 1 + sum((tail.bias, bool(tail.shift), tail.residual, True, True))
-    products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
-    stores = results * (_STORE + _STORE_ROW / tile.columns)
-    ends = 2 * loads / steps + 2 * stores / tiles  # nothing overlaps the first and the last
-    overlapping = max(loads, products) + ends
+    products = results * (e.depth * math.prod(e.taps) + operations) + START * steps
+    stores = results * (STORE + STORE_ROW / tile.columns)
+    ends = first + stores / tiles  # nothing overlaps the first and the last
+    overlapping: float = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
-    shared = images if tile.threads == "filters" else weights
+    for_images, for_weights = tile.copies(e)
+    shared = (images if for_images == 1 else 0) + (weights if for_weights == 1 else 0)
     return max(overlapping + (0 if tile.double == "both" else shared), stores)
 
 
@@ -189,31 +298,88 @@ def apply(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> N
     """
     scope = target.accelerator.scope_of
     result = outs[0]
-    chain, sums = _chain(result)
-    image, weight = _operands(sums)
+    chain, sums = chain_of(result)
+    image, weight = operands_of(sums)
+    up = _step(sums, weight)
     for stage in (*chain, sums):
         s[stage].set_scope(scope("acc"))
     loaded = _loaded(s, chain, sums, scope("acc"))
-    if image.op.name == PADDED:
-        s[image].set_scope(scope("inp"))
-    else:
-        image = s.cache_read(image, scope("inp"), [sums])
-    weight = s.cache_read(weight, scope("wgt"), [sums])
-    at = _tiled(s, result, cfg)
-    for tensor in (*chain, sums, *loaded):
-        s[tensor].compute_at(s[result], at)
-    n, o, y, x, r, j = s[sums].op.axis
-    c, p, q, i = s[sums].op.reduce_axis
+    image = in_memory(s, image, sums, scope("inp"))
+    cached = s.cache_read(weight, scope("wgt"), [sums])
+    tile, loops = tiled(s, result, cfg)
+    # Biases are loaded once, all of them: the engine that computes waits for them.
+    of_tile = [tensor for tensor in loaded if len(tensor.shape) == len(result.shape)]
+    for tensor in (*chain, sums, *of_tile):
+        s[tensor].compute_at(s[result], tile)
+    c, p, *_ = s[sums].op.reduce_axis
     outer, inner = s[sums].split(c, cfg["channels"])
-    s[sums].reorder(outer, n, o, y, inner, p, q, x, r, j, i)
-    for tensor, choices in ((image, ("images", "both")), (weight, ("both",))):
-        s[tensor].compute_at(s[sums], outer)
+    order = _ordered(s, sums, inner, up)
+    steps = [outer]
+    if cfg["taps"] < int(p.extent):  # the rows of the kernel divide what is loaded further
+        more, within = s[sums].split(p, cfg["taps"])
+        steps, order = [outer, more], [within if loop is p else loop for loop in order]
+    s[sums].reorder(*steps, *order)
+    moved: list[tuple[Tensor, tuple[str, ...]]] = [(image, ("images", "both"))]
+    if _has_weights(weight):
+        moved.append((cached, ("both",)))
+    kept = (cached if cfg["weights_first"] else image) if cfg["kept"] else None
+    for tensor, choices in moved:
+        if len(steps) > 1 or cfg["channels"] < int(c.extent):
+            s[tensor].compute_at(s[sums], steps[-1])
+        else:  # a loop of several iterations, so that they alternate between two buffers
+            around = loops[: 1 if kept is cached else 2] if tensor is kept else loops
+            s[tensor].compute_at(s[result], _last_repeated(around))
         if cfg["double"] in choices:
             s[tensor].double_buffer()
-    s[sums].tensorize(r, te.tensor_intrin(INTRINSIC))
+    s[sums].tensorize(s[sums].op.axis[4], te.tensor_intrin(intrinsic_of(sums, weight)))
 
 
-def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
+def _has_weights(weight: Tensor) -> bool:
+    """Tell whether weights are an input; otherwise they are one block, which stays in memory."""
+    return weight.ndim > 2
+
+
+def _step(sums: Tensor, weight: Tensor) -> int:
+    """Return the stride of a transposed convolution: rows of the kernel for each that is read."""
+    if not _has_weights(weight):
+        return 1
+    assert isinstance(sums.op, ComputeOp)
+    _, p, *_ = sums.op.reduce_axis
+    return int(weight.static_shape[2] // int(p.extent))
+
+
+def _ordered(s: Schedule, sums: Tensor, inner: Any, up: int) -> list[Any]:
+    """Return the loops of the sums; those over remainders of a transposed convolution are outside.
+
+    All results with one remainder read the same rows of the kernel, so that one instruction
+    computes them.
+    """
+    stage = s[sums]
+    n, o, y, x, r, j = stage.op.axis
+    _, p, q, i = stage.op.reduce_axis
+    remainders = []
+    if up > 1:
+        y, rows = stage.split(y, up)
+        x, columns = stage.split(x, up)
+        remainders = [rows, columns]
+    return [*remainders, n, o, y, inner, p, q, x, r, j, i]
+
+
+def in_memory(s: Schedule, image: Tensor, reader: Tensor, scope: str) -> Tensor:
+    """Return the images in a memory: the padded ones, or a copy."""
+    if image.op.name != PADDED:
+        return s.cache_read(image, scope, [reader])
+    s[image].set_scope(scope)
+    return image
+
+
+def intrinsic_of(sums: Tensor, weight: Tensor) -> str:
+    """Return the name of the intrinsic that multiplies the blocks of some sums."""
+    *_, batch, outputs = sums.static_shape
+    return Blocks(batch, outputs, weight.static_shape[-1]).intrinsic
+
+
+def chain_of(result: Tensor) -> tuple[list[Tensor], Tensor]:
     """Return the stages between the sums and the result, and the sums."""
     chain: list[Tensor] = []
     tensor = result
@@ -226,7 +392,8 @@ def _chain(result: Tensor) -> tuple[list[Tensor], Tensor]:
         chain.append(tensor)
 
 
-def _operands(sums: Tensor) -> tuple[Tensor, Tensor]:
+def operands_of(sums: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tensors of blocks that sums multiply: images and weights."""
     assert isinstance(sums.op, ComputeOp)
     image, weight = sums.op.input_tensors
     return image, weight
@@ -243,24 +410,39 @@ def _loaded(s: Schedule, chain: Sequence[Tensor], sums: Tensor, scope: str) -> l
     ]
 
 
-def _tiled(s: Schedule, result: Tensor, cfg: Config) -> Any:
-    """Divide the result into tiles, and return the loop inside which a tile is computed."""
-    stage = s[result]
+def tiled(s: Schedule, result: Tensor, cfg: Config) -> tuple[Any, list[tuple[Any, int]]]:
+    """Divide the result into tiles.
+
+    Returns
+    -------
+    tile, loops
+        The loop inside which a tile is computed; the serial loops over tiles, with their extents.
+    """
+    stage, loops = s[result], []
     n, o, y, x, r, j = stage.op.axis
-    o_outer, o_inner = stage.split(o, cfg["filters"])
-    y_outer, y_inner = stage.split(y, cfg["rows"])
-    x_outer, x_inner = stage.split(x, cfg["columns"])
-    outer = [o_outer, y_outer, x_outer] if cfg["weights_first"] else [y_outer, x_outer, o_outer]
+    _, filters, rows, columns, *_ = result.static_shape
+    inside = []
+    for axis, extent, name in ((o, filters, "filters"), (y, rows, "rows"), (x, columns, "columns")):
+        outer, inner = stage.split(axis, cfg[name])
+        inside.append(inner)
+        loops.append((outer, -(-extent // cfg[name])))
+    threads = []
     if cfg["threads"] != "none":
-        divided = o_outer if cfg["threads"] == "filters" else y_outer
-        many, thread = stage.split(divided, 2)
-        outer[outer.index(divided)] = many
-        outer.append(thread)
-        stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
+        place = 0 if cfg["threads"] == "filters" else 1
+        many, thread = stage.split(loops[place][0], 2)
+        loops[place] = many, loops[place][1] // 2
+        threads.append(thread)
+    if not cfg["weights_first"]:
+        loops = [*loops[1:], loops[0]]
+    stage.reorder(n, *(loop for loop, _ in loops), *threads, *inside, r, j)
+    for thread in threads:
         stage.bind(thread, te.thread_axis("cthread"))
-        return thread
-    stage.reorder(n, *outer, o_inner, y_inner, x_inner, r, j)
-    return outer[-1]
+    return (*(loop for loop, _ in loops), *threads)[-1], loops
+
+
+def _last_repeated(loops: Sequence[tuple[Any, int]]) -> Any:
+    """Return the innermost of some loops that runs several times; without one, the outermost."""
+    return next((loop for loop, extent in reversed(loops) if extent > 1), loops[0][0])
 
 
 SCHEDULE = DeviceSchedule(space, default_config, apply)

@@ -72,27 +72,28 @@ def _channel(indices: Sequence[Any]) -> tuple[Any, ...]:
     return indices[1], indices[-2], indices[-1]
 
 
-def checked_tail(op: str, **params: Any) -> dict[str, int]:
-    """Return the parameters of a tail as a workload holds them.
+def checked_tail(
+    op: str, *, shift: int = 8, bias: int = 0, residual: int = 0, relu: int = 1
+) -> dict[str, int]:
+    """Return the parameters of a tail as a workload holds them; see `Tail`.
 
     Raises
     ------
     TuningError
         One is not valid.
     """
-    shift = params["shift"]
     if type(shift) is not int or not 0 <= shift <= MOST_SHIFT:
         raise TuningError(
             f"workload of {op}", "shift is no number of bits", got=repr(shift),
             expected=f"0 to {MOST_SHIFT}",
         )  # fmt: skip
     flags = {}
-    for name in ("bias", "residual", "relu"):
-        if params[name] not in (0, 1):
+    for name, value in (("bias", bias), ("residual", residual), ("relu", relu)):
+        if value not in (0, 1):
             raise TuningError(
-                f"workload of {op}", f"{name} is no flag", got=repr(params[name]), expected="0 or 1"
+                f"workload of {op}", f"{name} is no flag", got=repr(value), expected="0 or 1"
             )
-        flags[name] = int(params[name])
+        flags[name] = int(value)
     return {"shift": shift, **flags}
 
 

@@ -130,10 +130,13 @@ def _cooperation_problems(
         return
     inside = host.leaves[host.position(at.axis) + 1 :]
     is_between = not is_shared(state, stage) or threads_of_block(state, stage)
-    for leaf in inside:
-        kind = host.kind(leaf)
-        if is_thread(kind) and (is_between or not is_in_block(kind)):
-            yield _outside_threads(stage, host, leaf)
+    threads = [leaf for leaf in inside if is_thread(host.kind(leaf))]
+    # Virtual threads are one thread, which computes once what all of them read.
+    is_alone = not is_shared(state, stage) and not bound
+    if not is_alone or any(host.kind(leaf) != "vthread" for leaf in threads):
+        for leaf in threads:
+            if is_between or not is_in_block(host.kind(leaf)):
+                yield _outside_threads(stage, host, leaf)
     if is_scan(host) and not is_launched(host):
         return  # between the steps of a scan, the threads synchronise
     if is_update(state, stage):

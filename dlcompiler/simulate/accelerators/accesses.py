@@ -92,8 +92,9 @@ class _Chip:
                 break  # it reads no other operand
             how: How = "read" if n else "write" if fields.get("reset") else "update"
             yield Access(memory, dense(unique[operand]), how)
-        for operand, memory in instruction.also_writes.items():
-            yield Access(memory, dense(unique[operand]), "write")
+        if not fields.get("reset"):
+            for operand, memory in instruction.also_writes.items():
+                yield Access(memory, dense(unique[operand]), "write")
 
 
 def dense(elements: npt.NDArray[np.int64]) -> Elements:

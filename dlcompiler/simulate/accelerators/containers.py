@@ -38,7 +38,7 @@ LARGEST_DRAM = 1 << 40
 """Largest memory that a program may name; [byte]."""
 _DIGEST = 64
 _DTYPES = tuple(name for name in dtypes.SCALARS if name not in ("index", "bfloat16"))
-_ROLES = ("input", "output", "temporary", "micro-ops")
+_ROLES = ("input", "output", "temporary", "micro-ops", "zeros")
 
 
 def save_program(program: InstructionProgram, path: str | os.PathLike[str]) -> None:

@@ -45,7 +45,7 @@ class DramBuffer:
     shape: tuple[int, ...]
     dtype: str
     role: str = "input"
-    """``"input"``, ``"output"``, ``"temporary"`` or ``"micro-ops"``."""
+    """``"input"``, ``"output"``, ``"temporary"``, ``"micro-ops"``, or ``"zeros"``: read only."""
 
     @property
     def bytes(self) -> int:

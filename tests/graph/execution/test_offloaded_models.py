@@ -51,7 +51,7 @@ def check(module, data):
 def test_convolutions_and_what_is_between_them():
     x = graph.var("x", (1, 16, 9, 7), "int8")
     y = convolution(x, 16, 32, 3, bias=numbers(32, dtype="int32"))
-    y = op.nn.max_pool2d(y, pool_size=2, strides=2)
+    y = op.nn.relu(y)
     y = convolution(y, 32, 32, 1, low=-127, shift=0)
     y = convolution(y, 32, 64, 3, groups=2, stride=2)
     model = check(of(y), numbers(1, 16, 9, 7, seed=1))
@@ -65,6 +65,20 @@ def test_a_dense_layer():
     weight = graph.constant(numbers(48, 32))
     y = tail(op.nn.dense(x, weight, units=48, out_dtype="int32"), bias=numbers(48, dtype="int32"))
     assert len(on_vta(check(of(y), numbers(5, 32, seed=2)))) == 1
+
+
+def test_windows_groups_and_transposed_convolutions():
+    x = graph.var("x", (1, 32, 7, 9), "int8")
+    y = convolution(op.nn.max_pool2d(x, pool_size=3, strides=2, padding=1), 32, 32, 3, groups=32)
+    weight = graph.constant(numbers(32, 16, 4, 4))
+    sums = op.nn.conv2d_transpose(
+        y, weight, channels=16, kernel_size=4, strides=2, padding=1, out_dtype="int32"
+    )
+    y = tail(sums, shift=9, low=-127)
+    total = op.sum(op.cast(y, dtype="int32"), axis=[2, 3], keepdims=True)
+    y = convolution(tail(total, shift=4, low=-127), 16, 16, 1)
+    model = check(of(y), numbers(1, 32, 7, 9, seed=3))
+    assert len(on_vta(model)) == len(model.kernels) == 5
 
 
 @pytest.mark.parametrize(
@@ -92,6 +106,27 @@ def test_what_stays_on_the_host_says_why(make, why):
     np.testing.assert_array_equal(model(data), graph.evaluate(module, data))
 
 
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda x: op.nn.max_pool2d(x, pool_size=3, strides=2, ceil_mode=True), "reach beyond"),
+        (lambda x: op.nn.max_pool2d(op.cast(x, dtype="float32"), pool_size=3), "of float32"),
+        (lambda x: tail(op.sum(op.cast(x, dtype="int32"), axis=[1, 2])), "over whole images"),
+        (lambda x: tail(op.nn.conv2d_transpose(x, graph.constant(numbers(16, 8, 2, 2)), groups=2,
+                                               channels=16, kernel_size=2, out_dtype="int32")),
+         "it has groups"),
+    ],
+    ids=["windows", "float32", "sum", "groups"],
+)  # fmt: skip
+def test_other_reasons(make, why):
+    (reason,) = [
+        d.reason
+        for d in offload(of(make(graph.var("x", (1, 16, 6, 6), "int8")))).log
+        if d.made_by == "offload"
+    ]
+    assert why in reason
+
+
 def test_a_kernel_that_is_no_layer_is_refused():
     x = graph.var("x", (1, 16, 6, 6), "int8")
     y = op.on_device(op.nn.relu(x), device="vta")
@@ -112,4 +147,4 @@ def test_an_int8_resnet_computes_the_same():
     data = numbers(1, 3, 32, 32)
     model = graph.build(offload(module), TARGETS)
     np.testing.assert_array_equal(model(data), graph.build(module)(data))
-    assert sum(step.kernel != -1 and step.device == "vta" for step in model.steps) >= 19
+    assert sum(step.kernel != -1 and step.device == "vta" for step in model.steps) >= 21

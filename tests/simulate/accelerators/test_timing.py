@@ -11,7 +11,7 @@ from dlcompiler.simulate.accelerators import (
     time_program,
 )
 from dlcompiler.simulate.accelerators.measured import YEARS, trace_of
-from dlcompiler.simulate.accelerators.timing import profile_2019, profile_2021
+from dlcompiler.simulate.accelerators.timing import fetching, profile_2019, profile_2021
 from dlcompiler.simulate.accelerators.timing.events import Events
 from dlcompiler.target.accelerators import (
     Accelerator,
@@ -218,16 +218,16 @@ def test_what_is_done_at_once_takes_as_long_as_event_after_event(measured, monke
 CONSTANTS = [
     (profile_2019, "A", name)
     for name in (
-        "CHUNK", "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "READ_SETUP", "WRITE_SETUP",
-        "GEMM_CYCLES", "GEMM_DRAIN", "ALU_IMMEDIATE_CYCLES", "ALU_REGISTER_CYCLES",
+        "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "READ_SETUP", "WRITE_SETUP", "GEMM_CYCLES",
+        "GEMM_DRAIN", "ALU_IMMEDIATE_CYCLES", "ALU_REGISTER_CYCLES",
     )
 ] + [
     (profile_2021, "B", name)
     for name in (
-        "CHUNK", "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "OUTSTANDING", "FETCHED",
-        "UOPS_LOADED", "VECTORS_LOADED", "WRITE_SETUP", "PIPELINE", "ALU_REGISTER_CYCLES",
+        "LAUNCH", "AFTER_DISPATCH", "BURST_BEATS", "OUTSTANDING", "FETCHED", "UOPS_LOADED",
+        "VECTORS_LOADED", "WRITE_SETUP", "PIPELINE", "ALU_REGISTER_CYCLES",
     )
-]  # fmt: skip
+] + [(fetching, "A", "CHUNK"), (fetching, "B", "CHUNK")]  # fmt: skip
 
 
 @pytest.mark.campaign

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dlcompiler.simulate.accelerators.timing.events import ACT, ARBITRATE, NEVER, SERVE
+from dlcompiler.simulate.accelerators.timing.fetching import Fetch, pieces
 from dlcompiler.simulate.accelerators.timing.machine import Machine
 from dlcompiler.simulate.accelerators.work import Work
 
-CHUNK = 128
-"""Instructions that one burst fetches at most."""
 BURST_BEATS = 256
 """Beats of a burst at most."""
 CLIENTS = ("fetch", "uop", "inp", "wgt", "acc")
@@ -41,33 +40,18 @@ class Profile2019:
         accelerator = machine.program.accelerator
         self._machine = machine
         self._bus = accelerator.port.bytes_per_cycle
-        word = accelerator.word_bits // 8
-        self._word_beats = _ceil(word, self._bus)
         self._element_bytes = {each.name: each.dram_bytes for each in accelerator.memories}
-        self._unfetched = len(machine.works)
-        self._port = _Port(machine, accelerator.port.latency)
+        self._port = port = _Port(machine, accelerator.port.latency)
+        word_beats = _ceil(accelerator.word_bits // 8, self._bus)
 
-    # Fetch
+        def read(time: int, count: int, then: Callable[[int], None]) -> None:
+            port.read(time, 0, count * word_beats, then)
+
+        self._fetch = Fetch(machine, AFTER_DISPATCH, read)
 
     def launch(self) -> None:
         """Request the first instructions."""
-        self._machine.events.at(LAUNCH, ACT, self._fetch, LAUNCH)
-
-    def _fetch(self, time: int) -> None:
-        count = min(CHUNK, self._unfetched)
-        self._unfetched -= count
-
-        def arrived(end: int) -> None:
-            self._machine.dispatch(end, count, dispatched)
-
-        def dispatched(last: int) -> None:
-            if self._unfetched:
-                time = last + AFTER_DISPATCH
-                self._machine.events.at(time, ACT, self._fetch, time)
-
-        self._port.read(time, 0, count * self._word_beats, arrived)
-
-    # Instructions
+        self._fetch.at(LAUNCH)
 
     def begin(self, step: int, time: int) -> None:
         """Run an instruction that starts at a cycle."""
@@ -98,9 +82,9 @@ class Profile2019:
         data = self._beats(name, fields["x_size"])
         row = left + data + right
         # The state machine goes through the zeros of a side at each burst, not at each row.
-        pieces = list(_pieces(data, BURST_BEATS)) * fields["y_size"]
-        bursts = [(right + left, piece) for piece in pieces]
-        bursts[0] = (fields.get("y_pad_0", 0) * row + left, pieces[0])
+        sizes = list(pieces(data, BURST_BEATS)) * fields["y_size"]
+        bursts = [(right + left, piece) for piece in sizes]
+        bursts[0] = (fields.get("y_pad_0", 0) * row + left, sizes[0])
         return client, bursts, right + fields.get("y_pad_1", 0) * row
 
     def _beats(self, memory: str, count: int) -> int:
@@ -139,7 +123,7 @@ class Profile2019:
         beats = self._beats(work.instruction.memory, 1)
         most = max(BURST_BEATS // beats, 1)
         for _ in range(work.fields["y_size"]):
-            for vectors in _pieces(work.fields["x_size"], most):
+            for vectors in pieces(work.fields["x_size"], most):
                 yield vectors * (1 + beats)  # read the vector, then send its beats
 
     def _store(self, step: int, time: int, bursts: list[int], index: int) -> None:
@@ -257,12 +241,6 @@ def _uop_bursts(count: int, bus: int) -> Iterator[int]:
         if not last:
             return
     yield last + 1
-
-
-def _pieces(total: int, most: int) -> Iterator[int]:
-    while total > 0:
-        yield min(total, most)
-        total -= most
 
 
 def _ceil(value: int, divisor: int) -> int:

@@ -14,11 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from dlcompiler.simulate.accelerators.timing.events import ACT, ARBITRATE
+from dlcompiler.simulate.accelerators.timing.fetching import Fetch, pieces
 from dlcompiler.simulate.accelerators.timing.machine import Machine
 from dlcompiler.simulate.accelerators.work import Work
 
-CHUNK = 128
-"""Instructions that one request fetches at most."""
 BURST_BEATS = 256
 """Beats of a request at most; rows are split where the address is a multiple of their bytes."""
 LARGEST_BURST = 4096
@@ -51,33 +50,20 @@ class Profile2021:
         self._machine = machine
         self._bus = accelerator.port.bytes_per_cycle
         self._burst_bytes = min(BURST_BEATS * self._bus, LARGEST_BURST)
-        self._word_bytes = accelerator.word_bits // 8
         self._element_bytes = {each.name: each.dram_bytes for each in accelerator.memories}
-        self._unfetched = len(machine.works)
-        self._port = _Port(machine, accelerator.port.latency)
+        self._port = port = _Port(machine, accelerator.port.latency)
 
-    # Fetch
+        word_bytes = accelerator.word_bits // 8
+
+        def read(time: int, count: int, then: Callable[[int], None]) -> None:
+            bursts = list(pieces(-(-count * word_bytes // self._bus), BURST_BEATS))
+            port.read(time, 0, bursts, lambda data: then(data[-1][1] + FETCHED))
+
+        self._fetch = Fetch(machine, AFTER_DISPATCH, read)
 
     def launch(self) -> None:
         """Request the first instructions."""
-        self._machine.events.at(LAUNCH, ACT, self._fetch, LAUNCH)
-
-    def _fetch(self, time: int) -> None:
-        count = min(CHUNK, self._unfetched)
-        self._unfetched -= count
-
-        def arrived(data: list[tuple[int, int]]) -> None:
-            self._machine.dispatch(data[-1][1] + FETCHED, count, dispatched)
-
-        def dispatched(last: int) -> None:
-            if self._unfetched:
-                time = last + AFTER_DISPATCH
-                self._machine.events.at(time, ACT, self._fetch, time)
-
-        beats = -(-count * self._word_bytes // self._bus)
-        self._port.read(time, 0, list(_pieces(beats, BURST_BEATS)), arrived)
-
-    # Instructions
+        self._fetch.at(LAUNCH)
 
     def begin(self, step: int, time: int) -> None:
         """Run an instruction that starts at a cycle."""
@@ -284,9 +270,3 @@ def _last_zero(time: int, zeros: int, data: list[tuple[int, int]]) -> int:
             zeros -= free
         time = max(time, last + 1)
     return time + zeros - 1
-
-
-def _pieces(total: int, most: int) -> Iterator[int]:
-    while total > 0:
-        yield min(total, most)
-        total -= most
