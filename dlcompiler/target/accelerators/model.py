@@ -142,7 +142,7 @@ class Accelerator:
         intrinsics = frozenset(i.name for i in self.instructions if i.kind == "tensor")
         return Target(
             self.name, "accelerator", "instructions", "", "", (), "none", 8, 1, 1, (),
-            tuple(scopes), ("cthread",), intrinsics, runs_on="accelerator", accelerator=self,
+            tuple(scopes), ("vthread",), intrinsics, runs_on="accelerator", accelerator=self,
         )  # fmt: skip
 
     def with_(self, **changes: Any) -> Accelerator:
