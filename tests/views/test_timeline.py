@@ -189,3 +189,9 @@ def test_what_cannot_be_shown_is_refused(kernel):
         timeline_of([("a", ())], ("a", "b"))
     shown = kernel.timeline().between(10**9, 10**9 + 1)
     assert bars(timeline_scene(shown)) == []
+
+
+def test_three_programs_fit_a_notebook(kernel):
+    three = kernel.timeline().names * 3, kernel.timeline().runs * 3
+    assert model_of(Timeline(*three)).count > 100
+    assert len(Timeline(*three)._repr_html_()) < 60_000
