@@ -1,8 +1,8 @@
 """What the trace-event format asks of a file, as checks of the events that timelines use.
 
 **Source:** N. Duca, D. Sinclair, "Trace Event Format", 2013: complete events (X), flow events
-(s, f), metadata (M). A viewer draws a flow from the slice that encloses its start to the one that encloses
-its end ("bp": "e").
+(s, f), metadata (M). A viewer draws a flow from the slice that encloses its start to the one that
+encloses its end ("bp": "e").
 """
 
 from bisect import bisect_right
