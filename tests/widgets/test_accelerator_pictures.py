@@ -116,3 +116,61 @@ def test_a_click_on_a_bar_chooses_its_stage(open_live):
     live.click("tab chip")
     live.locate(".dlc-picture .dlc-summary", has_text="values;").wait_for()
     assert not live.errors
+
+
+def test_some_cycles_are_shown_in_both_pictures_until_the_schedule_changes(explore, patient):
+    widget = explore(*scheduled_product(), target="vta-pynq", name="gemv")
+    ask(widget, "picture", tab="timeline")
+    cycles = widget.picture["model"]["window"]["cycles"]
+    assert f"gemv: {cycles:,} cycles" in widget.picture["model"]["summary"]
+    ask(widget, "cycles", first=200, last=900)
+    assert widget.status["text"] == "Shown: cycles 200 to 900."
+    for tab in TABS:
+        ask(widget, "picture", tab=tab)
+        assert widget.picture["model"]["summary"].endswith("Shown: cycles 200 to 900.")
+        window = widget.picture["model"]["window"]
+        assert (window["first"], window["last"], window["cycles"]) == (200, 900, cycles)
+    ask(widget, "cycles", first=cycles - 9, last=10**9)
+    assert widget.picture["model"]["window"]["last"] == cycles
+    ask(widget, "cycles", first=10**8, last=10**9)  # behind the end: the last cycle
+    assert widget.picture["model"]["window"]["first"] == cycles - 1
+    ask(widget, "cycles")
+    assert "Shown" not in widget.picture["model"]["summary"]
+    for wrong in ({"first": 5, "last": 5}, {"first": -1, "last": 5}, {"first": "a"}, {"last": 1.5}):
+        ask(widget, "cycles", **wrong)
+        assert widget.status["tone"] == "error"
+    ask(widget, "cycles", first=1, last=100)
+    ask(widget, "picture", tab="timeline")
+    ask(widget, "undo")
+    ask(widget, "apply", step={"primitive": "unroll", "stage": "C", "args": {}})
+    ask(widget, "redo")  # the same state: the same cycles
+    assert widget.picture["model"]["window"]["last"] == 100
+
+
+def test_cycles_are_chosen_by_dragging_and_by_buttons(open_live):
+    live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
+    live.click("tabs Accelerator")
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    cycles = live.widget.picture["model"]["window"]["cycles"]
+    picture = live.page.locator(".dlc-picture svg.dlc-scene")
+    box = picture.bounding_box()
+    y, scale = box["y"] + 20, box["width"] / 760
+    at = [box["x"] + scale * x for x in (74 + 664 * 0.25, 74 + 664 * 0.5)]
+    live.page.mouse.move(at[0], y)
+    live.page.mouse.down()
+    live.page.mouse.move(at[1], y, steps=4)
+    assert live.page.locator(".dlc-range").count() == 1
+    live.page.mouse.up()
+    live.wait(lambda: live.widget.picture["model"]["window"]["first"] > 0)
+    window = live.widget.picture["model"]["window"]
+    assert window["first"] == pytest.approx(cycles / 4, abs=cycles / 50)
+    assert window["last"] == pytest.approx(cycles / 2, abs=cycles / 50)
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    live.click("tab chip")
+    live.locate(".dlc-picture .dlc-summary", has_text="Shown: cycles").wait_for()
+    live.click("fewer cycles")
+    live.wait(lambda: live.widget.picture["model"]["window"]["first"] > window["first"])
+    live.click("cycles behind")
+    live.click("all cycles")
+    live.locate(".dlc-picture .dlc-controls", has_text=f"all {cycles:,} cycles").wait_for()
+    assert not live.errors
