@@ -174,3 +174,50 @@ def test_cycles_are_chosen_by_dragging_and_by_buttons(open_live):
     live.click("all cycles")
     live.locate(".dlc-picture .dlc-controls", has_text=f"all {cycles:,} cycles").wait_for()
     assert not live.errors
+
+
+def test_marks_know_their_line_and_the_loops_around(explore, patient):
+    widget = explore(*scheduled_product(), target="vta-pynq", name="gemv")
+    ask(widget, "text", tab="source")
+    lines = {line["number"]: line["text"] for line in widget.text["lines"]}
+    for tab in TABS:
+        ask(widget, "picture", tab=tab)
+        marks = [m for m in widget.picture["model"]["marks"] if "line" in m]
+        assert len(marks) > 20
+        for mark in marks:
+            if tab == "timeline":
+                number, _, text = mark["title"].partition("\n")[0].partition(": ")
+                assert lines[mark["line"]] == text
+                assert mark["line"] == int(number) + 2
+    weights = next(m for m in marks if m["keys"][:1] == ["W.wgt"])
+    assert {"acc/ko.outer", "C/i1.outer.inner"} <= {*weights["keys"]}
+    assert lines[weights["line"]].startswith("load wgt")
+
+
+def test_an_instruction_is_chosen_in_the_timeline_the_text_and_the_memories(open_live):
+    live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
+    live.click("tabs Accelerator")
+    live.click("tab source")
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    pointed = live.page.locator(".dlc-program .dlc-pointed")
+    bar = live.page.locator(".dlc-picture svg rect", has_text="5: load wgt")
+    bar.first.wait_for()
+    bar.first.click()
+    live.settle()
+    assert live.widget.chosen == "W.wgt"
+    assert pointed.inner_text().split()[1:3] == ["load", "wgt"]
+    assert "dlc-pointed" in bar.first.get_attribute("class")
+    live.click("tab chip")
+    live.locate(".dlc-picture .dlc-summary", has_text="values;").wait_for()
+    boxes = live.page.locator(".dlc-picture rect.dlc-pointed")
+    assert boxes.count() in (2, 3)  # it is written, waits, is used
+    line = live.page.locator(".dlc-program .dlc-line", has_text="load inp").nth(1)
+    line.click()
+    live.settle()
+    assert live.page.locator(".dlc-picture rect.dlc-pointed", has_text="A.inp").count() >= 2
+    live.page.locator('[data-key="acc/ko.outer"]').first.click()
+    live.settle()
+    assert live.page.locator(".dlc-picture rect.dlc-own").count() > 10
+    live.click("undo")
+    assert pointed.count() == 0
+    assert not live.errors

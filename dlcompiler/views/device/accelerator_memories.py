@@ -117,6 +117,7 @@ class _Picture(CyclePicture):
                 "w": max(round(right - left, 1), 0.5),
                 "h": max(round(y.at(value.high) - y.at(value.low), 1), 0.5),
                 "fill": fill, "keys": self.keys_of_group(value.group), "title": words,
+                "instruction": (value.part, value.step),
             })  # fmt: skip
 
     def _curve(self, values: Values, y: Scale) -> None:

@@ -151,6 +151,7 @@ class _Picture(CyclePicture):
             "h": _LANE - 6, "fill": color_of_group(group),
             "keys": keys_of(step.origin) if isinstance(step.origin, Stmt) else [],
             "title": _words(row, lane, n),
+            "instruction": (int(lane.part[n]), int(lane.step[n])),
         })  # fmt: skip
         name = step.instruction.name
         if width >= len(name) * CHAR + 6:

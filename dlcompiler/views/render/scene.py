@@ -80,6 +80,8 @@ class Mark(TypedDict, total=False):
     keys: list[str]
     title: str
     """Tooltip, also read by screen readers."""
+    instruction: tuple[int, int]
+    """Part of a program of an accelerator, and number of the instruction that it stands for."""
 
 
 class Table(TypedDict):

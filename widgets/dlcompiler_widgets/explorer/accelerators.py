@@ -6,16 +6,18 @@ that are shown. Both pictures show the same cycles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.errors import ScheduleError
 from dlcompiler.pipeline import build
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.views.device.accelerator_memories import memories_scene
 from dlcompiler.views.device.cycle_picture import LEFT, RIGHT, WIDTH
 from dlcompiler.views.device.timeline import timeline_scene
-from dlcompiler.views.render.scene import Scene
+from dlcompiler.views.loops.line_keys import source_lines
+from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler_widgets.explorer.background import Background
 from dlcompiler_widgets.explorer.remembered import Remembered
 from dlcompiler_widgets.explorer.status import Status
@@ -60,8 +62,9 @@ class Accelerators(Background[tuple[str, str, str, Window | None], Json]):
     def picture(self, session: Session, name: str) -> Mapping[str, Any]:
         """Return the picture of a tab for the current state; ``is_pending`` until it is there.
 
-        Beside the fields of a `Scene` it has ``window``: the cycles that are shown, all cycles, and
-        where the first and the last one are in the picture.
+        Beside the fields of a `Scene` it has ``state``, the id of the state, and ``window``: the
+        cycles that are shown, all cycles, and where the first and the last one are in the picture.
+        Marks of an instruction have its ``line`` in the text of instructions.
 
         Raises
         ------
@@ -87,7 +90,8 @@ class Accelerators(Background[tuple[str, str, str, Window | None], Json]):
             return kernel
 
         def draw(_: object) -> Json:
-            return _drawn(self._kernels.get((node.id, target.name), make), name, window)
+            kernel = self._kernels.get((node.id, target.name), make)
+            return {**_drawn(kernel, name, window), "state": node.id}
 
         found = self.get(key, draw)
         if found is not None:
@@ -107,7 +111,28 @@ def _drawn(kernel: AcceleratorKernel, name: str, window: Window | None) -> Json:
         timeline, memories = timeline.between(first, last), memories.between(first, last)
     scene: Scene = timeline_scene(timeline) if name == "timeline" else memories_scene(memories)
     where = {"first": first, "last": last, "cycles": cycles, "left": LEFT, "right": WIDTH - RIGHT}
-    return {**scene, "window": where}
+    return {**scene, "marks": [*_linked(scene["marks"], kernel)], "window": where}
+
+
+def _linked(marks: Iterable[Mark], kernel: AcceleratorKernel) -> Iterator[Json]:
+    """Yield marks with the line of their instruction, and the keys of the loops around it."""
+    firsts, line = [], 0
+    for part in kernel.parts:
+        line += 1  # the title of a part
+        if part is not None:
+            firsts.append(line)
+            line += len(part)
+    lines, line_of = source_lines(kernel.func), statement_lines(kernel.func)
+    runs = kernel.report().runs
+    for mark in marks:
+        if "instruction" not in mark:
+            yield {**mark}
+            continue
+        part, number = mark["instruction"]
+        place = line_of.get(id(runs[part].program.steps[number].origin), 0)
+        around = lines[place - 1].within if place else ()
+        keys = dict.fromkeys([*mark.get("keys", ()), *around])
+        yield {**mark, "line": firsts[part] + number + 1, "keys": [*keys]}
 
 
 _PENDING: Mapping[str, Any] = {

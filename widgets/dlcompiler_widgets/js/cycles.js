@@ -14,12 +14,17 @@ export class CyclesDrawer {
   constructor(model, app, before) {
     this.model = model;
     this.app = app;
-    this.root = drawScene(model, (key) => this.app.choose(key), before);
+    this.root = drawScene(model, (key, { line }) => {
+      this.app.point(line ?? null, this.model.state);
+      this.app.choose(key);
+    }, before);
     this.frame = this.root.querySelector(".dlc-scroll");
     if (!model.window) return; // it is being simulated
     this.frame.before(this.controls());
     this.picture = this.frame.querySelector("svg");
     this.picture.onpointerdown = (event) => this.drag(event);
+    if (app.pointed?.state === model.state) this.pointAt(app.pointed.line);
+    else if (app.pointed) app.point(null);
   }
 
   get isWhole() {
@@ -51,11 +56,10 @@ export class CyclesDrawer {
     this.app.send("cycles", size === cycles ? {} : { first, last: first + size });
   }
 
-  /** Drag over cycles to see only these; a picture that is larger than its frame is moved instead. */
+  /** Drag over cycles to see only these; with Shift, a picture larger than its frame is moved. */
   drag(event) {
     const { frame, picture } = this;
-    const isLarger = frame.scrollWidth > frame.clientWidth + 1 || frame.scrollHeight > frame.clientHeight + 1;
-    if (event.button !== 0 || event.pointerType === "touch" || (isLarger && !event.shiftKey)) return;
+    if (event.button !== 0 || event.pointerType === "touch" || event.shiftKey) return;
     event.stopPropagation();
     event.preventDefault();
     frame.focus({ preventScroll: true });
@@ -92,5 +96,12 @@ export class CyclesDrawer {
 
   mark(key) {
     markScene(this.root, key);
+  }
+
+  /** Show the marks of an instruction, which is a line of the text. */
+  pointAt(line) {
+    for (const node of this.root.querySelectorAll(".dlc-mark")) {
+      node.classList.toggle("dlc-pointed", line !== null && node.line === line);
+    }
   }
 }

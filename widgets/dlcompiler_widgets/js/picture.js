@@ -58,6 +58,11 @@ export class PicturePane {
     else markScene(this.body, key);
   }
 
+  /** Show an instruction of an accelerator, which is a line of the text; null shows none. */
+  pointAt(line) {
+    this.drawn?.pointAt?.(line);
+  }
+
   /** Stress the dependences of the loops that stand in the way of a move. */
   flag(conflicts) {
     flagArrows(this.body, conflicts);
