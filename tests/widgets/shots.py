@@ -132,19 +132,17 @@ def zoomed(page: LivePage) -> None:
 
 
 def on_chip(picture: str, *cycles: int) -> Callable[[LivePage], None]:
-    """Open a picture of an accelerator in all or some of its cycles, beside the instructions."""
+    """Open a picture of an accelerator in all or some of its cycles, and choose an instruction."""
 
     def drive(page: LivePage) -> None:
-        tabs(picture, "source", loop="acc/ko.outer")(page)
         if cycles:
-            page.widget._session.accelerators.open(
-                page.widget._session, {"first": cycles[0], "last": cycles[1]}
-            )
-        for _ in range(2):  # of the cycles that are asked for now
-            page.push()
-            page.widget._session.accelerators.wait(60)
+            wanted = {"first": cycles[0], "last": cycles[1]}
+            page.widget._session.accelerators.open(page.widget._session, wanted)
+        tabs(picture, "source", loop="acc/ko.outer")(page)
+        page.widget._session.accelerators.wait(60)
         page.push()
         page.wait(lambda: "is_pending" not in page.widget.picture["model"])
+        page.locate(".dlc-picture rect.dlc-link", has_text="W.wgt").nth(1).click()
         page.settle()
 
     return drive
