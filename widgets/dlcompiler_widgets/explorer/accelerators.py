@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dlcompiler.codegen import Source
 from dlcompiler.codegen.lines import statement_lines
 from dlcompiler.errors import ScheduleError
+from dlcompiler.ir import PrimFunc
 from dlcompiler.pipeline import build
 from dlcompiler.pipeline.accelerator_kernel import AcceleratorKernel
 from dlcompiler.views.device.accelerator_memories import memories_scene
@@ -41,6 +43,8 @@ class Accelerators(Background[tuple[str, str, str, Window | None], Json]):
         """The id of a state, and the cycles that are shown of it; of others, all are."""
         self._kernels: Remembered[tuple[str, str], AcceleratorKernel] = Remembered(_REMEMBERED)
         """Used by the background thread only."""
+        self._built: tuple[tuple[str, str], AcceleratorKernel] | None = None
+        """The kernel that was used last, by the id of the state and the name of the target."""
         self._drawn: tuple[tuple[str, str, str], Json] | None = None
         """The picture that was returned last, and what it is of, but for the cycles."""
 
@@ -58,6 +62,16 @@ class Accelerators(Background[tuple[str, str, str, Window | None], Json]):
                     "show some cycles", "the cycles are not in order", got=repr(dict(args)),
                     expected="0 <= first < last",
                 )  # fmt: skip
+
+    def generated(self, session: Session) -> tuple[Source, PrimFunc] | None:
+        """Return the code and the loop IR of the current state if its picture is open, or known."""
+        key = session.schedule.node.id, session.target.name
+        if self._last is not None and self._last[0][:2] == key:
+            self.wait()
+        if self._built is None or self._built[0] != key:
+            return None
+        kernel = self._built[1]
+        return kernel.generated, kernel.func
 
     def picture(self, session: Session, name: str) -> Mapping[str, Any]:
         """Return the picture of a tab for the current state; ``is_pending`` until it is there.
@@ -91,6 +105,7 @@ class Accelerators(Background[tuple[str, str, str, Window | None], Json]):
 
         def draw(_: object) -> Json:
             kernel = self._kernels.get((node.id, target.name), make)
+            self._built = (node.id, target.name), kernel
             return {**_drawn(kernel, name, window), "state": node.id}
 
         found = self.get(key, draw)
