@@ -72,8 +72,9 @@ def excerpt(program: InstructionProgram, step: int) -> str:
 
 _AROUND = 5
 """Instructions before and after the one of an excerpt; [1]."""
-_WIDEST = 88
-"""Longest line of an excerpt; [characters]."""
+_WIDEST = 66
+"""Longest text of a line, so that it fits a cell of a notebook with what is around it;
+[characters]."""
 
 
 def _short_text(accelerator: Accelerator, step: Step) -> str:

@@ -27,6 +27,7 @@ carry out `mma` and its loads and stores together: see `dlcompiler.target.fragme
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,6 +125,9 @@ def tensor_intrin(name: str) -> TensorIntrin:
     hint = None
     if "#" in str(name):
         hint = "declare it before: te.decl_tensor_intrin(…), with the same name and contents"
+    elif close := difflib.get_close_matches(str(name), FAMILIES, 1):
+        family = FAMILIES[close[0]]
+        hint = f"did you mean {family.name}_{'x'.join(family.sizes)}, with numbers?"
     raise ExpressionError(
         f"tensor intrinsic {name!r}", "there is no intrinsic of this name",
         expected=", ".join(f"{f.name}_{'x'.join(f.sizes)}" for f in FAMILIES.values()), hint=hint,

@@ -129,7 +129,8 @@ def memories_of(map_: MemoryMap) -> Memories:
     """Return the view model of the memories of a program."""
     values, groups = _values_of(map_.runs)
     depths = {m.name: m.depth for run in map_.runs for m in run.program.accelerator.memories}
-    last = map_.last or max(map_.cycles, int(values.last_use.max(initial=0)))
+    whole = max(map_.cycles, int(values.last_use.max(initial=0)))
+    last = min(map_.last or whole, whole)
     first = min(map_.first, max(last - 1, 0))
     is_used = values.uses > 0
     used = values.where(is_used & (values.last_use > first) & (values.start < last))
