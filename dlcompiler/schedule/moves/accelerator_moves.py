@@ -105,7 +105,8 @@ def _misplacements(
     yield from _reader_problems(accelerator, state, stage, memory)
     yield from _writer_problems(accelerator, state, stage, memory)
     shape = stage.op.output(0).shape if isinstance(stage.op, ComputeOp) else ()
-    if shape and all(isinstance(n, int) for n in shape) and not _is_whole(shape, memory.numbers):
+    known = tuple(n for n in shape if isinstance(n, int))
+    if shape and len(known) == len(shape) and not _is_whole(known, memory.numbers):
         yield Illegal(
             "limit", f"{stage.name} does not consist of whole elements of {memory.name}",
             got=f"{stage.tensor.dtype}{list(shape)}",

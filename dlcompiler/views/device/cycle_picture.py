@@ -49,8 +49,8 @@ class CyclePicture:
             at, words = self.x.at(value), f"{value:,.0f}"
             is_cut = at + len(words) * CHAR / 2 > WIDTH
             self.marks.append(line(at, y, at, y + 4))
-            anchor = "end" if is_cut else "middle"
-            self.marks.append(text(WIDTH - 2 if is_cut else at, y + 17, words, anchor))
+            place = WIDTH - 2 if is_cut else at
+            self.marks.append(text(place, y + 17, words, "end" if is_cut else "middle"))
         label = shortened(f"cycles ({provenance})", 90)
         self.marks.append(text(self.x.end, y + 34, label, "end", "label"))
         return y + 44

@@ -59,6 +59,8 @@ class Value:
 class Values:
     """Values as arrays, in the order of their writes; the fields are those of `Value`."""
 
+    names: tuple[str, ...]
+    """Of the memories."""
     memory: Ints
     """Number of the memory in `names`; (values,)."""
     low: Ints
@@ -72,14 +74,13 @@ class Values:
     first_use: Ints
     last_use: Ints
     uses: Ints
-    names: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.low)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Values:
         """Return some of the values."""
-        return Values(*(column[chosen] for column in self._columns()), self.names)
+        return Values(self.names, *(column[chosen] for column in self._columns()))
 
     def of(self, memory: str) -> Values:
         """Return the values of a memory."""
@@ -155,7 +156,7 @@ def _values_of(runs: tuple[TimedRun, ...]) -> tuple[Values, tuple[Group, ...]]:
         parts.append(events.values(part, begin, groups_of(run, groups)))
         begin += run.cycles
     columns = (np.concatenate(own) for own in zip(*parts, strict=True))
-    return Values(*columns, tuple(names)), tuple(groups)
+    return Values(tuple(names), *columns), tuple(groups)
 
 
 @dataclass(frozen=True, eq=False)

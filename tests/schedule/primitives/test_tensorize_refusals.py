@@ -235,9 +235,14 @@ def test_padding_afterwards(refusal):
 
 def test_names_and_things(tile, refusal):
     s, C, k = tile
-    assert refusal(s[C].tensorize, k, "gemm_f32_6x16").startswith(
+    assert refusal(s[C].tensorize, k, "gemm_f32_6x16") == (
         "tensorize C.k.inner: no such tensor intrinsic\n"
         "  got       'gemm_f32_6x16'\n"
+        "  hint      did you mean gemm_f32_mxnxk, with numbers?"
+    )
+    assert refusal(s[C].tensorize, k, "none of these").startswith(
+        "tensorize C.k.inner: no such tensor intrinsic\n"
+        "  got       'none of these'\n"
         "  hint      known: gemm_f32_mxnxk, gemv_f32_nxk, dot4_u8s8_nxg, dot4_s8s8_nxg, mma_"
     )
     assert refusal(s[C].tensorize, k, C) == (

@@ -132,11 +132,11 @@ def _drawn(kernel: AcceleratorKernel, name: str, window: Window | None) -> Json:
 def _linked(marks: Iterable[Mark], kernel: AcceleratorKernel) -> Iterator[Json]:
     """Yield marks with the line of their instruction, and the keys of the loops around it."""
     firsts, line = [], 0
-    for part in kernel.parts:
+    for program in kernel.parts:
         line += 1  # the title of a part
-        if part is not None:
+        if program is not None:
             firsts.append(line)
-            line += len(part)
+            line += len(program)
     lines, line_of = source_lines(kernel.func), statement_lines(kernel.func)
     runs = kernel.report().runs
     for mark in marks:
