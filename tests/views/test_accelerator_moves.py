@@ -5,8 +5,11 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.errors import TargetError
+from dlcompiler.schedule.moves.accelerator_moves import _excesses
 from dlcompiler.schedule.state import Step
 from dlcompiler.schedule.trace import decode
+from dlcompiler.target.accelerators.vta import VtaConfig, vta
 from dlcompiler.views import palette
 from tests.accelerator_programs import check_product, plain_product
 
@@ -151,3 +154,32 @@ def test_a_memory_that_is_too_small_says_so():
     refused = item(s, "C/x.outer", "compute_at", "sums at C.x.outer")
     assert refused["reason"] == "not enough depth: 2,048 elements of acc"
     assert refused["got"] == "4,096 elements of sums"
+
+
+def test_what_is_too_large_is_what_the_build_refuses():
+    """Neither threads that a condition leaves out, nor a second buffer without a next iteration."""
+    small = vta("vta-pynq", VtaConfig(LOG_ACC_BUFF_SIZE=9, LOG_WGT_BUFF_SIZE=11))  # 8 elements
+    for factor, is_guarded in ((3, True), (2, False)):
+        s, args = plain_product(rows=2, columns=5, inner=1)
+        C = args[2]
+        (sums,) = C.op.input_tensors
+        w = s.cache_read(args[1], "vta-pynq.wgt", [sums])
+        a = s.cache_read(args[0], "vta-pynq.inp", [sums])
+        s[sums].set_scope("vta-pynq.acc")
+        outer, inner = s[C].split(C.op.axis[0], factor)
+        s[C].bind(inner, te.thread_axis("cthread"))
+        s[sums].compute_at(s[C], inner)
+        x, y, i, j = sums.op.axis
+        ko, ki = sums.op.reduce_axis
+        s[sums].reorder(ko, x, y, i, j, ki)
+        s[sums].tensorize(i, te.tensor_intrin("vta_gemm_1x16x16"))
+        s[a].compute_at(s[sums], ko)
+        s[w].compute_at(s[sums], ko)  # of one iteration
+        s[w].double_buffer()
+        excesses = _excesses(small, s.state)
+        assert list(excesses) == ([] if is_guarded else ["sums"])
+        if is_guarded:
+            check_product(dlc.build(s, args, target=small), args)
+        else:
+            with pytest.raises(TargetError, match="the memory acc is too small"):
+                dlc.build(s, args, target=small)

@@ -18,7 +18,7 @@ from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
 from dlcompiler.schedule.inference.thread_loops import threads_around
 from dlcompiler.schedule.legality.obligations import has_bounds
 from dlcompiler.schedule.legality.tensorized import box_extents
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import AttachedAt, StageState, State
 from dlcompiler.schedule.verdict import Illegal, Pending, Verdict
 from dlcompiler.target.accelerators import Accelerator, Instruction, Memory
 from dlcompiler.target.accelerators.model import intrinsic_operands
@@ -328,11 +328,17 @@ def _elements(state: State, stage: StageState, memory: Memory) -> int:
     region = bounds[stage.name].region
     sizes = [span.extent for span in region]
     moving = {var for span in region for var in free_vars(span.first.to_expr())}
-    copies = 2 if stage.double_buffered_by else 1
+    at, copies = stage.attachment, 1
+    if stage.double_buffered_by and isinstance(at, AttachedAt) and at.stage in bounds:
+        copies = 1 if bounds[at.stage].extents[at.axis] == 1 else 2
     for host, leaf in threads_around(state, stage).values():
-        count = bounds[host.name].extents[leaf]
-        if bounds[host.name].loop_vars[leaf] in moving and isinstance(count, int):
-            copies *= count  # each virtual thread has its own place
+        own = bounds[host.name]
+        count, var = own.extents[leaf], own.loop_vars[leaf]
+        # Each virtual thread has its own place, unless a condition lets only some of them run: then
+        # they run one after another.
+        is_guarded = any(var in free_vars(guard) for guard in own.guards)
+        if var in moving and isinstance(count, int) and not is_guarded:
+            copies *= count
     if not all(isinstance(size, int) for size in sizes):
         return 0
     return copies * math.ceil(math.prod(sizes) / memory.numbers)
