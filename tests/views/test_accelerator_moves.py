@@ -166,7 +166,7 @@ def test_what_is_too_large_is_what_the_build_refuses():
         w = s.cache_read(args[1], "vta-pynq.wgt", [sums])
         a = s.cache_read(args[0], "vta-pynq.inp", [sums])
         s[sums].set_scope("vta-pynq.acc")
-        outer, inner = s[C].split(C.op.axis[0], factor)
+        _, inner = s[C].split(C.op.axis[0], factor)
         s[C].bind(inner, te.thread_axis("cthread"))
         s[sums].compute_at(s[C], inner)
         x, y, i, j = sums.op.axis
