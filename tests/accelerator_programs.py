@@ -146,3 +146,28 @@ def toy_product(n=4):
         s[tensor].compute_at(s[total], outer)
     s[total].tensorize(y, machine.instruction("toy_product").intrinsic)
     return dlc.build(s, [A, B, C], target=machine, name="tiles")
+
+
+def plain_product(rows=8, columns=8, inner=4):
+    """Return a product of matrices on the blocks of VTA, without any step."""
+    A = te.placeholder((rows, inner, 1, 16), "int8", name="A")
+    W = te.placeholder((columns, inner, 16, 16), "int8", name="W")
+    ko, ki = te.reduce_axis((0, inner), "ko"), te.reduce_axis((0, 16), "ki")
+    sums = te.compute(
+        (rows, columns, 1, 16),
+        lambda x, y, i, j: te.sum(
+            A[x, ko, i, ki].astype("int32") * W[y, ko, j, ki].astype("int32"), axis=[ko, ki]
+        ),
+        "sums",
+    )
+    C = te.compute(sums.shape, lambda x, y, i, j: sums[x, y, i, j].astype("int8"), "C")
+    return te.create_schedule(C.op), [A, W, C]
+
+
+def check_product(kernel, args):
+    """Compare what a kernel of `plain_product` computes with NumPy."""
+    random = np.random.default_rng(0)
+    a, w = (random.integers(-128, 128, t.static_shape, "int8") for t in args[:2])
+    kernel(a, w, c := np.empty(args[2].static_shape, "int8"))
+    wanted = np.einsum("xkip,ykjp->xyij", a.astype("int32"), w.astype("int32")).astype("int8")
+    np.testing.assert_array_equal(c, wanted)

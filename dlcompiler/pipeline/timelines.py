@@ -104,7 +104,7 @@ def timeline_of(
 
 
 def check_window(operation: str, first: int, last: int, cycles: int) -> None:
-    """Refuse a part of a run that does not begin before it ends.
+    """Refuse a part of a run that does not begin before it ends, or behind the end of the run.
 
     Parameters
     ----------
@@ -118,10 +118,15 @@ def check_window(operation: str, first: int, last: int, cycles: int) -> None:
     Raises
     ------
     UserError
-        These are not two cycles in order.
+        These are not two cycles in order, or the first one is behind the end.
     """
     if not (type(first) is type(last) is int and 0 <= first < last):
         raise UserError(
             operation, "the cycles are not in order",
             got=f"from {first!r} to {last!r}", expected=f"0 <= first < last <= {cycles}",
+        )  # fmt: skip
+    if first >= cycles > 0:
+        raise UserError(
+            operation, "the program has ended before", got=f"from {first} to {last}",
+            expected=f"0 <= first < {cycles}",
         )  # fmt: skip

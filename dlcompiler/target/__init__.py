@@ -23,6 +23,7 @@ from dlcompiler.target.accelerators import (
     copy,
     tensor_op,
 )
+from dlcompiler.target.accelerators.model import in_use as accelerators_in_use
 from dlcompiler.target.accelerators.model import scopes as accelerator_scopes
 from dlcompiler.target.gpus import with_architecture
 from dlcompiler.target.model import CacheLevel, MemoryScope, Target
@@ -133,6 +134,13 @@ def resolve(target: str | Target | Accelerator) -> Target:
             return _with_architecture(target)
         if ":" in target:
             return _with_number(target)
+    if target not in REGISTRY and any(each.name == target for each in accelerators_in_use()):
+        raise TargetError(
+            "resolve a target", "the accelerator of this name is not in the registry",
+            got=repr(target),
+            hint=f"pass it itself, target={target}, if this is its variable; or enter it: "
+            f"target.REGISTRY[{target!r}] = {target}.target",
+        )  # fmt: skip
     found = REGISTRY.find(target, "resolve a target", error=TargetError)
     made = _called(target, found) if callable(found) else found
     if not isinstance(made, Target):
@@ -230,8 +238,10 @@ def similar_scopes(name: str) -> tuple[str, ...]:
     ('vta-pynq.inp', ())
     """
     known = sorted({*accelerator_scopes(), *_scopes_of_presets()})
-    ends = [scope for scope in known if scope.partition(".")[2] == name]
-    return tuple(dict.fromkeys([*get_close_matches(name, known, 3, 0.7), *ends]))[:4]
+    machine, _, memory = name.partition(".")
+    same = [s for s in known if s.startswith(f"{machine}.") or s.partition(".")[2] == name]
+    found = dict.fromkeys([*get_close_matches(name, known, 3, 0.7), *same])
+    return tuple(found)[: 6 if memory else 4]
 
 
 def _scopes_of_presets() -> Iterator[str]:

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dlcompiler.errors import UserError
 from dlcompiler.pipeline.memory_maps import MemoryMap
+from dlcompiler.simulate.accelerators.accesses import accesses_of
 from dlcompiler.simulate.accelerators.timing.run import time_program
+from dlcompiler.views.device import memory_values
 from dlcompiler.views.device.accelerator_memories import MOST_DRAWN, memories_scene
 from dlcompiler.views.device.memory_values import alive_over_time, memories_of
 from tests.accelerator_programs import product, repeated
@@ -45,6 +48,40 @@ def test_each_value_is_written_before_it_is_used_and_places_are_not_shared(kerne
         for other in model.of(value.memory):
             if other is not value and overlap(value, other):
                 assert value.high <= other.low or other.high <= value.low
+
+
+def followed(run):
+    """Return the values of a run, (memory, low, high, step, first and last use, uses) of each.
+
+    It follows one instruction after another.
+    """
+    owner, made = {}, []
+    found = list(accesses_of(run.program))
+    for step in np.argsort(run.start, kind="stable").tolist():
+        for access in sorted(found[step], key=lambda each: each.how == "write"):
+            some = access.elements
+            elements = range(some.start, some.stop) if isinstance(some, slice) else some.tolist()
+            keys = [(access.memory, element) for element in elements]
+            if access.how == "write":
+                owner |= dict.fromkeys(keys, len(made))
+                made.append([access.memory, keys[0][1], keys[-1][1] + 1, step, -1, -1, 0])
+                continue
+            for number in {owner[key] for key in keys if key in owner}:
+                value = made[number]
+                value[4] = int(run.start[step]) if value[4] < 0 else value[4]
+                value[5], value[6] = max(value[5], int(run.end[step])), value[6] + 1
+    return made
+
+
+@pytest.mark.parametrize("most", [memory_values._MOST_PAIRS, 40])
+def test_values_are_those_of_instructions_one_after_another(kernel, plain, monkeypatch, most):
+    monkeypatch.setattr(memory_values, "_MOST_PAIRS", most)
+    memory_values._values_of.cache_clear()
+    runs = [*kernel.memories().runs, *plain.memories().runs, time_program(repeated(60, "A"))]
+    for run in runs:
+        values = memories_of(MemoryMap("p", (run,))).values
+        own = [[v.memory, v.low, v.high, v.step, v.first_use, v.last_use, v.uses] for v in values]
+        assert own == [value for value in followed(run) if value[-1]]
 
 
 def test_virtual_threads_have_two_buffers_of_weights(kernel, plain):
@@ -120,8 +157,9 @@ def test_many_values_are_a_curve(parsed):
 
 
 def test_the_curve_counts_each_element_while_its_value_is_alive(kernel):
-    values = memories_of(kernel.memories()).of("wgt")
-    cycles, alive = alive_over_time(values)
+    model = memories_of(kernel.memories())
+    values, columns = model.of("wgt"), model.found.of("wgt")
+    cycles, alive = alive_over_time(columns.start, columns.last_use, columns.count)
     for cycle, count in zip(cycles.tolist(), alive.tolist(), strict=True):
         assert count == sum(value.count for value in values if value.is_alive(cycle))
 

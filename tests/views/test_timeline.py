@@ -187,5 +187,13 @@ def test_what_cannot_be_shown_is_refused(kernel):
         kernel.timeline().between(0.5, 10)
     with pytest.raises(UserError, match="each program needs a name"):
         timeline_of([("a", ())], ("a", "b"))
-    shown = kernel.timeline().between(10**9, 10**9 + 1)
-    assert bars(timeline_scene(shown)) == []
+    with pytest.raises(UserError, match="the program has ended before"):
+        kernel.timeline().between(10**9, 10**9 + 1)
+    whole = model_of(kernel.timeline())
+    assert model_of(kernel.timeline().between(100, 10**9)).last == whole.last
+
+
+def test_three_programs_fit_a_notebook(kernel):
+    three = kernel.timeline().names * 3, kernel.timeline().runs * 3
+    assert model_of(Timeline(*three)).count > 100
+    assert len(Timeline(*three)._repr_html_()) < 60_000

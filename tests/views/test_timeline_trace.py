@@ -10,6 +10,7 @@ from dlcompiler.pipeline.timelines import Timeline
 from dlcompiler.simulate.accelerators.timing.run import time_program
 from dlcompiler.simulate.accelerators.timing.waits import tokens_of
 from tests.accelerator_programs import product, repeated
+from tests.trace_events import problems
 
 HOSTILE = '"}],"x":"</script>\u2028'
 
@@ -70,6 +71,30 @@ def test_tokens_are_flows_inside_the_events_of_their_instructions(kernel, tmp_pa
             assert (flow["pid"], flow["tid"]) == (event["pid"], event["tid"])
             assert event["ts"] <= flow["ts"] < event["ts"] + event["dur"]
         assert start["ts"] < end["ts"]
+
+
+def test_traces_are_as_the_format_asks(kernel, tmp_path):
+    parts = tuple(time_program(repeated(count, "A")) for count in (30, 60))
+    (runs,) = kernel.timeline().runs
+    timeline = Timeline(("first", "first", HOSTILE), (runs, parts, parts[:1]))
+    trace = saved(timeline, tmp_path)
+    assert not list(problems(trace))
+    assert {e["pid"] for e in trace["traceEvents"]} == {1, 2, 3}
+    assert not list(problems(saved(kernel.timeline().between(100, 200), tmp_path)))
+
+
+WRONG = [
+    ("X", {"dur": 0}), ("X", {"ts": -1.0}), ("X", {"tid": "load"}), ("X", {"ph": "B"}),
+    ("X", {"dur": 1e6}), ("X", {"pid": 9}), ("s", {"id": 10**6}), ("s", {"ts": 1e9}),
+    ("f", {"bp": "s"}), ("f", {"ts": 0.0}), ("f", {"name": "other"}), ("M", {"args": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("phase", "change"), WRONG)
+def test_the_checks_find_what_is_wrong(kernel, tmp_path, phase, change):
+    trace = saved(kernel.timeline(), tmp_path)
+    of(trace, phase)[0].update(change)
+    assert list(problems(trace))
 
 
 def test_a_large_program_is_written_as_valid_json(tmp_path):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dlcompiler import te
 from dlcompiler.bench import gpu_ladders
 from dlcompiler.schedule import Schedule, create_schedule
+from tests.accelerator_programs import plain_product, scheduled_product
 from tests.thread_programs import tiled_matmul
 from tests.widgets.live_page import LivePage
 
@@ -128,6 +129,44 @@ def zoomed(page: LivePage) -> None:
     zoom.select_option(index=zoom.locator("option").count() - 1)
     page.key("space reuse").click()
     page.settle()
+
+
+def on_chip(picture: str, *cycles: int) -> Callable[[LivePage], None]:
+    """Open a picture of an accelerator in all or some of its cycles, and choose an instruction."""
+
+    def drive(page: LivePage) -> None:
+        if cycles:
+            wanted = {"first": cycles[0], "last": cycles[1]}
+            page.widget._session.accelerators.open(page.widget._session, wanted)
+        tabs(picture, "source", loop="acc/ko.outer")(page)
+        page.widget._session.accelerators.wait(60)
+        page.push()
+        page.wait(lambda: "is_pending" not in page.widget.picture["model"])
+        page.locate(".dlc-picture rect.dlc-link", has_text="W.wgt").nth(1).click()
+        page.settle()
+
+    return drive
+
+
+def wrong_memory(page: LivePage) -> None:
+    """Point at a copy into a memory that its reader cannot read."""
+    tabs("stages", "notation", loop="sums/ko")(page)
+    page.key("cache_read A A vta-pynq.wgt sums").focus()
+    page.page.wait_for_timeout(300)
+
+
+def accelerator():
+    """Make an Explorer of a product on an accelerator, with two virtual threads."""
+    from dlcompiler_widgets import Explorer
+
+    return Explorer(*scheduled_product(), target="vta-pynq", name="gemv")
+
+
+def product_on_blocks():
+    """Make an Explorer of a product of matrices on blocks, without any step."""
+    from dlcompiler_widgets import Explorer
+
+    return Explorer(*plain_product(), target="vta-pynq", name="product")
 
 
 def story(page: LivePage) -> None:
@@ -287,6 +326,24 @@ SHOTS = (
     ),
     Shot("block", "Which thread of a block touches what, by phases.", one_block, threads),
     Shot("device", "The memories of a device.", tabs("memory", "final", loop="C/j.inner"), threads),
+    Shot(
+        "timeline",
+        "When the engines of an accelerator run, in some cycles, beside its instructions.",
+        on_chip("timeline", 1000, 4000),
+        accelerator,
+    ),
+    Shot(
+        "chip",
+        "Which values lie where in the memories of an accelerator.",
+        on_chip("chip"),
+        accelerator,
+    ),
+    Shot(
+        "scopes",
+        "Memories of an accelerator that a tensor may be copied into, and why not into others.",
+        wrong_memory,
+        product_on_blocks,
+    ),
 )
 
 

@@ -116,3 +116,108 @@ def test_a_click_on_a_bar_chooses_its_stage(open_live):
     live.click("tab chip")
     live.locate(".dlc-picture .dlc-summary", has_text="values;").wait_for()
     assert not live.errors
+
+
+def test_some_cycles_are_shown_in_both_pictures_until_the_schedule_changes(explore, patient):
+    widget = explore(*scheduled_product(), target="vta-pynq", name="gemv")
+    ask(widget, "picture", tab="timeline")
+    cycles = widget.picture["model"]["window"]["cycles"]
+    assert f"gemv: {cycles:,} cycles" in widget.picture["model"]["summary"]
+    ask(widget, "cycles", first=200, last=900)
+    assert widget.status["text"] == "Shown: cycles 200 to 900."
+    for tab in TABS:
+        ask(widget, "picture", tab=tab)
+        assert widget.picture["model"]["summary"].endswith("Shown: cycles 200 to 900.")
+        window = widget.picture["model"]["window"]
+        assert (window["first"], window["last"], window["cycles"]) == (200, 900, cycles)
+    ask(widget, "cycles", first=cycles - 9, last=10**9)
+    assert widget.picture["model"]["window"]["last"] == cycles
+    ask(widget, "cycles", first=10**8, last=10**9)  # behind the end: the last cycle
+    assert widget.picture["model"]["window"]["first"] == cycles - 1
+    ask(widget, "cycles")
+    assert "Shown" not in widget.picture["model"]["summary"]
+    for wrong in ({"first": 5, "last": 5}, {"first": -1, "last": 5}, {"first": "a"}, {"last": 1.5}):
+        ask(widget, "cycles", **wrong)
+        assert widget.status["tone"] == "error"
+    ask(widget, "cycles", first=1, last=100)
+    ask(widget, "picture", tab="timeline")
+    ask(widget, "undo")
+    ask(widget, "apply", step={"primitive": "unroll", "stage": "C", "args": {}})
+    ask(widget, "redo")  # the same state: the same cycles
+    assert widget.picture["model"]["window"]["last"] == 100
+
+
+def test_cycles_are_chosen_by_dragging_and_by_buttons(open_live):
+    live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
+    live.click("tabs Accelerator")
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    cycles = live.widget.picture["model"]["window"]["cycles"]
+    picture = live.page.locator(".dlc-picture svg.dlc-scene")
+    box = picture.bounding_box()
+    y, scale = box["y"] + 20, box["width"] / 760
+    at = [box["x"] + scale * x for x in (74 + 664 * 0.25, 74 + 664 * 0.5)]
+    live.page.mouse.move(at[0], y)
+    live.page.mouse.down()
+    live.page.mouse.move(at[1], y, steps=4)
+    assert live.page.locator(".dlc-range").count() == 1
+    live.page.mouse.up()
+    live.wait(lambda: live.widget.picture["model"]["window"]["first"] > 0)
+    window = live.widget.picture["model"]["window"]
+    assert window["first"] == pytest.approx(cycles / 4, abs=cycles / 50)
+    assert window["last"] == pytest.approx(cycles / 2, abs=cycles / 50)
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    live.click("tab chip")
+    live.locate(".dlc-picture .dlc-summary", has_text="Shown: cycles").wait_for()
+    live.click("fewer cycles")
+    live.wait(lambda: live.widget.picture["model"]["window"]["first"] > window["first"])
+    live.click("cycles behind")
+    live.click("all cycles")
+    live.locate(".dlc-picture .dlc-controls", has_text=f"all {cycles:,} cycles").wait_for()
+    assert not live.errors
+
+
+def test_marks_know_their_line_and_the_loops_around(explore, patient):
+    widget = explore(*scheduled_product(), target="vta-pynq", name="gemv")
+    ask(widget, "text", tab="source")
+    lines = {line["number"]: line["text"] for line in widget.text["lines"]}
+    for tab in TABS:
+        ask(widget, "picture", tab=tab)
+        marks = [m for m in widget.picture["model"]["marks"] if "line" in m]
+        assert len(marks) > 20
+        for mark in marks:
+            if tab == "timeline":
+                number, _, text = mark["title"].partition("\n")[0].partition(": ")
+                assert lines[mark["line"]] == text
+                assert mark["line"] == int(number) + 2
+    weights = next(m for m in marks if m["keys"][:1] == ["W.wgt"])
+    assert {"acc/ko.outer", "C/i1.outer.inner"} <= {*weights["keys"]}
+    assert lines[weights["line"]].startswith("load wgt")
+
+
+def test_an_instruction_is_chosen_in_the_timeline_the_text_and_the_memories(open_live):
+    live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
+    live.click("tabs Accelerator")
+    live.click("tab source")
+    live.wait(lambda: "is_pending" not in live.widget.picture["model"])
+    pointed = live.page.locator(".dlc-program .dlc-pointed")
+    bar = live.page.locator(".dlc-picture svg rect", has_text="5: load wgt")
+    bar.first.wait_for()
+    bar.first.click()
+    live.settle()
+    assert live.widget.chosen == "W.wgt"
+    assert pointed.inner_text().split()[1:3] == ["load", "wgt"]
+    assert "dlc-pointed" in bar.first.get_attribute("class")
+    live.click("tab chip")
+    live.locate(".dlc-picture .dlc-summary", has_text="values;").wait_for()
+    boxes = live.page.locator(".dlc-picture rect.dlc-pointed")
+    assert boxes.count() in (2, 3)  # it is written, waits, is used
+    line = live.page.locator(".dlc-program .dlc-line", has_text="load inp").nth(1)
+    line.click()
+    live.settle()
+    assert live.page.locator(".dlc-picture rect.dlc-pointed", has_text="A.inp").count() >= 2
+    live.page.locator('[data-key="acc/ko.outer"]').first.click()
+    live.settle()
+    assert live.page.locator(".dlc-picture rect.dlc-own").count() > 10
+    live.click("undo")
+    assert pointed.count() == 0
+    assert not live.errors

@@ -19,6 +19,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Buffer, Cast, Const, Expr, IfThenElse, Load, Select, Store, Var
 from dlcompiler.simulate.accelerators.listing import origin_text
 from dlcompiler.target.accelerators import Accelerator, Instruction, Memory
+from dlcompiler.target.accelerators.uses import memory_of_scope
 
 PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
 
@@ -284,9 +285,7 @@ def _not_one_copy(leaf: Store, problem: str, reason: str) -> ScheduleError:
 
 def memory_of(buffer: Buffer, accelerator: Accelerator) -> Memory | None:
     """Return the memory of an accelerator in which a buffer lies."""
-    return next(
-        (m for m in accelerator.memories if accelerator.scope_of(m.name) == buffer.scope), None
-    )
+    return memory_of_scope(accelerator, buffer.scope)
 
 
 def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:

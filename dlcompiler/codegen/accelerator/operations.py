@@ -14,6 +14,7 @@ from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Binary, Const, Expr, Load, Store
 from dlcompiler.ir.operations import REORDERED
 from dlcompiler.target.accelerators import Field, Instruction
+from dlcompiler.target.accelerators.uses import WITH_NUMBER
 
 _LEAST_SHIFT, _MOST_SHIFT = -15, 31
 """Shifts by other amounts differ between implementations of VTA; [bit]."""
@@ -118,10 +119,8 @@ class _Reader:
         return isinstance(value, Load) and value.buffer is self.leaf.buffer
 
     def _with_number(self, op: str, number: int) -> Operation:
-        if op == "sub":
-            op, number = "add", -number
-        if op == "shl":
-            op, number = "shr", -number
+        if op in WITH_NUMBER:
+            op, number = WITH_NUMBER[op], -number
         if op == "shr" and not _LEAST_SHIFT <= number <= _MOST_SHIFT:
             raise self._refusal(
                 f"it shifts by {number}", expected=f"{_LEAST_SHIFT} to {_MOST_SHIFT}, to the right"

@@ -56,9 +56,13 @@ class Patterns:
         """Buffers that a computation has written."""
         self._writers: defaultdict[Any, set[Any]] = defaultdict(set)
         """Origins of the stores into each buffer: virtual threads have stores of one origin."""
+        self._updates: dict[Any, Store] = {}
+        """Buffer -> a store that combines its elements with others, as reductions do."""
         for stmt in walk_statements(func.body):
             if isinstance(stmt, Store):
                 self._writers[stmt.buffer].add(stmt.origin)
+                if any(load.buffer is stmt.buffer for load in _loads(stmt)):
+                    self._updates[stmt.buffer] = stmt
 
     def of(self, stmt: Stmt) -> list[Pattern] | None:
         """Return the patterns of a nest, in order; None if a statement is no nest.
@@ -110,9 +114,25 @@ class Patterns:
                 " or an elementwise operation in a memory of results",
                 hint=self._hint(nest.leaf),
             )
+        if nest.leaf.buffer in self._updates:
+            self._check_update(self._updates[nest.leaf.buffer], instruction)
         for each in self._elementwise(nest, instruction, chain_of(nest.leaf, instruction)):
             self._computed.add(nest.leaf.buffer.name)
             yield each
+
+    def _check_update(self, update: Store, instruction: Instruction) -> None:
+        """Refuse a reduction that no elementwise instruction computes, before its first value.
+
+        Raises
+        ------
+        ScheduleError
+            The instruction cannot compute it: then it needs an intrinsic.
+        """
+        try:
+            chain_of(update, instruction)
+        except ScheduleError as error:
+            error.hint = self._hint(update) or error.hint
+            raise
 
     def _hint(self, leaf: Store) -> str | None:
         """Return what lets an instruction compute a stage in a memory of the accelerator."""

@@ -11,6 +11,7 @@ from dlcompiler.ir import Allocate, Buffer, PrimFunc, Stmt
 from dlcompiler.ir.rewrite import children
 from dlcompiler.simulate.accelerators import DramBuffer
 from dlcompiler.target.accelerators import Accelerator
+from dlcompiler.target.accelerators.uses import why_no_stage
 
 PAGE = 4096
 """Buffers in DRAM begin at multiples of this; [byte]."""
@@ -32,6 +33,12 @@ def chip_places(func: PrimFunc, accelerator: Accelerator) -> dict[Buffer, int]:
         memory = memory_of(buffer, accelerator)
         if memory is None:
             continue
+        if reason := why_no_stage(accelerator, memory):
+            raise TargetError(
+                f"build {func.name} for {accelerator.name}",
+                f"{buffer.name} cannot be in {memory.name}",
+                because=reason, hint="put it into another memory",
+            )  # fmt: skip
         if buffer.dtype != memory.dtype:
             raise TargetError(
                 f"build {func.name} for {accelerator.name}",

@@ -17,6 +17,18 @@ def uses_threads(state: State) -> bool:
     return known
 
 
+def has_only_virtual_threads(state: State) -> bool:
+    """Tell whether all threads are virtual ones, as those of an accelerator are.
+
+    They run in one program, and so no memory is private to one of them.
+    """
+    known: bool | None = state.cache.get("only virtual threads")
+    if known is None:
+        kinds = {kind for stage in state.stages for kind in stage.kinds.values() if is_thread(kind)}
+        known = state.cache["only virtual threads"] = kinds == {"vthread"}
+    return known
+
+
 def threads_around(state: State, stage: StageState) -> Mapping[str, tuple[StageState, Axis]]:
     """Map each thread axis around a stage to the loop bound to it, with that loop's stage.
 

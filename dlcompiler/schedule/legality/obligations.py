@@ -14,6 +14,7 @@ from dlcompiler.schedule.inference.placement import placed, standing_for
 from dlcompiler.schedule.inference.recurrences import is_fixed
 from dlcompiler.schedule.inference.scan_blocks import blocks_of, updates_of
 from dlcompiler.schedule.inference.thread_loops import (
+    has_only_virtual_threads,
     has_own_launches,
     threads_around,
     threads_of_block,
@@ -190,6 +191,8 @@ def _thread_obligations(state: State, stage: StageState) -> Iterator[Obligation]
         )
     at = stage.attachment
     if not isinstance(at, AttachedAt) or has_own_launches(state, stage):
+        return
+    if has_only_virtual_threads(state):
         return
     if is_scan(state.stage(at.stage)) and not around:
         return

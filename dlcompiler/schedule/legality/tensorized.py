@@ -135,7 +135,9 @@ class _Matcher:
             places = [n for n, own in enumerate(self.stage.op.axis) if own in data]
             operands = self.operands(box, data | reduced)
         if places is None or operands is None:
-            raise self.different(box, self.extents_differ(box))
+            label = self.stage.label(self.axis)
+            hint = f"split loops to the declared extents, and reorder the others outside {label}"
+            raise self.different(box, self.extents_differ(box), hint)
         if any(leaf.kind == "reduce" for leaf in outer) and "update" not in self.intrin.parts:
             raise self.refused(
                 f"{self.intrin.name} has no update, and part of the reduction is outside of it",
@@ -265,7 +267,7 @@ class _Matcher:
                 )
         raise AssertionError(box)
 
-    def different(self, box: _Box, difference: str) -> Mismatch:
+    def different(self, box: _Box, difference: str, hint: str | None = None) -> Mismatch:
         """Return the `Mismatch` that shows what the loops compute and what is declared."""
         op, declared = self.stage.op, self.intrin.op
         mine = [(axis, box.extents[axis]) for axis in op.axis]
@@ -278,7 +280,7 @@ class _Matcher:
                 [(axis, axis.static_extent) for axis in declared.axis],
                 [(axis, axis.static_extent) for axis in declared.reduce_axis],
             ),
-            because=difference,
+            because=difference, hint=hint,
         )  # fmt: skip
 
     def refused(

@@ -9,6 +9,7 @@ from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.recurrences import hosts, is_update
 from dlcompiler.schedule.inference.scan_blocks import block_problems
 from dlcompiler.schedule.inference.thread_loops import (
+    has_only_virtual_threads,
     has_own_launches,
     is_launched,
     is_shared,
@@ -51,6 +52,8 @@ def _is_as_before(state: State, stage: StageState, before: State) -> bool:
     """
     if not uses_threads(before) or reduced_by_threads(stage) or hosts(state):
         return False
+    if has_only_virtual_threads(state) is not has_only_virtual_threads(before):
+        return False
     while before.has_stage(stage.name) and before.stage(stage.name) is stage:
         if not isinstance(stage.attachment, AttachedAt):
             return True
@@ -63,7 +66,7 @@ def _stage_problems(state: State, stage: StageState) -> Iterator[Illegal]:
     kinds = set(stage.kinds.values())
     if "parallel" in kinds:
         yield from _parallel_problems(state, stage)
-    if isinstance(stage.attachment, AttachedAt):
+    if isinstance(stage.attachment, AttachedAt) and not has_only_virtual_threads(state):
         yield from _cooperation_problems(state, stage, stage.attachment, bound)
     if reduced_by_threads(stage):
         yield from _reduction_problems(state, stage)

@@ -14,9 +14,10 @@ from dlcompiler.ir import SHARED_SCOPES, THREADS, ThreadTag, is_thread
 from dlcompiler.schedule.inference.bounds import infer_bounds
 from dlcompiler.schedule.inference.thread_loops import threads_around
 from dlcompiler.schedule.legality.obligations import has_bounds
+from dlcompiler.schedule.moves.accelerator_moves import stage_scopes, verdict_of
 from dlcompiler.schedule.primitives.base import SCOPES
 from dlcompiler.schedule.primitives.env_threads import axes_of
-from dlcompiler.schedule.state import StageState, State
+from dlcompiler.schedule.state import StageState, State, Step
 from dlcompiler.schedule.verdict import Illegal, Verdict
 from dlcompiler.target import Target
 
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
     from dlcompiler.schedule.schedule import Attempt
 
 
+DRAM = "global"
+
+
 def scopes_of(target: Target | None) -> tuple[str, ...]:
     """Return the memories to offer: those of the target, or of a CPU if there is none."""
     if target is None:
         return SCOPES
+    if target.accelerator is not None:
+        return (DRAM, *stage_scopes(target.accelerator))
     return tuple(scope.name for scope in target.scopes)
 
 
@@ -38,29 +44,58 @@ def threads_of(target: Target | None) -> tuple[ThreadTag, ...]:
     return tuple(tag for tag in THREADS if target is not None and tag in target.thread_axes)
 
 
-def verdict_on(target: Target | None, attempt: Attempt, args: Mapping[str, Any]) -> Verdict:
-    """Return the verdict on a step for a target, which may lack what the step needs."""
+def verdict_on(
+    target: Target | None, attempt: Attempt, args: Mapping[str, Any], before: State
+) -> Verdict:
+    """Return the verdict on a step for a target, which may lack what the step needs.
+
+    Parameters
+    ----------
+    target
+        The target; without one, nothing is lacking.
+    attempt
+        The step, and the verdict without a target.
+    args
+        Its arguments.
+    before
+        The state that it begins at.
+    """
     if target is None or attempt.state is None or attempt.step is None:
         return attempt.verdict
-    step = attempt.step
+    found: Verdict | None = _limit(target, attempt.state, attempt.step, args)
+    if found is None and target.accelerator is not None:
+        found = verdict_of(target.accelerator, attempt, before)
+    return attempt.verdict if found is None else found
+
+
+def _limit(target: Target, state: State, step: Step, args: Mapping[str, Any]) -> Illegal | None:
+    """Return the refusal of a step that needs what a target lacks; None otherwise."""
     limit = _no_such_memory(target, step.args.get("scope"))
     if step.primitive in ("bind", "env_threads"):
         tags = _tags_of(step.primitive, args)
         limits = (_no_such_threads(target, tag) for tag in tags)
         limit = next((limit for limit in limits if limit is not None), None)
         if limit is None:
-            limits = (_too_many(target, attempt.state, step.stage, tag) for tag in tags)
+            limits = (_too_many(target, state, step.stage, tag) for tag in tags)
             limit = next((limit for limit in limits if limit is not None), None)
     elif step.primitive == "parallel" and target.thread_axes:
         limit = Illegal(
             "limit",
             f"{target.name} has no parallel loops",
-            because="it runs blocks and threads in parallel, not loops",
-            hint="bind the loop to blockIdx.x or threadIdx.x",
+            because="it runs blocks and threads in parallel, not loops"
+            if target.accelerator is None
+            else "its engines run instructions in order",
+            hint=f"bind the loop to {' or '.join(_names_of_threads(target))}",
         )
     elif step.primitive == "vectorize" and target.thread_axes:
-        limit = _too_wide(target, attempt.state, attempt.state.stage(step.stage), args)
-    return attempt.verdict if limit is None else limit
+        limit = _too_wide(target, state, state.stage(step.stage), args)
+    return limit
+
+
+def _names_of_threads(target: Target) -> tuple[str, ...]:
+    """Return the thread axes to name in a hint: one of the blocks and one of their threads."""
+    usual = ("blockIdx.x", "threadIdx.x")
+    return tuple(tag for tag in usual if tag in target.thread_axes) or target.thread_axes
 
 
 def _tags_of(primitive: str, args: Mapping[str, Any]) -> tuple[str, ...]:

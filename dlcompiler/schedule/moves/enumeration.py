@@ -18,6 +18,7 @@ from dlcompiler.schedule.inference.recurrences import hosts
 from dlcompiler.schedule.inference.thread_loops import is_launched
 from dlcompiler.schedule.legality.obligations import extents_of, has_bounds
 from dlcompiler.schedule.legality.tensorized import box_extents
+from dlcompiler.schedule.moves import accelerator_moves
 from dlcompiler.schedule.moves.device_moves import scopes_of, threads_of, verdict_on
 from dlcompiler.schedule.state import StageState, State, is_scan
 from dlcompiler.schedule.verdict import Verdict
@@ -96,7 +97,7 @@ def moves_of(
             continue
         sample = {**args, **{d.parameter: (d.suggested or (2,))[0] for d in domains}}
         attempt = schedule.attempt(primitive, name, sample)
-        verdict = verdict_on(target, attempt, args)
+        verdict = verdict_on(target, attempt, args, state)
         yield Move(primitive, name, args, targets, domains, verdict)
 
 
@@ -155,7 +156,7 @@ def _candidates(state: State, stage: StageState, target: Target | None) -> Itera
 
 def _launch_candidates(stage: StageState, threads: Sequence[ThreadTag]) -> Iterator[_Candidate]:
     """Yield launches of all steps of a scan: 32 threads, 128 threads, 4 blocks of 32 threads."""
-    if not threads or not is_scan(stage) or is_launched(stage):
+    if "threadIdx.x" not in threads or not is_scan(stage) or is_launched(stage):
         return
     for launch in ("threadIdx.x=32", "threadIdx.x=128", "blockIdx.x=4 threadIdx.x=32"):
         yield "env_threads", {"threads": launch}, (stage.name, launch), ()
@@ -205,7 +206,12 @@ def _prefetch_candidates(state: State, stage: StageState) -> Iterator[_Candidate
 def _intrinsic_candidates(
     state: State, stage: StageState, target: Target | None
 ) -> Iterator[_Candidate]:
-    for leaf, name in intrinsics_of(state, stage, target):
+    accelerator = None if target is None else target.accelerator
+    if accelerator is not None:
+        found = accelerator_moves.intrinsics_of(accelerator, state, stage)
+    else:
+        found = intrinsics_of(state, stage, target)
+    for leaf, name in found:
         yield "tensorize", {"axis": leaf, "intrin": name}, (stage.label(leaf), name), ()
 
 
@@ -282,6 +288,15 @@ def _loop_candidates(
                 Domain("y_factor", _tile_factors(extents[inner])),
             )
             yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
+    # Past a loop of one iteration a step changes nothing: these go past it to the next one.
+    moving = [leaf for leaf in stage.leaves if not _is_one(extents[leaf])]
+    for outer, inner in itertools.pairwise(moving):
+        if stage.position(inner) > stage.position(outer) + 1:
+            yield "reorder", {"axes": (inner, outer)}, (label(inner), label(outer)), ()
+
+
+def _is_one(extent: Extent) -> bool:
+    return isinstance(extent, int) and extent == 1
 
 
 def _tile_factors(extent: Extent) -> tuple[int, ...]:

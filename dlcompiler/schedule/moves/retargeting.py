@@ -96,9 +96,9 @@ def _repeat(schedule: Schedule, step: Step, target: Target, before: Target | Non
     except ScheduleError as error:
         return f"{error.problem}, since the step that made it is left out"
     attempt = schedule.attempt(step.primitive, step.stage, args)
-    verdict = verdict_on(target, attempt, args)
+    verdict = verdict_on(target, attempt, args, schedule.state)
     if isinstance(verdict, Illegal) and attempt.verdict and before is not None:
-        verdict = verdict if verdict_on(before, attempt, args) else attempt.verdict
+        verdict = verdict if verdict_on(before, attempt, args, schedule.state) else attempt.verdict
     if isinstance(verdict, Illegal):
         return verdict.reason
     if before is None and (reason := _needs_threads(step, target)):

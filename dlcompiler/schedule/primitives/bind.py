@@ -70,6 +70,8 @@ def check(state: State, stage: StageState, *, axis: Any, thread: Any) -> Verdict
 def _on_reduction(stage: StageState, axis: Axis, thread: str) -> Illegal:
     threads = "blocks" if thread.startswith("blockIdx") else "threads"
     hint = "bind a data axis, or make one of the reduction first, with s.rfactor"
+    if thread == "vthread":  # the name of which may have been "cthread"
+        return on_reduction(stage, axis, "bound to virtual threads", "all of them", hint)
     return on_reduction(stage, axis, f"bound to {thread}", f"all {threads}", hint)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grids, Indices, own_micro_op
-from dlcompiler.simulate.accelerators.program import InstructionProgram
+from dlcompiler.simulate.accelerators.program import InstructionProgram, Step
 from dlcompiler.simulate.accelerators.work import Work, works_of
+from dlcompiler.target.accelerators import Accelerator, Instruction
+from dlcompiler.target.accelerators.encodings import operand_fields
 
 Elements: TypeAlias = "slice | Indices"
 How: TypeAlias = Literal["read", "write", "update"]
@@ -25,12 +30,68 @@ class Access(NamedTuple):
     how: How
 
 
-def accesses_of(program: InstructionProgram) -> Iterator[list[Access]]:
-    """Yield the accesses of each instruction, in the order of the program.
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """The accesses of a program: those of equal instructions are there once."""
+
+    kinds: tuple[list[Access], ...]
+    """The accesses of each kind of instruction."""
+    kind: Indices
+    """The kind of each instruction, in the order of the program; (instructions,)."""
+
+    def __iter__(self) -> Iterator[list[Access]]:
+        """Yield the accesses of each instruction, in the order of the program."""
+        return (self.kinds[n] for n in self.kind.tolist())
+
+
+def accesses_of(program: InstructionProgram) -> Accesses:
+    """Return the accesses of each instruction.
 
     Accesses to DRAM are left out. The micro-ops of an instruction are those that were loaded last,
     in the order of the program.
     """
+    firsts: list[Step] = []
+    known: dict[tuple[object, ...], int] = {}
+    kinds: list[int] = []
+    keys = {i.name: _key_of(program.accelerator, i) for i in program.accelerator.instructions}
+    loads = 0
+    for step in program.steps:
+        name = step.instruction.name
+        fields, use = keys[name]
+        loads += use is _Use.LOADS
+        key = (name, use and loads, fields(step.values))
+        number = known.get(key)
+        if number is None:
+            number = known[key] = len(firsts)
+            firsts.append(step)
+        kinds.append(number)
+    # The first instructions of each kind, with all loads of micro-ops, are in order.
+    found = tuple(_accesses(replace(program, steps=tuple(firsts))))
+    return Accesses(found, np.array(kinds, np.int64))
+
+
+class _Use(Enum):
+    """What an instruction does with micro-ops."""
+
+    LOADS = 1
+    RUNS = 2
+
+
+def _key_of(
+    accelerator: Accelerator, instruction: Instruction
+) -> tuple[Callable[[tuple[int, ...]], object], _Use | None]:
+    """Return which values decide the elements that an instruction accesses, and its micro-ops."""
+    uses = {each.micro_ops for each in accelerator.instructions} - {""}
+    if instruction.kind == "load" and instruction.memory in uses:
+        return tuple, _Use.LOADS
+    if not instruction.is_copy:
+        return tuple, _Use.RUNS if instruction.micro_ops else None
+    names = operand_fields(accelerator, instruction)
+    places = [n for n, name in enumerate(names) if name not in ("dram_base", "x_stride")]
+    return itemgetter(*places), None
+
+
+def _accesses(program: InstructionProgram) -> Iterator[list[Access]]:
     chip = _Chip(program)
     for work in works_of(program):
         if work.instruction.is_copy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dlcompiler.errors import ProgramError
-from dlcompiler.simulate.accelerators.listing import step_line
+from dlcompiler.simulate.accelerators.listing import excerpt
 
 if TYPE_CHECKING:
     from dlcompiler.simulate.accelerators.program import InstructionProgram
@@ -39,10 +39,10 @@ class InstructionError(ProgramError):
         because: str | None = None,
         hint: str | None = None,
     ) -> None:
-        excerpt = step_line(program, step) if program is not None and step is not None else None
+        shown = None if program is None or step is None else excerpt(program, step)
         super().__init__(
             operation, problem, kind=kind, got=got, expected=expected, because=because,
-            hint=hint, excerpt=excerpt,
+            hint=hint, excerpt=shown,
         )  # fmt: skip
         self.step = step
         self.origin = None

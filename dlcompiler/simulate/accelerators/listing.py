@@ -49,14 +49,43 @@ def origin_text(origin: object) -> str:
     return "" if origin is None else str(origin).replace("\n", " ")
 
 
-def step_line(program: InstructionProgram, step: int) -> str:
-    """Return an instruction with its number, and where it comes from: statement and axes."""
-    each = program.steps[step]
-    origin = origin_text(each.origin)
-    axes = ", ".join(map(str, getattr(each.origin, "origin", ())))
-    comment = f"  # {origin}" if origin else ""
-    comment += f" ({axes})" if axes else ""
-    return f"{step}: {instruction_text(program.accelerator, each)}{comment}"
+def excerpt(program: InstructionProgram, step: int) -> str:
+    """Return an instruction with those around it, and where it comes from: at most 12 lines.
+
+    Parameters
+    ----------
+    program : InstructionProgram
+        The program.
+    step : int
+        Number of the instruction, which is marked.
+    """
+    first = max(step - _AROUND, 0)
+    shown = range(first, min(step + _AROUND + 1, len(program.steps)))
+    lines = []
+    for number in shown:
+        mark = ">" if number == step else " "
+        lines.append(f"{mark} {number}: {_short_text(program.accelerator, program.steps[number])}")
+        if number == step and (origin := origin_text(program.steps[step].origin)):
+            lines.append(f"    # {_cut(origin)}")
+    return "\n".join(lines)
+
+
+_AROUND = 5
+"""Instructions before and after the one of an excerpt; [1]."""
+_WIDEST = 66
+"""Longest text of a line, so that it fits a cell of a notebook with what is around it;
+[characters]."""
+
+
+def _short_text(accelerator: Accelerator, step: Step) -> str:
+    """Return an instruction as a line of an excerpt: tokens are kept, fields may be left out."""
+    fields = instruction_text(accelerator, step._replace(pops=(), pushes=()))
+    tokens = instruction_text(accelerator, step)[len(fields) :]
+    return _cut(fields, max(_WIDEST - len(tokens), 24)) + tokens
+
+
+def _cut(text: str, longest: int = _WIDEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def disassemble(program: InstructionProgram, *, origins: bool = False) -> str:

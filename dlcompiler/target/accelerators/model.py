@@ -142,7 +142,7 @@ class Accelerator:
         intrinsics = frozenset(i.name for i in self.instructions if i.kind == "tensor")
         return Target(
             self.name, "accelerator", "instructions", "", "", (), "none", 8, 1, 1, (),
-            tuple(scopes), ("cthread",), intrinsics, runs_on="accelerator", accelerator=self,
+            tuple(scopes), ("vthread",), intrinsics, runs_on="accelerator", accelerator=self,
         )  # fmt: skip
 
     def with_(self, **changes: Any) -> Accelerator:
@@ -353,9 +353,14 @@ def intrinsic_operands(intrinsic: Any) -> tuple[Any, ...]:
 _made: weakref.WeakValueDictionary[int, Accelerator] = weakref.WeakValueDictionary()
 
 
+def in_use() -> list[Accelerator]:
+    """Return all accelerators that are in use."""
+    return list(_made.values())
+
+
 def scopes() -> frozenset[str]:
     """Return the memories of all accelerators that are in use, as scopes."""
-    return frozenset(a.scope_of(m.name) for a in list(_made.values()) for m in a.memories)
+    return frozenset(a.scope_of(m.name) for a in in_use() for m in a.memories)
 
 
 def _queues_between(accelerator: Accelerator) -> tuple[TokenQueue, ...]:

@@ -27,6 +27,7 @@ carry out `mma` and its loads and stores together: see `dlcompiler.target.fragme
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from functools import lru_cache
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Reduce
 from dlcompiler.target import Target
+from dlcompiler.target.accelerators import Accelerator, Instruction
 from dlcompiler.target.fragments import WARP, Fragment, MatrixName
 from dlcompiler.te.intrinsics.tensor_cores import KINDS, copy, product
 from dlcompiler.te.intrinsics.tensor_intrin import (
@@ -123,6 +125,9 @@ def tensor_intrin(name: str) -> TensorIntrin:
     hint = None
     if "#" in str(name):
         hint = "declare it before: te.decl_tensor_intrin(…), with the same name and contents"
+    elif close := difflib.get_close_matches(str(name), FAMILIES, 1):
+        family = FAMILIES[close[0]]
+        hint = f"did you mean {family.name}_{'x'.join(family.sizes)}, with numbers?"
     raise ExpressionError(
         f"tensor intrinsic {name!r}", "there is no intrinsic of this name",
         expected=", ".join(f"{f.name}_{'x'.join(f.sizes)}" for f in FAMILIES.values()), hint=hint,
@@ -188,6 +193,33 @@ def families_for(result: str, read: Sequence[str]) -> list[Family]:
     wanted = (result, sorted(read))
     own = (family for family in FAMILIES.values() if family.threads == 1)
     return [f for f in own if (f.dtypes[0], sorted(f.dtypes[1:])) == wanted]
+
+
+def instruction_intrinsic(
+    accelerator: Accelerator, instruction: Instruction
+) -> TensorIntrin | None:
+    """Return the intrinsic that a tensor instruction of an accelerator computes; None if unknown.
+
+    An instruction without one of its own computes the shipped intrinsic that names it as emitter,
+    in the sizes of its memories' elements.
+
+    Examples
+    --------
+    >>> from dlcompiler.target.accelerators.vta import preset
+    >>> vta = preset("vta-pynq")
+    >>> instruction_intrinsic(vta, vta.instruction("gemm")).name
+    'vta_gemm_1x16x16'
+    """
+    if instruction.intrinsic is not None:
+        own: TensorIntrin = instruction.intrinsic
+        return own
+    family = next((f for f in FAMILIES.values() if f.emitter == instruction.name), None)
+    shapes = [accelerator.memory(name).shape for name in instruction.operands.values()]
+    if family is None or len(shapes) != len(family.dtypes):
+        return None
+    reduced = len(family.sizes) - family.data
+    sizes = (*shapes[0][-family.data :], *shapes[1][-reduced:])
+    return _shipped(f"{family.name}_{'x'.join(map(str, sizes))}")
 
 
 def _vta_gemm(batch: int, out: int, k: int) -> Declared:

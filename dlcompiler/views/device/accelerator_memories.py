@@ -7,13 +7,20 @@ its part of full colour, waits in its faint part without an edge, and is in use 
 from __future__ import annotations
 
 from dlcompiler.pipeline.memory_maps import MemoryMap
-from dlcompiler.views.device.memory_values import Memories, Value, alive_over_time, memories_of
+from dlcompiler.views.device.cycle_picture import LEFT, RIGHT, WIDTH, CyclePicture
+from dlcompiler.views.device.memory_values import (
+    Memories,
+    Value,
+    Values,
+    alive_over_time,
+    memories_of,
+)
 from dlcompiler.views.device.timeline_lanes import color_of_group, provenance_of_runs
 from dlcompiler.views.render.colors import lighter
-from dlcompiler.views.render.scene import Cell, Mark, Role, Scene, Table
+from dlcompiler.views.render.scene import Cell, Role, Scene, Table
 from dlcompiler.views.render.text import shortened
 from dlcompiler.views.render.units import format_bytes, percent
-from dlcompiler.views.tuning.chart import Scale, legend, line, staircase, text
+from dlcompiler.views.tuning.chart import Scale, line, staircase, text
 
 MOST_DRAWN = 150
 """Values up to which each is a box; of more, a curve shows how many elements are alive; [1]."""
@@ -21,9 +28,7 @@ _MOST_LISTED = 100
 """Values that the table of a cycle lists; [1]."""
 _MOST_STEPS = 400
 """Steps of a curve; [1]."""
-_WIDTH, _LEFT, _RIGHT = 760.0, 74.0, 22.0
 _BAND, _TITLE, _GAP = 64.0, 18.0, 12.0
-_CHAR = 6.8
 _NARROWEST = 0.3
 """Parts of a box that are narrower are left out; [px]."""
 _USED = ("memory", "elements", "values", "most alive at once", "of the memory", "bytes of it",
@@ -47,30 +52,30 @@ def memories_scene(map_: MemoryMap) -> Scene:
     return _Picture(memories_of(map_)).scene()
 
 
-class _Picture:
+class _Picture(CyclePicture):
     def __init__(self, model: Memories) -> None:
+        super().__init__(model.first, model.last, model.groups, model.stages)
         self.model = model
-        self.x = Scale(model.first, max(model.last, model.first + 1), _LEFT, _WIDTH - _RIGHT)
-        self.marks: list[Mark] = []
-        self.is_drawn = len(model.values) <= MOST_DRAWN
-        self.used = [name for name in model.depths if model.of(name)]
+        self.is_drawn = len(model.found) <= MOST_DRAWN
+        self.used = [name for name in model.depths if len(model.found.of(name))]
 
     def scene(self) -> Scene:
         y = 2.0
         for name in self.used:
             y = self._memory(name, y)
-        y = self._axis(y)
+        y = self.axis(y - _GAP / 2, provenance_of_runs(self.model.map.runs))
         cycle = self.model.map.cycle
         if cycle is not None and self.model.first <= cycle <= self.model.last:
             at = self.x.at(cycle)
             mark = line(at, 2, at, y - 44, "warn")
             self.marks.append({**mark, "title": f"cycle {cycle:,}"})
-        y = self._legend(y)
+        shown = dict.fromkeys(self.model.found.group.tolist()) if self.is_drawn else ()
+        y = self.legend(y, tuple(shown))
         return {
             "title": "Memories of the accelerator",
             "summary": self._summary(),
             "how_to_read": self._how_to_read(),
-            "width": _WIDTH,
+            "width": WIDTH,
             "height": y + 4,
             "marks": self.marks,
             "table": self._used_table() if cycle is None else self._listed_table(cycle),
@@ -79,17 +84,17 @@ class _Picture:
     # -- memories ------------------------------------------------------------------------------
 
     def _memory(self, name: str, y: float) -> float:
-        values, depth = self.model.of(name), self.model.depths[name]
-        high = max(value.high for value in values)
+        values, depth = self.model.found.of(name), self.model.depths[name]
+        high = int(values.high.max())
         head = f"elements 0 to {high - 1:,} of {depth:,}"
         self.marks.append(text(4, y + 13, shortened(name, 9), "start", "name"))
-        self.marks.append(text(_LEFT, y + 13, head))
+        self.marks.append(text(LEFT, y + 13, head))
         top = y + _TITLE
-        self.marks.append({"shape": "rect", "role": "axis", "x": _LEFT, "y": top,
-                           "w": _WIDTH - _LEFT - _RIGHT, "h": _BAND})  # fmt: skip
+        self.marks.append({"shape": "rect", "role": "axis", "x": LEFT, "y": top,
+                           "w": WIDTH - LEFT - RIGHT, "h": _BAND})  # fmt: skip
         if self.is_drawn:
             scale = Scale(0, high, top, top + _BAND)
-            for value in values:
+            for value in values.rows():
                 self._value(value, scale)
         else:
             self._curve(values, Scale(0, high, top + _BAND, top))
@@ -111,11 +116,12 @@ class _Picture:
                 "shape": "rect", "role": role, "x": left, "y": y.at(value.low),
                 "w": max(round(right - left, 1), 0.5),
                 "h": max(round(y.at(value.high) - y.at(value.low), 1), 0.5),
-                "fill": fill, "keys": self._keys(value.group), "title": words,
+                "fill": fill, "keys": self.keys_of_group(value.group), "title": words,
+                "instruction": (value.part, value.step),
             })  # fmt: skip
 
-    def _curve(self, values: list[Value], y: Scale) -> None:
-        cycles, alive = alive_over_time(values)
+    def _curve(self, values: Values, y: Scale) -> None:
+        cycles, alive = alive_over_time(values.start, values.last_use, values.count)
         # The most of each part of the curve is kept: peaks do not vanish.
         size = -(-len(cycles) // _MOST_STEPS)
         points = [
@@ -127,10 +133,6 @@ class _Picture:
             "stroke": color_of_group(0), "title": f"elements alive: at most {int(alive.max()):,}",
         })  # fmt: skip
 
-    def _keys(self, group: int) -> list[str]:
-        name = self.model.groups[group]
-        return [name] if name in self.model.stages else []
-
     def _words(self, value: Value) -> str:
         name = shortened(self.model.groups[value.group], 40)
         return (
@@ -140,35 +142,6 @@ class _Picture:
         )
 
     # -- around --------------------------------------------------------------------------------
-
-    def _axis(self, y: float) -> float:
-        self.marks.append(line(self.x.start, y - _GAP / 2, self.x.end, y - _GAP / 2, "axis"))
-        for value in self.x.ticks(8):
-            at, words = self.x.at(value), f"{value:,.0f}"
-            is_cut = at + len(words) * _CHAR / 2 > _WIDTH
-            self.marks.append(line(at, y - _GAP / 2, at, y - _GAP / 2 + 4))
-            self.marks.append(text(_WIDTH - 2 if is_cut else at, y + 12, words,
-                                   "end" if is_cut else "middle"))  # fmt: skip
-        label = f"cycles ({provenance_of_runs(self.model.map.runs)})"
-        self.marks.append(text(self.x.end, y + 28, shortened(label, 90), "end", "label"))
-        return y + 40
-
-    def _legend(self, y: float) -> float:
-        groups = list(dict.fromkeys(value.group for value in self.model.values))
-        if not self.is_drawn or not groups:
-            return y
-        samples: list[tuple[str, Mark]] = [
-            (shortened(self.model.groups[n], 28),
-             {"shape": "rect", "role": "cell", "w": 11, "h": 11, "fill": color_of_group(n),
-              "keys": self._keys(n)})
-            for n in groups[:12]
-        ]  # fmt: skip
-        marks = legend(samples, 4, y + 10, _WIDTH - 8)
-        for mark in marks:
-            if mark["shape"] == "rect":
-                mark["y"] -= 5
-        self.marks += marks
-        return max(mark["y"] for mark in marks) + 8
 
     def _summary(self) -> str:
         model = self.model
@@ -185,7 +158,7 @@ class _Picture:
             for name, count in model.unused.items()
         )
         return (
-            f"{model.map.name}: {len(model.values):,} values; {uses} "
+            f"{model.map.name}: {len(model.found):,} values; {uses} "
             f"({provenance_of_runs(model.map.runs)}).{unused}{window}"
         )
 
@@ -206,7 +179,8 @@ class _Picture:
 
     def _most_alive(self, name: str) -> int:
         """Return the elements of a memory that are alive at once, at most; [1]."""
-        _, alive = alive_over_time(self.model.of(name))
+        values = self.model.found.of(name)
+        _, alive = alive_over_time(values.start, values.last_use, values.count)
         return min(int(alive.max()), self.model.depths[name]) if len(alive) else 0
 
     def _used_table(self) -> Table:
@@ -215,13 +189,13 @@ class _Picture:
             memory = self.model.map.runs[0].program.accelerator.memory(name)
             alive = self._most_alive(name)
             rows.append([
-                name, depth, len(self.model.of(name)), alive, percent(alive / depth),
+                name, depth, len(self.model.found.of(name)), alive, percent(alive / depth),
                 format_bytes(alive * memory.element_bytes), self.model.unused.get(name, 0),
             ])  # fmt: skip
         return {"columns": list(_USED), "rows": rows}
 
     def _listed_table(self, cycle: int) -> Table:
-        alive = [value for value in self.model.values if value.is_alive(cycle)]
+        alive = list(self.model.found.where(self.model.found.is_alive(cycle)).rows())
         rows: list[list[Cell]] = [
             [
                 value.memory, f"{value.low:,} to {value.high - 1:,}",

@@ -3,17 +3,22 @@
 A value begins when an instruction writes elements without reading them. It lasts until its last
 read before the elements are written anew; instructions that update elements prolong it. What is
 overwritten without having been read is no value.
+
+A program may have 100,000 instructions, of which most access the same few ranges of elements. So
+the values are arrays: the accesses of all instructions are sorted by range and time at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from dlcompiler.pipeline.memory_maps import MemoryMap
-from dlcompiler.simulate.accelerators.accesses import Access, Elements, accesses_of
+from dlcompiler.simulate.accelerators.accesses import Access, Accesses, Elements, accesses_of
 from dlcompiler.simulate.accelerators.timing.run import TimedRun
 from dlcompiler.views.device.timeline_lanes import Group, Ints, groups_of
 
@@ -51,11 +56,56 @@ class Value:
 
 
 @dataclass(frozen=True, eq=False)
+class Values:
+    """Values as arrays, in the order of their writes; the fields are those of `Value`."""
+
+    names: tuple[str, ...]
+    """Of the memories."""
+    memory: Ints
+    """Number of the memory in `names`; (values,)."""
+    low: Ints
+    high: Ints
+    count: Ints
+    group: Ints
+    step: Ints
+    part: Ints
+    start: Ints
+    written: Ints
+    first_use: Ints
+    last_use: Ints
+    uses: Ints
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Values:
+        """Return some of the values."""
+        return Values(self.names, *(column[chosen] for column in self._columns()))
+
+    def of(self, memory: str) -> Values:
+        """Return the values of a memory."""
+        known = self.names.index(memory) if memory in self.names else -1
+        return self.where(self.memory == known)
+
+    def is_alive(self, cycle: int) -> npt.NDArray[np.bool_]:
+        """Tell which of them are in their memories in a cycle, or being written; (values,)."""
+        return (self.start <= cycle) & (cycle < self.last_use)
+
+    def rows(self) -> Iterator[Value]:
+        """Yield each value."""
+        columns = (column.tolist() for column in self._columns())
+        return (Value(self.names[n], *rest) for n, *rest in zip(*columns, strict=True))
+
+    def _columns(self) -> list[Ints]:
+        return [getattr(self, each.name) for each in fields(self) if each.name != "names"]
+
+
+@dataclass(frozen=True, eq=False)
 class Memories:
     """The values of a program within a window."""
 
     map: MemoryMap
-    values: tuple[Value, ...]
+    found: Values
     """Values that are of use in the window."""
     unused: dict[str, int]
     """Memory -> loads that nothing reads; [1]."""
@@ -66,6 +116,11 @@ class Memories:
     first: int
     last: int
 
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The values, one after another."""
+        return tuple(self.found.rows())
+
     def of(self, memory: str) -> list[Value]:
         """Return the values of a memory in the order of their writes."""
         return [value for value in self.values if value.memory == memory]
@@ -73,72 +128,164 @@ class Memories:
 
 def memories_of(map_: MemoryMap) -> Memories:
     """Return the view model of the memories of a program."""
-    groups: dict[Group, int] = {}
-    values: list[Value] = []
-    begin = 0
-    depths: dict[str, int] = {}
-    for part, run in enumerate(map_.runs):
-        depths |= {m.name: m.depth for m in run.program.accelerator.memories}
-        values += _Tracker(run, part, begin, groups_of(run, groups)).values()
-        begin += run.cycles
-    last = map_.last or max([begin, *(v.last_use for v in values)])
+    values, groups = _values_of(map_.runs)
+    depths = {m.name: m.depth for run in map_.runs for m in run.program.accelerator.memories}
+    whole = max(map_.cycles, int(values.last_use.max(initial=0)))
+    last = min(map_.last or whole, whole)
     first = min(map_.first, max(last - 1, 0))
-    used = (v for v in values if v.uses and v.last_use > first and v.start < last)
+    is_used = values.uses > 0
+    used = values.where(is_used & (values.last_use > first) & (values.start < last))
     unused: dict[str, int] = {}
-    for value in values:
-        if not value.uses and _is_load(map_.runs[value.part], value.step):
+    for value in values.where(~is_used).rows():
+        if map_.runs[value.part].program.steps[value.step].instruction.kind == "load":
             unused[value.memory] = unused.get(value.memory, 0) + 1
     names = tuple(name for name, _ in groups)
     stages = frozenset(name for name, is_stage in groups if is_stage)
-    return Memories(map_, tuple(used), unused, depths, names, stages, first, last)
+    return Memories(map_, used, unused, depths, names, stages, first, last)
 
 
-def _is_load(run: TimedRun, step: int) -> bool:
-    return run.program.steps[step].instruction.kind == "load"
+@lru_cache(maxsize=2)  # the windows of one program have the same values
+def _values_of(runs: tuple[TimedRun, ...]) -> tuple[Values, tuple[Group, ...]]:
+    """Return all values of a program, and the groups of its instructions."""
+    groups: dict[Group, int] = {}
+    names = dict.fromkeys(m.name for run in runs for m in run.program.accelerator.memories)
+    parts: list[list[Ints]] = []
+    begin = 0
+    for part, run in enumerate(runs):
+        events = _Events.of(run, tuple(names))
+        parts.append(events.values(part, begin, groups_of(run, groups)))
+        begin += run.cycles
+    columns = (np.concatenate(own) for own in zip(*parts, strict=True))
+    return Values(tuple(names), *columns), tuple(groups)
 
 
-@dataclass
-class _Tracker:
-    """Follows the accesses of a run in the order of time."""
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """The accesses of a run in the order of time; an instruction reads before it writes."""
 
     run: TimedRun
-    part: int
-    begin: int
-    group: Ints
-    made: list[Value] = field(default_factory=list)
+    step: Ints
+    """The instruction of each; (events,)."""
+    entry: Ints
+    """What each accesses: a number in the lists below; (events,)."""
+    accesses: list[Access]
+    memory: Ints
+    """Of each entry, the memory by its number; (entries,)."""
+    is_write: npt.NDArray[np.bool_]
+    """(entries,)"""
 
-    def values(self) -> list[Value]:
-        accesses = list(accesses_of(self.run.program))
-        memories = self.run.program.accelerator.memories
-        self.owner = {memory.name: np.full(memory.depth, -1, np.int64) for memory in memories}
+    @staticmethod
+    def of(run: TimedRun, names: tuple[str, ...]) -> _Events:
+        """Return the accesses of a run."""
+        found: Accesses = accesses_of(run.program)
+        entries = [list(_reads_first(kind)) for kind in found.kinds]
+        firsts = np.cumsum([0, *map(len, entries)])
         # In a program without races, what an instruction reads is overwritten only after it ended.
-        for step in np.argsort(self.run.start, kind="stable").tolist():
-            for access in _reads_first(accesses[step]):
-                if access.how == "write":
-                    self._write(step, access)
-                else:
-                    self._use(step, access)
-        return self.made
+        order = np.argsort(run.start, kind="stable")
+        kinds = found.kind[order]
+        counts = np.diff(firsts)[kinds]
+        step = np.repeat(order, counts)
+        within = np.arange(len(step)) - np.repeat(np.cumsum(counts) - counts, counts)
+        entry = np.repeat(firsts[kinds], counts) + within
+        accesses = [access for kind in entries for access in kind]
+        memory = np.array([names.index(access.memory) for access in accesses], np.int64)
+        is_write = np.array([access.how == "write" for access in accesses], bool)
+        return _Events(run, step, entry, accesses, memory, is_write)
 
-    def _write(self, step: int, access: Access) -> None:
-        low, high, count = _extent(access.elements)
-        if not count:
-            return
-        start, end = int(self.run.start[step]), int(self.run.end[step])
-        self.owner[access.memory][access.elements] = len(self.made)
-        self.made.append(Value(
-            access.memory, low, high, count, int(self.group[step]), step, self.part,
-            start + self.begin, end + self.begin,
-        ))  # fmt: skip
+    def values(self, part: int, begin: int, group: Ints) -> list[Ints]:
+        """Return the columns of the values that the accesses write; see `Values`."""
+        extents = np.array([_extent(a.elements) for a in self.accesses], np.int64).reshape(-1, 3)
+        writes = self.is_write[self.entry] & (extents[self.entry, 2] > 0)
+        number = np.where(writes, np.cumsum(writes) - 1, -1)
+        step, entry = self.step[writes], self.entry[writes]
+        start, end = self.run.start + begin, self.run.end + begin
+        users, owners = self._uses(number)
+        first_use = np.full(len(step), np.iinfo(np.int64).max)
+        last_use = np.full(len(step), -1)
+        np.minimum.at(first_use, owners, start[self.step[users]])
+        np.maximum.at(last_use, owners, end[self.step[users]])
+        uses = np.bincount(owners, minlength=len(step))
+        first_use[uses == 0] = -1
+        low, high, count = extents[entry].T
+        return [
+            self.memory[entry], low, high, count, group[step], step, np.full(len(step), part),
+            start[step], end[step], first_use, last_use, uses,
+        ]  # fmt: skip
 
-    def _use(self, step: int, access: Access) -> None:
-        owners = self.owner[access.memory][access.elements]
-        start, end = (int(a[step]) + self.begin for a in (self.run.start, self.run.end))
-        for number in set(owners.tolist()) - {-1}:
-            value = self.made[number]
-            value.first_use = start if value.first_use < 0 else value.first_use
-            value.last_use = max(value.last_use, end)
-            value.uses += 1
+    def _uses(self, number: Ints) -> tuple[Ints, Ints]:
+        """Return pairs of an event that reads a value and the number of the value.
+
+        Parameters
+        ----------
+        number
+            For each event, the number of the value that it writes; -1 if it writes none.
+        """
+        found: list[Ints] = [np.zeros(0, np.int64)]
+        count = int(number.max(initial=0)) + 1
+        for event, atom in self._pairs(number):
+            order = np.lexsort((event, atom))
+            event, atom = event[order], atom[order]
+            place = np.arange(len(event))
+            written = np.maximum.accumulate(np.where(number[event] >= 0, place, -1))
+            begins = np.maximum.accumulate(np.where(np.diff(atom, prepend=-1) != 0, place, 0))
+            is_use = (number[event] < 0) & ~self.is_write[self.entry[event]] & (written >= begins)
+            found.append(event[is_use] * count + number[event[written[is_use]]])
+        users, owners = np.divmod(np.unique(np.concatenate(found)), count)
+        return users, owners
+
+    def _pairs(self, number: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield events with the ranges of elements that they access, some ranges at a time.
+
+        The ranges of a memory are cut where any access begins or ends, so that an access consists
+        of whole ranges.
+        """
+        for memory in np.unique(self.memory).tolist():
+            mine = np.flatnonzero(self.memory == memory)
+            runs = {entry: _runs(self.accesses[entry].elements) for entry in mine.tolist()}
+            cuts = np.unique(np.concatenate([np.concatenate(run) for run in runs.values()]))
+            atoms = {
+                entry: np.concatenate([
+                    np.arange(a, b)
+                    for a, b in np.searchsorted(cuts, np.stack(run, axis=1)).tolist()
+                ] or [np.zeros(0, np.int64)])
+                for entry, run in runs.items()
+            }  # fmt: skip
+            events = np.flatnonzero(self.memory[self.entry] == memory)
+            yield from self._in_portions(events, atoms, len(cuts))
+
+    def _in_portions(
+        self, events: Ints, atoms: dict[int, Ints], count: int
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the pairs of some events, of at most about `_MOST_PAIRS` at a time."""
+        sizes = np.zeros(len(self.accesses), np.int64)
+        for entry, own in atoms.items():
+            sizes[entry] = len(own)
+        total = int(sizes[self.entry[events]].sum())
+        step = max(count * _MOST_PAIRS // max(total, 1), 1)
+        for low in range(0, count, step):
+            kept = {e: own[(low <= own) & (own < low + step)] for e, own in atoms.items()}
+            for entry, own in kept.items():
+                sizes[entry] = len(own)
+            firsts = np.cumsum(sizes) - sizes
+            flat = np.concatenate([kept[entry] for entry in sorted(kept)])
+            repeats = sizes[self.entry[events]]
+            within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+            where = np.repeat((firsts - firsts[min(kept)])[self.entry[events]], repeats) + within
+            yield np.repeat(events, repeats), flat[where]
+
+
+_MOST_PAIRS = 1 << 22
+"""Pairs of an access and a range of elements that are sorted at once; [1]."""
+
+
+def _runs(elements: Elements) -> tuple[Ints, Ints]:
+    """Return the first element of each dense range, and the one behind its last."""
+    if isinstance(elements, slice):
+        return np.array([elements.start]), np.array([elements.stop])
+    breaks = np.flatnonzero(np.diff(elements) > 1)
+    firsts = np.concatenate([elements[:1], elements[breaks + 1]])
+    lasts = np.concatenate([elements[breaks], elements[-1:]])
+    return firsts, lasts + 1
 
 
 def _reads_first(accesses: Sequence[Access]) -> Iterator[Access]:
@@ -155,20 +302,21 @@ def _extent(elements: Elements) -> tuple[int, int, int]:
     return int(elements[0]), int(elements[-1]) + 1, len(elements)
 
 
-def alive_over_time(values: Sequence[Value]) -> tuple[Ints, Ints]:
+def alive_over_time(start: Ints, last_use: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return cycles, and how many elements are alive from each of them on.
+
+    Parameters
+    ----------
+    start, last_use, count
+        Of each value, as in `Value`; (values,).
 
     Examples
     --------
-    >>> one = Value("inp", 0, 4, 4, 0, 0, 0, start=10, written=12, last_use=30, uses=1)
-    >>> cycles, alive = alive_over_time([one])
+    >>> cycles, alive = alive_over_time(np.array([10]), np.array([30]), np.array([4]))
     >>> cycles.tolist(), alive.tolist()
     ([10, 30], [4, 0])
     """
-    ends = [(v.start, v.count) for v in values] + [(v.last_use, -v.count) for v in values]
-    if not ends:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    times, changes = np.array(sorted(ends), np.int64).T
+    times, changes = np.concatenate([start, last_use]), np.concatenate([count, -count])
     cycles, index = np.unique(times, return_inverse=True)
-    alive = np.cumsum(np.bincount(index, changes)).astype(np.int64)
+    alive = np.cumsum(np.bincount(index, changes, len(cycles))).astype(np.int64)
     return cycles, alive

@@ -13,6 +13,7 @@ from dlcompiler.ir import Stmt
 from dlcompiler.pipeline.timelines import Timeline
 from dlcompiler.simulate.accelerators.listing import instruction_text, origin_text
 from dlcompiler.simulate.accelerators.timing.waits import Token
+from dlcompiler.views.device.cycle_picture import CHAR, LEFT, RIGHT, WIDTH, CyclePicture
 from dlcompiler.views.device.timeline_lanes import (
     Bars,
     Lane,
@@ -28,7 +29,7 @@ from dlcompiler.views.render.colors import ink_on
 from dlcompiler.views.render.scene import Mark, Scene
 from dlcompiler.views.render.text import shortened
 from dlcompiler.views.render.units import percent
-from dlcompiler.views.tuning.chart import Scale, legend, line, text
+from dlcompiler.views.tuning.chart import line, text
 
 MOST_TOKENS = 120
 """Tokens that are drawn as arrows; more are left out; [1]."""
@@ -36,13 +37,9 @@ _MOST_BARS = 300
 """Bars of all lanes, at most: a picture in a notebook has at most 60 kB; [1]."""
 _MOST_NAMED = 150
 """Bars up to which each wait is a line with its reason; [1]."""
-_WIDTH, _LEFT, _RIGHT = 760.0, 74.0, 22.0
 _LANE, _GAP, _TITLE = 34.0, 14.0, 20.0
-_CHAR = 6.8
 _NARROWEST = 2.0
 """Narrowest bar; [px]."""
-_MOST_GROUPS = 12
-"""Stages that the legend names; [1]."""
 
 
 def timeline_scene(timeline: Timeline) -> Scene:
@@ -70,11 +67,10 @@ class _Place:
     top: float
 
 
-class _Picture:
+class _Picture(CyclePicture):
     def __init__(self, model: Model) -> None:
+        super().__init__(model.first, model.last, model.groups, model.stages)
         self.model = model
-        self.x = Scale(model.first, max(model.last, model.first + 1), _LEFT, _WIDTH - _RIGHT)
-        self.marks: list[Mark] = []
         self.places: list[_Place] = []
         self.is_named = model.count <= _MOST_NAMED
         self.bars = self._merged()
@@ -101,13 +97,13 @@ class _Picture:
         for n, row in enumerate(self.model.rows):
             y = self._row(n, row, y)
         self._tokens()
-        y = self._axis(y)
-        y = self._legend(y)
+        y = self.axis(y, self.model.provenance)
+        y = self.legend(y, range(len(self.groups)))
         return {
             "title": "Timeline",
             "summary": _summary(self.model),
             "how_to_read": self._how_to_read(),
-            "width": _WIDTH,
+            "width": WIDTH,
             "height": y + 4,
             "marks": self.marks,
             "table": table_of(self.model),
@@ -121,9 +117,9 @@ class _Picture:
             self.marks.append(text(4, y + 13, f"{name}: {row.cycles:,} cycles", "start", "name"))
             y += _TITLE
         for n, lane in enumerate(row.lanes):
-            engine = shortened(lane.engine, (_LEFT - 8) / _CHAR)
+            engine = shortened(lane.engine, (LEFT - 8) / CHAR)
             self.marks.append(text(4, y + _LANE / 2 + 4, engine, "start", "label"))
-            self.marks.append(line(_LEFT, y + _LANE, _WIDTH - _RIGHT, y + _LANE, "grid"))
+            self.marks.append(line(LEFT, y + _LANE, WIDTH - RIGHT, y + _LANE, "grid"))
             self.places.append(_Place(row, lane, y))
             self._bars(row, lane, self.bars[number, n], y)
             y += _LANE + _GAP
@@ -155,9 +151,10 @@ class _Picture:
             "h": _LANE - 6, "fill": color_of_group(group),
             "keys": keys_of(step.origin) if isinstance(step.origin, Stmt) else [],
             "title": _words(row, lane, n),
+            "instruction": (int(lane.part[n]), int(lane.step[n])),
         })  # fmt: skip
         name = step.instruction.name
-        if width >= len(name) * _CHAR + 6:
+        if width >= len(name) * CHAR + 6:
             self.marks.append({**text(start + 4, top + _LANE / 2 + 7, name, "start", "label"),
                                "fill": ink_on(color_of_group(group))})  # fmt: skip
 
@@ -173,7 +170,7 @@ class _Picture:
         mark = line(left, y, right, y, "capacity")
         self.marks.append({**mark, "title": f"{lane.engine} {wait}"})
         reason = _reason_words(wait.reason)
-        if right - left >= len(reason) * _CHAR + 6:
+        if right - left >= len(reason) * CHAR + 6:
             self.marks.append(text(left + 3, y - 5, reason, "start", "soft"))
 
     def _block(self, bars: Bars, n: int, top: float) -> None:
@@ -187,14 +184,10 @@ class _Picture:
         self.marks.append({
             "shape": "rect", "role": "cell", "x": left, "y": round(top + _LANE - height, 1),
             "w": max(round(right - left, 1), 0.5), "h": round(height, 1),
-            "fill": color_of_group(group), "keys": self._keys(group),
+            "fill": color_of_group(group), "keys": self.keys_of_group(group),
             "title": f"{int(bars.count[n]):,} instructions, mostly {name}: cycles "
             f"{start:,} to {end:,}, busy {percent(busy)}",
         })  # fmt: skip
-
-    def _keys(self, group: int) -> list[str]:
-        name = self.model.groups[group]
-        return [name] if name in self.model.stages else []
 
     # -- tokens --------------------------------------------------------------------------------
 
@@ -234,38 +227,6 @@ class _Picture:
         }  # fmt: skip
 
     # -- around --------------------------------------------------------------------------------
-
-    def _axis(self, y: float) -> float:
-        marks = [line(self.x.start, y, self.x.end, y, "axis")]
-        for value in self.x.ticks(8):
-            at = self.x.at(value)
-            words = f"{value:,.0f}"
-            is_cut = at + len(words) * _CHAR / 2 > _WIDTH
-            marks.append(line(at, y, at, y + 4))
-            marks.append(text(_WIDTH - 2 if is_cut else at, y + 17, words,
-                              "end" if is_cut else "middle"))  # fmt: skip
-        label = f"cycles ({self.model.provenance})"
-        marks.append(text(self.x.end, y + 34, shortened(label, 90), "end", "label"))
-        self.marks += marks
-        return y + 44
-
-    def _legend(self, y: float) -> float:
-        names = list(self.model.groups[:_MOST_GROUPS])
-        samples: list[tuple[str, Mark]] = [
-            (shortened(name, 28), {"shape": "rect", "role": "cell", "w": 11, "h": 11,
-                                   "fill": color_of_group(n), "keys": self._keys(n)})
-            for n, name in enumerate(names)
-        ]  # fmt: skip
-        marks = legend(samples, 4, y + 10, _WIDTH - 8)
-        for mark in marks:
-            if mark["shape"] == "rect":
-                mark["y"] -= 5
-        self.marks += marks
-        if len(self.model.groups) > _MOST_GROUPS:
-            more = len(self.model.groups) - _MOST_GROUPS
-            y += 18
-            self.marks.append(text(4, max(mark["y"] for mark in marks) + 18, f"and {more} more"))
-        return max((mark["y"] for mark in marks), default=y) + 8
 
     def _how_to_read(self) -> str:
         parts = [

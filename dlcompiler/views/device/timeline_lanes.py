@@ -125,7 +125,8 @@ def model_of(timeline: Timeline) -> Model:
             for name, parts in zip(timeline.names, timeline.runs, strict=True)]  # fmt: skip
     # The host waits until a FINISH starts: its engine is busy for a cycle more.
     ends = [int(lane.end[-1]) for row in rows for lane in row.lanes if len(lane.end)]
-    last = timeline.last or max([row.cycles for row in rows] + ends, default=0)
+    whole = max([row.cycles for row in rows] + ends, default=0)
+    last = min(timeline.last or whole, whole)
     first = min(timeline.first, max(last - 1, 0))
     cut = tuple(
         Row(row.name, row.parts, row.begins, row.cycles,

@@ -51,7 +51,8 @@ def move_text(stage: StageState, move: Move, axis: Axis | None) -> str:
         case "split":
             return "in parts" if move.domains[0].parameter == "nparts" else "split"
         case "bind":
-            return f"to {move.args['thread']}"
+            thread = move.args["thread"]
+            return "to virtual threads" if thread == "vthread" else f"to {thread}"
         case "env_threads":
             return f"all steps on {move.args['threads'].replace(' ', ', ')}"
         case _:

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypedDict
 from dlcompiler.ir import Axis
 from dlcompiler.schedule import Domain, Illegal, Move, Pending, Schedule, StageState
 from dlcompiler.schedule.inference.inlining import consumers
+from dlcompiler.schedule.moves.accelerator_moves import instructions_for
+from dlcompiler.schedule.moves.device_moves import verdict_on
 from dlcompiler.schedule.moves.enumeration import moves_of
 from dlcompiler.schedule.primitives import REGISTRY
 from dlcompiler.schedule.trace import encode
@@ -155,9 +157,9 @@ def palette(
     moves = list(moves_of(schedule, stage.name, wanted, target))
     of_loop = [move for move in moves if loops_of(move.primitive, move.args)]
     of_stage = [move for move in moves if not loops_of(move.primitive, move.args)]
-    of_loop += [other for move in of_loop for other in _variants(schedule, move)]
+    of_loop += [other for move in of_loop for other in _variants(schedule, move, target)]
     copies = _read(schedule, stage, target)
-    offered = [*copies, *(() if axis is None else _inside(schedule, stage, axis))]
+    offered = [*copies, *(() if axis is None else _inside(schedule, stage, axis, target))]
     of_stage += [m for m in offered if primitives is None or m.primitive in primitives]
     title = f"stage {stage.name}"
     if axis is not None:
@@ -165,8 +167,8 @@ def palette(
     return {
         "chosen": chosen,
         "title": title,
-        "loop": _groups(schedule, of_loop, axis),
-        "stage": _groups(schedule, of_stage, None),
+        "loop": _groups(schedule, of_loop, axis, target),
+        "stage": _groups(schedule, of_stage, None, target),
     }
 
 
@@ -182,7 +184,9 @@ def _find(schedule: Schedule, key: str | None) -> tuple[StageState | None, Axis 
     return None, None
 
 
-def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
+def _inside(
+    schedule: Schedule, host: StageState, axis: Axis, target: Target | None
+) -> Iterator[Move]:
     """Yield the moves that would compute another stage inside the loop `axis` of `host`."""
     for stage in schedule.state.stages:
         if not stage.is_placeholder and host in consumers(schedule.state, stage):
@@ -190,6 +194,7 @@ def _inside(schedule: Schedule, host: StageState, axis: Axis) -> Iterator[Move]:
                 schedule,
                 stage.name,
                 lambda name, args: name == "compute_at" and args["axis"] is axis,
+                target,
             )
 
 
@@ -204,21 +209,24 @@ def _read(schedule: Schedule, reader: StageState, target: Target | None) -> Iter
         )
 
 
-def _variants(schedule: Schedule, move: Move) -> Iterator[Move]:
+def _variants(schedule: Schedule, move: Move, target: Target | None) -> Iterator[Move]:
     """Yield the variant of a split by a number of parts, which `moves_of` does not list."""
     if move.primitive == "split":
         (domain,) = move.domains
         parts = Domain("nparts", domain.suggested)
         args = {**move.args, "nparts": (domain.suggested or (2,))[0]}
-        verdict = schedule.attempt("split", move.stage, args).verdict
+        attempt = schedule.attempt("split", move.stage, args)
+        verdict = verdict_on(target, attempt, args, schedule.state)
         yield replace(move, domains=(parts,), verdict=verdict)
 
 
-def _groups(schedule: Schedule, moves: list[Move], axis: Axis | None) -> list[PaletteGroup]:
+def _groups(
+    schedule: Schedule, moves: list[Move], axis: Axis | None, target: Target | None
+) -> list[PaletteGroup]:
     groups: dict[str, list[PaletteItem]] = {}
     for move in moves:
         group = GROUPS.get(move.primitive, move.primitive)
-        groups.setdefault(group, []).append(_item(schedule, move, axis))
+        groups.setdefault(group, []).append(_item(schedule, move, axis, target))
     for name, items in groups.items():
         items.sort(key=lambda item: RANK[item["status"]])
         groups[name] = _folded(items)
@@ -242,13 +250,13 @@ def _place(group: str) -> int:
     return ORDER.index(group) if group in ORDER else len(ORDER)
 
 
-def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
+def _item(schedule: Schedule, move: Move, axis: Axis | None, target: Target | None) -> PaletteItem:
     stage = schedule.state.stage(move.stage)
     step = encode(REGISTRY[move.primitive], schedule.state, stage, move.args)
     item: PaletteItem = {
         "key": " ".join([move.primitive, move.stage, *move.targets, *_parts(move)]),
         "primitive": move.primitive,
-        "text": move_text(stage, move, axis),
+        "text": f"{move_text(stage, move, axis)}{_instructions(schedule, move, target)}",
         "about": about(move.primitive),
         "status": "legal",
         "kind": "",
@@ -274,6 +282,15 @@ def _item(schedule: Schedule, move: Move, axis: Axis | None) -> PaletteItem:
     if unchanged := _unchanged(schedule, move):
         item["status"], item["reason"] = "done", unchanged
     return item
+
+
+def _instructions(schedule: Schedule, move: Move, target: Target | None) -> str:
+    """Return the instructions of an accelerator that a move leads to, as the end of its text."""
+    if not move.verdict or target is None or target.accelerator is None:
+        return ""
+    state = schedule.state
+    names = instructions_for(target.accelerator, state, state.stage(move.stage), move.args)
+    return f" ({' or '.join(names)})" if names else ""
 
 
 def _parameter(schedule: Schedule, move: Move, domain: Domain) -> Parameter:

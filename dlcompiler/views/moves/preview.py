@@ -108,7 +108,7 @@ def preview(
         view["status"], view["reason"] = "illegal", error.problem
         return view
     view["tail"] = tail_of_step(schedule.state, step.primitive, step.stage, args)
-    verdict = verdict_on(target, attempt, args)
+    verdict = verdict_on(target, attempt, args, schedule.state)
     if isinstance(verdict, Illegal):
         _refuse(view, verdict)
         if verdict is attempt.verdict:

@@ -14,6 +14,7 @@ from typing import Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
 from dlcompiler.views.render.markup import Attributes, Markup, heading, tag
+from dlcompiler.views.render.text import shortened
 
 Cell = str | int | float | None
 Role = Literal[
@@ -79,6 +80,8 @@ class Mark(TypedDict, total=False):
     keys: list[str]
     title: str
     """Tooltip, also read by screen readers."""
+    instruction: tuple[int, int]
+    """Part of a program of an accelerator, and number of the instruction that it stands for."""
 
 
 class Table(TypedDict):
@@ -204,11 +207,10 @@ def scene_image(scene: Scene) -> Markup:
     JupyterLab removes SVG elements from notebooks that are not trusted and keeps images
     (docs/adr/0021-static-outputs.md).
     """
-    source = quote(scene_document(scene), safe=_UNQUOTED)
     return tag(
         "img",
         {
-            "src": f"data:image/svg+xml;charset=utf-8,{source}",
+            "src": f"data:image/svg+xml;charset=utf-8,{_source(scene)}",
             "alt": _in_words(scene),
             "width": _number(scene["width"]),
             "height": _number(scene["height"]),
@@ -217,16 +219,38 @@ def scene_image(scene: Scene) -> Markup:
     )
 
 
+def _source(scene: Scene) -> str:
+    """Return a scene as the address of an image, with shorter titles if it is long.
+
+    In a page, browsers show no titles of what is in an image; they do if it is opened by itself.
+    """
+    source = quote(scene_document(scene), safe=_UNQUOTED)
+    for words in (_first_line, lambda title: ""):
+        if len(source) <= _MOST_BYTES:
+            break
+        marks = [{**mark, "title": words(mark.get("title", ""))} for mark in scene["marks"]]
+        source = quote(scene_document({**scene, "marks": marks}), safe=_UNQUOTED)  # type: ignore[typeddict-item]
+    return source
+
+
+def _first_line(title: str) -> str:
+    return shortened(title.partition("\n")[0], 60)
+
+
+_MOST_BYTES = 48_000
+"""An image with its table and words is to stay below 60 kB; [byte]."""
 _UNQUOTED = " !$&'()*+,-./:;=?@_~"
 """What may stand in the address of data; the rest is written as ``%22``."""
 
 
 def scene_document(scene: Scene) -> str:
     """Return a scene as an SVG file. Its attributes are in single quotes, which cost one byte."""
-    style = tag("style", None, Markup(_IMAGE_STYLE))
+    used = dict.fromkeys(mark["role"] for mark in scene["marks"])
+    rules = "".join(f".{role}{{{_STYLES[role]}}}" for role in used)
+    style = tag("style", None, Markup(_IMAGE_STYLE + rules))
     namespace = {"xmlns": "http://www.w3.org/2000/svg"}
     # `tag` writes a quote inside a text as a reference: all others are those round attributes.
-    return str(_svg(scene, namespace, style)).replace('"', "'")
+    return str(_svg(scene, namespace, style, has_classes=True)).replace('"', "'")
 
 
 def _in_words(scene: Scene) -> str:
@@ -238,7 +262,7 @@ def scene_svg(scene: Scene) -> Markup:
     return _svg(scene, {})
 
 
-def _svg(scene: Scene, attributes: Attributes, *head: Markup) -> Markup:
+def _svg(scene: Scene, attributes: Attributes, *head: Markup, has_classes: bool = False) -> Markup:
     return tag(
         "svg",
         {
@@ -252,23 +276,27 @@ def _svg(scene: Scene, attributes: Attributes, *head: Markup) -> Markup:
         },
         *head,
         tag("title", None, scene["title"]),
-        *map(_mark, scene["marks"]),
+        *(_mark(mark, has_class=has_classes) for mark in scene["marks"]),
     )
 
 
-def _mark(mark: Mark) -> Markup:
-    style = _STYLES[mark["role"]]
-    fill = mark.get("fill")
-    if fill:  # words say their own, other marks may have none
-        style = f"{style};fill:{fill}" if mark["shape"] == "text" else f"fill:{fill};{style}"
-    if mark.get("stroke"):
-        style = f"{style};stroke:{mark['stroke']}"
-    if mark.get("dash"):
-        style = f"{style};stroke-dasharray:{mark['dash']}"
+def _mark(mark: Mark, *, has_class: bool = False) -> Markup:
+    """Return a mark as an element, with the style of its role or with the role as its class."""
+    is_text = mark["shape"] == "text"
+    style = {"fill": mark.get("fill") if is_text else None, "stroke": mark.get("stroke"),
+             "stroke-dasharray": mark.get("dash")}  # fmt: skip
+    rules = [] if has_class else [_STYLES[mark["role"]]]
+    rules += [f"{name}:{value}" for name, value in style.items() if value]
+    look: Attributes = {
+        "class": mark["role"] if has_class else None,
+        # An attribute yields to the style of a role that fills nothing.
+        "fill": None if is_text else mark.get("fill") or None,
+        "style": ";".join(rules) or None,
+    }
     name, attributes = _shape(mark)
     title = [tag("title", None, mark["title"])] if mark.get("title") else []
-    text = [mark["text"]] if mark["shape"] == "text" else []
-    return tag(name, {**attributes, "style": style}, *text, *title)
+    text = [mark["text"]] if is_text else []
+    return tag(name, {**attributes, **look}, *text, *title)
 
 
 def _shape(mark: Mark) -> tuple[str, Attributes]:

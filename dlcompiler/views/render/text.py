@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dlcompiler.schedule import Schedule
 from dlcompiler.terminal import escaped
 from dlcompiler.views.loops.loop_tree import AXIS_WORDS, LINES, LoopTree, Row, loop_tree
-from dlcompiler.views.render.scene import Scene
+
+if TYPE_CHECKING:
+    from dlcompiler.views.render.scene import Scene
 
 LOOP_COLUMNS = ("loop", "extent", "kind", "axis", "iterations", "made by")
 

@@ -32,18 +32,17 @@ def test_extents(tile, refusal):
         "tensorize C.k.inner: the loops do not compute what gemm_f32_6x16x4 declares\n"
         "  got       float32 C[i, j] = sum(A[i, k]*B[k, j], axis=[k]) for i < 6, j < 16, k < 8\n"
         "  expected  float32 C[i, j] = sum(A[i, k]*B[k, j], axis=[k]) for i < 6, j < 16, k < 4\n"
-        "  because   the reduced axes have the extents 8, declared are 4"
+        "  because   the reduced axes have the extents 8, declared are 4\n"
+        "  hint      split loops to the declared extents, and reorder the others outside C.k.inner"
     )
-    assert refusal(s[C].tensorize, k, "gemm_f32_4x16x8").endswith(
-        "because   the data axes have the extents 6 x 16, declared are 4 x 16"
-    )
+    text = refusal(s[C].tensorize, k, "gemm_f32_4x16x8")
+    assert "because   the data axes have the extents 6 x 16, declared are 4 x 16\n" in text
 
 
 def test_rank(tile, refusal):
     s, C, k = tile
-    assert refusal(s[C].tensorize, k, "gemv_f32_16x8").endswith(
-        "because   the data axes have the extents 6 x 16, declared are 16"
-    )
+    text = refusal(s[C].tensorize, k, "gemv_f32_16x8")
+    assert "because   the data axes have the extents 6 x 16, declared are 16\n" in text
 
 
 def test_dtypes(refusal):
@@ -236,9 +235,14 @@ def test_padding_afterwards(refusal):
 
 def test_names_and_things(tile, refusal):
     s, C, k = tile
-    assert refusal(s[C].tensorize, k, "gemm_f32_6x16").startswith(
+    assert refusal(s[C].tensorize, k, "gemm_f32_6x16") == (
         "tensorize C.k.inner: no such tensor intrinsic\n"
         "  got       'gemm_f32_6x16'\n"
+        "  hint      did you mean gemm_f32_mxnxk, with numbers?"
+    )
+    assert refusal(s[C].tensorize, k, "none of these").startswith(
+        "tensorize C.k.inner: no such tensor intrinsic\n"
+        "  got       'none of these'\n"
         "  hint      known: gemm_f32_mxnxk, gemv_f32_nxk, dot4_u8s8_nxg, dot4_s8s8_nxg, mma_"
     )
     assert refusal(s[C].tensorize, k, C) == (

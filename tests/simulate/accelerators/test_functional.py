@@ -156,7 +156,20 @@ def test_a_race_names_both_instructions(program):
     error = caught.value
     assert (error.kind, error.step) == ("race", 4)
     assert "it reads element 0 of wgt, which instruction 3 of load writes at any time" in str(error)
-    assert "4: gemm" in str(error)
+    assert "> 4: gemm" in str(error)
+
+
+def test_the_excerpt_is_short_and_keeps_the_tokens(program):
+    copies = "load inp y_size=1 x_size=4\n" * 40
+    many = " ".join(f"{name}=4095" for name in ("sram_base", "dram_base", "y_size", "x_stride"))
+    wide = f"load inp {many} x_size=4 x_pad_0=15 x_pad_1=15 y_pad_0=15 push load->compute\n"
+    error = refused(program, f"{copies}{wide}{copies}finish")
+    lines = error.excerpt.splitlines()
+    assert len(lines) <= 12
+    assert max(map(len, lines)) <= 100
+    (marked,) = (line for line in lines if line.startswith(">"))
+    assert marked.startswith("> 40: load inp sram_base=4095")
+    assert marked.endswith("… push load->compute")
 
 
 def test_findings_can_be_collected(program):

@@ -42,6 +42,9 @@ RARE = frozenset(
 )  # fmt: skip
 """Primitives about the storage of buffers, groups and notes at loops, for the last few per cent."""
 
+ON_CHIP = frozenset({"bind", "cache_read", "compute_at", "double_buffer", "set_scope", "tensorize"})
+"""Primitives without which nothing runs on an accelerator, at any level."""
+
 STRIPS = frozenset({"ladder"})
 """Panes that show what a picture tab shows: where there is the tab, the picture has their room."""
 
@@ -73,7 +76,12 @@ def known_level(name: str) -> str:
     )
 
 
-def more_at(name: str) -> str:
+def primitives_at(name: str, *, on_chip: bool = False) -> frozenset[str]:
+    """Return the primitives that a level offers, for an accelerator or another target."""
+    return LEVELS[name].primitives | (ON_CHIP if on_chip else frozenset())
+
+
+def more_at(name: str, *, on_chip: bool = False) -> str:
     """Return how many primitives other levels offer besides those of this one; '' if none does.
 
     Examples
@@ -81,7 +89,7 @@ def more_at(name: str) -> str:
     >>> more_at("learn"), more_at("all")
     ('More kinds of move: 13 at level “work”, 24 at level “all”', '')
     """
-    own = LEVELS[name].primitives
+    own = primitives_at(name, on_chip=on_chip)
     more = {each: len(level.primitives - own) for each, level in LEVELS.items()}
     texts = [f"{count} at level “{each}”" for each, count in more.items() if count]
     return f"More kinds of move: {', '.join(texts)}" if texts else ""
@@ -115,11 +123,6 @@ class Layout:
         level = LEVELS[self.level]
         chosen = (level.only, PRESETS[self.preset].only)
         return pane not in level.without and all(only is None or pane in only for only in chosen)
-
-    @property
-    def primitives(self) -> frozenset[str]:
-        """The primitives that the level offers."""
-        return LEVELS[self.level].primitives
 
     def pictures(self, tabs: Iterable[str]) -> list[str]:
         """Return those of the given picture tabs that the level shows; all if it shows none."""

@@ -136,7 +136,7 @@ def _scene_of(model: Mapping[str, Any]) -> Scene:
 
 
 _ACCELERATOR: dict[str, Any] = {
-    "applies": _is_accelerator, "why_not": NO_ACCELERATOR, "group": "Accelerator",
+    "kind": "cycles", "applies": _is_accelerator, "why_not": NO_ACCELERATOR, "group": "Accelerator",
 }  # fmt: skip
 _KERNEL: dict[str, Any] = {"applies": _is_gpu, "why_not": NO_GPU, "group": "Kernel"}
 

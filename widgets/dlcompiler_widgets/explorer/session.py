@@ -154,8 +154,8 @@ class Session:
         ----------
         op
             ``choose``, ``apply``, ``undo``, ``redo``, ``jump``, ``picture``, ``text``,
-            ``pass``, ``block``, ``describe``, ``compare``, ``export``, or one of the ``ACTIONS`` of
-            `moving` and `best_known`.
+            ``pass``, ``block``, ``cycles``, ``describe``, ``compare``, ``export``, or one of the
+            ``ACTIONS`` of `moving` and `best_known`.
         args
             What it needs; comes from a browser, so anything.
 
@@ -174,6 +174,7 @@ class Session:
             "text": self.open_text,
             "pass": partial(self.pass_browser.open, self),
             "block": partial(self.blocks.open, self),
+            "cycles": partial(self.accelerators.open, self),
             "describe": partial(branches.describe, self),
             "compare": partial(branches.compare, self),
             "export": partial(exports.export, self),

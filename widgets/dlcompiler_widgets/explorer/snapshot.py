@@ -14,7 +14,7 @@ from dlcompiler.views.moves.advice import advice as advice_on
 from dlcompiler_widgets.explorer.best_known import speed_of
 from dlcompiler_widgets.explorer.branches import comparison
 from dlcompiler_widgets.explorer.learner import why_nothing
-from dlcompiler_widgets.explorer.levels import more_at
+from dlcompiler_widgets.explorer.levels import more_at, primitives_at
 from dlcompiler_widgets.explorer.measured import ladder_of
 from dlcompiler_widgets.explorer.noting import known
 from dlcompiler_widgets.explorer.pictures import PICTURES, pictures_of
@@ -79,13 +79,14 @@ def tree(session: Session) -> Json:
 
 def moves(session: Session) -> Json:
     """Return the possible steps for the chosen loop."""
-    offered = session.layout.primitives
-    key = (session.schedule.node.id, session.chosen, session.layout.level)
+    level, on_chip = session.layout.level, session.target.accelerator is not None
+    offered = primitives_at(level, on_chip=on_chip)
+    key = (session.schedule.node.id, session.chosen, level)
     if key not in session.palettes:
         if len(session.palettes) >= MOST_PALETTES:
             session.palettes.clear()
         session.palettes[key] = palette(session.schedule, session.chosen, offered, session.target)
-    return {**session.palettes[key], "more": more_at(session.layout.level)}
+    return {**session.palettes[key], "more": more_at(level, on_chip=on_chip)}
 
 
 def picture(session: Session) -> Json:

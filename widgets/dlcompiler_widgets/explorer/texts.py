@@ -87,7 +87,9 @@ def _source(session: Session, language: str | None = None) -> Json:
 
 def _emitted(session: Session, language: str | None) -> Json:
     try:
-        made = emit_source(session.schedule, session.args, session.target, session.name)
+        made = session.accelerators.generated(session)
+        if made is None:
+            made = emit_source(session.schedule, session.args, session.target, session.name)
         return {"code": source_code(*made, language)}
     except DLCompilerError as error:
         return {"code": status_of(error).to_json()}

@@ -84,6 +84,13 @@ export function refill(container, items, make, textOf = JSON.stringify) {
   }
 }
 
+/** Let the click that ends a drag choose nothing. */
+export function swallowClick() {
+  const swallow = (click) => { click.stopPropagation(); click.preventDefault(); };
+  window.addEventListener("click", swallow, { capture: true, once: true });
+  setTimeout(() => window.removeEventListener("click", swallow, { capture: true }));
+}
+
 /** The colours of an axis, side by side, as a CSS background. */
 export function paint(colors) {
   if (colors.length < 2) return colors[0] ?? "transparent";

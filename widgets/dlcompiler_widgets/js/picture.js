@@ -4,6 +4,7 @@
 
 import { h, message } from "./dom.js";
 import { BlockDrawer } from "./block.js";
+import { CyclesDrawer } from "./cycles.js";
 import { StatesDrawer } from "./ladder.js";
 import { flagArrows } from "./dependences.js";
 import { SpaceDrawer } from "./space.js";
@@ -11,9 +12,10 @@ import { drawScene, markScene } from "./scene.js";
 import { showTabs } from "./tabs.js";
 import { Zoom } from "./zoom.js";
 
-/** How to draw the models that are no scenes, by their `kind`: (model, app) → { root, mark }. */
+/** How to draw the models that are no scenes, by their `kind`: (model, app, before) → { root, mark }. */
 const DRAWERS = {
   block: (model, app) => new BlockDrawer(model, app),
+  cycles: (model, app, before) => new CyclesDrawer(model, app, before),
   space: (model, app) => new SpaceDrawer(model, app),
   states: (model, app) => new StatesDrawer(model, app),
 };
@@ -31,8 +33,9 @@ export class PicturePane {
 
   draw({ tab, tabs: all, kind, model, error }) {
     showTabs(this.tabs, "Pictures", all, tab, (name) => this.app.send("picture", { tab: name }));
-    const drawn = model ? DRAWERS[kind]?.(model, this.app) : null;
-    const isSame = this.tab === tab, isOpen = isSame && this.body.querySelector(".dlc-twin")?.open;
+    const isSame = this.tab === tab;
+    const drawn = model ? DRAWERS[kind]?.(model, this.app, isSame ? this.body : null) : null;
+    const isOpen = isSame && this.body.querySelector(".dlc-twin")?.open;
     this.tab = tab;
     this.drawn?.close?.();
     this.drawn = drawn ?? null;
@@ -53,6 +56,11 @@ export class PicturePane {
   mark(key) {
     if (this.drawn?.mark) this.drawn.mark(key);
     else markScene(this.body, key);
+  }
+
+  /** Show an instruction of an accelerator, which is a line of the text; null shows none. */
+  pointAt(line) {
+    this.drawn?.pointAt?.(line);
   }
 
   /** Stress the dependences of the loops that stand in the way of a move. */

@@ -64,7 +64,7 @@ function linkSigns(picture, frame, choose) {
 }
 
 /**
- * Draw a scene; `choose` is called with the key of a mark that is clicked. The marks that the
+ * Draw a scene; `choose` is called with the key of a mark that is clicked, and the mark. The marks that the
  * picture `before` had already are taken from it.
  */
 export function drawScene(scene, choose, before = null) {
@@ -103,11 +103,12 @@ export function drawMark(mark, choose) {
     title.textContent = mark.title;
     node.append(title);
   }
+  if (mark.line) node.line = mark.line;
   if (mark.shape === "dots") node.signs = { xy: mark.xy, keys: mark.keys ?? [] };
   else if (mark.keys?.length) {
     node.keys = mark.keys;
     node.classList.add("dlc-link");
-    node.addEventListener("click", () => choose(mark.keys[0]));
+    node.addEventListener("click", () => choose(mark.keys[0], mark));
   }
   return node;
 }

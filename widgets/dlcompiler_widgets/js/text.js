@@ -82,8 +82,10 @@ export class TextPane {
     if (choices.length) {
       node.classList.add("dlc-link");
       for (const [name, value] of Object.entries(LINK)) node.setAttribute(name, value);
-      node.addEventListener("click", (event) =>
-        this.pick(event.target.keys?.length ? event.target.keys : this.choices(line)));
+      node.addEventListener("click", (event) => {
+        this.pick(event.target.keys?.length ? event.target.keys : this.choices(line));
+        this.app.pointFrom(this.tab, line.number);
+      });
     }
     return node;
   }
@@ -133,6 +135,14 @@ export class TextPane {
     this.reach();
   }
 
+  /** Show an instruction of an accelerator, which is a line of the text; null shows none. */
+  pointAt(line) {
+    const nodes = [...this.lines.querySelectorAll(".dlc-line")];
+    const at = this.tab === "source" && nodes.find((node) => node.line.number === line);
+    for (const node of nodes) node.classList.toggle("dlc-pointed", node === at);
+    if (at && !this.isSeen(at)) this.scrollTo(at);
+  }
+
   markStep(node, isMaker) {
     let sign = node.querySelector(".dlc-sign");
     if (!sign && !isMaker) return;
@@ -167,10 +177,12 @@ export class TextPane {
 
   /** Scroll to the first marked line, unless one is in view. */
   reveal() {
+    if (this.own.length && !this.own.some((node) => this.isSeen(node))) this.scrollTo(this.own[0]);
+  }
+
+  isSeen({ offsetTop, offsetHeight }) {
     const { scrollTop, clientHeight } = this.lines;
-    const isSeen = ({ offsetTop, offsetHeight }) =>
-      offsetTop >= scrollTop && offsetTop + offsetHeight <= scrollTop + clientHeight;
-    if (this.own.length && !this.own.some(isSeen)) this.scrollTo(this.own[0]);
+    return offsetTop >= scrollTop && offsetTop + offsetHeight <= scrollTop + clientHeight;
   }
 
   scrollTo(node) {

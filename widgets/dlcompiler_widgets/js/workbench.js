@@ -267,6 +267,21 @@ class Workbench extends Page {
     for (const pane of Object.values(this.panes)) pane.mark?.(key);
   }
 
+  /**
+   * Show an instruction of an accelerator in all panes: its line of the text in a state; null shows
+   * none.
+   */
+  point(line, state = null) {
+    this.pointed = line === null ? null : { line, state };
+    for (const pane of Object.values(this.panes)) pane.pointAt?.(line);
+  }
+
+  /** Show the instruction of a line of the text, if a picture of instructions is open. */
+  pointFrom(tab, line) {
+    const { drawn } = this.panes.picture ?? {};
+    if (tab === "source" && drawn?.pointAt) this.point(line, drawn.model.state);
+  }
+
   /** Where the keyboard is: the pane it is in, and the key of the thing. */
   focusPlace() {
     const active = document.activeElement;

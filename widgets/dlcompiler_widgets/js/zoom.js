@@ -3,7 +3,7 @@
  * Python.
  */
 
-import { button, h } from "./dom.js";
+import { button, h, swallowClick } from "./dom.js";
 import { fit } from "./fit.js";
 
 const STEP = 1.25, WHEEL_STEP = 1.1, LEAST = 0.4, MOST = 6;
@@ -93,10 +93,7 @@ export class Zoom {
     const end = () => {
       done.abort();
       frame.classList.remove("dlc-panned");
-      if (!isDragged) return;
-      const swallow = (click) => { click.stopPropagation(); click.preventDefault(); };
-      window.addEventListener("click", swallow, { capture: true, once: true });
-      setTimeout(() => window.removeEventListener("click", swallow, { capture: true }));
+      if (isDragged) swallowClick();
     };
     for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, options);
   }

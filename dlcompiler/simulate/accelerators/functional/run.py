@@ -62,7 +62,8 @@ def run_program(
     program : InstructionProgram
         The program.
     dram : array of uint8, shape (bytes,), or mapping of names to arrays
-        DRAM before it, or the contents of buffers of the program; it is not changed.
+        DRAM before it, or the contents of buffers of the program, of which the others are zeros;
+        it is not changed.
     seed : int, optional
         Chooses one of the orders in which the engines may run. All give the same values if there
         is no finding.
