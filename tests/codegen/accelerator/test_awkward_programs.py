@@ -20,6 +20,8 @@ from dlcompiler.target.accelerators import (
 )
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 from tests.codegen.accelerator.schedules import GEMM, VTA, check, scoped
+from tests.codegen.accelerator.test_own_accelerator import UNIT, filtered, run
+from tests.codegen.accelerator.token_counts import most_tokens
 
 ROWS = (4, 3, 1, 16)
 
@@ -383,3 +385,37 @@ def test_engines_without_a_way_of_queues_are_refused():
     machine, s, args = ring([("load", "square"), ("square", "store")])
     with pytest.raises(TargetError, match="no token queues lead from"):
         dlc.build(s, args, target=machine)
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_token_queues_never_overflow(depth):
+    """Loads may run ahead of all products: no more tokens than the queue to them can hold."""
+    queues = [replace(queue, depth=depth) for queue in vta(VTA).queues]
+    machine = vta(VTA).with_(queues=queues)
+    a = te.placeholder((depth + 5, 1, 16), "int8", name="A")
+    w = te.placeholder((1, 16, 16), "int8", name="W")
+    wgt = te.compute(w.shape, lambda *i: w[i], name="wgt")
+    inp = te.compute(a.shape, lambda x, i, j: a[a.shape[0] - 1 - x, i, j], name="inp")
+    k = te.reduce_axis((0, 16), "k")
+
+    def element(x, i, j):
+        return te.sum(wgt[0, j, k].astype("int32") * inp[x, i, k].astype("int32"), axis=k)
+
+    sums = te.compute(a.shape, element, name="sums")
+    out = te.compute(sums.shape, lambda *i: sums[i].astype("int8"), name="out")
+    s = te.create_schedule(out.op)
+    scoped(s, {inp: "inp", wgt: "wgt", sums: "acc"})
+    s[sums].tensorize(sums.op.axis[1], te.tensor_intrin(GEMM))
+    s[sums].compute_at(s[out], out.op.axis[0])
+    kernel = dlc.build(s, [a, w, out], target=machine)
+    check(kernel, [a, w, out], orders=1)
+    assert most_tokens(kernel.instructions)["load->compute"] == depth
+    assert kernel.report().cycles > 0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_short_token_queues_between_two_engines(depth):
+    queues = [TokenQueue("move", "math", depth=depth), TokenQueue("math", "move", depth=depth)]
+    kernel = run(*filtered(threads=2), target=UNIT.with_(queues=queues))
+    assert set(most_tokens(kernel.instructions).values()) == {depth}
+    assert kernel.report().cycles > 0
