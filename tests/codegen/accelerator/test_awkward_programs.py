@@ -8,8 +8,9 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.codegen.accelerator.tokens import Draft, ExactTokens
 from dlcompiler.errors import ScheduleError, TargetError
-from dlcompiler.simulate.accelerators import InstructionError, run_program
+from dlcompiler.simulate.accelerators import InstructionError, Step, run_program
 from dlcompiler.target.accelerators import (
     Accelerator,
     Engine,
@@ -419,3 +420,17 @@ def test_short_token_queues_between_two_engines(depth):
     kernel = run(*filtered(threads=2), target=UNIT.with_(queues=queues))
     assert set(most_tokens(kernel.instructions).values()) == {depth}
     assert kernel.report().cycles > 0
+
+
+def test_a_queue_that_is_too_short_for_tokens_that_pass_through():
+    """Engine `two` needs what `load` does, by way of `one`, which may not push a second token."""
+    made, _ = line()
+    queues = [TokenQueue("load", "one"), TokenQueue("one", "two", depth=1)]
+    machine = made(("load", "one", "two", "store")).with_(queues=queues)
+    load, one, two = (Step(machine.of(name)[0], ()) for name in ("load", "one", "two"))
+    tokens = ExactTokens(machine, {"x": 2}, lambda _: one)
+    tokens.add(Draft(load, writes=(("x", slice(0, 1)),)))
+    tokens.add(Draft(one, writes=(("x", slice(1, 2)),)))
+    tokens.add(Draft(two, reads=(("x", slice(1, 2)),)))
+    with pytest.raises(TargetError, match="the token queue one->two is too short"):
+        tokens.add(Draft(two, reads=(("x", slice(0, 1)),)))
