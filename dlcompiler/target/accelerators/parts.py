@@ -46,7 +46,8 @@ class Memory:
     depth: int
     """Number of elements; [1]."""
     in_dram: str = ""
-    """Dtype of its elements in DRAM, if that is another one: a store keeps the low bits."""
+    """Dtype of its elements in DRAM, if that is another one: copies convert them as casts do, so
+    that a store of integers keeps the low bits."""
 
     @property
     def numbers(self) -> int:

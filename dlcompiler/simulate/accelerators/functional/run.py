@@ -90,7 +90,8 @@ def run_program(
     image = dram_image(program, dram) if isinstance(dram, Mapping) else np.array(dram)
     if image.dtype != np.uint8 or image.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
-    return _Run(program, image, by_steps=by_steps, collect=collect).run(seed)
+    with np.errstate(all="ignore"):  # floats become infinite, or no number, without a warning
+        return _Run(program, image, by_steps=by_steps, collect=collect).run(seed)
 
 
 class _Run:
