@@ -83,6 +83,11 @@ class ExactTokens:
     ) -> None:
         self.engines = [engine.name for engine in accelerator.engines]
         self.queues = {(q.source, q.sink): q.name for q in accelerator.queues or ()}
+        self._outgoing = [
+            [(n, self.queues[engine, sink]) for n, sink in enumerate(self.engines)
+             if (engine, sink) in self.queues] for engine in self.engines
+        ]  # fmt: skip
+        """For each engine, the number of each engine that it sends tokens, and their queue."""
         self._depths = {queue.name: queue.depth for queue in accelerator.queues or ()}
         self._pops: dict[str, list[int]] = {name: [] for name in self._depths}
         """For each queue, the number of the instruction that pops each of its tokens."""
@@ -138,7 +143,7 @@ class ExactTokens:
 
     def _wait(self, mine: int, needed: npt.NDArray[np.int64], draft: Draft) -> None:
         """Let an instruction wait until the needed instructions of other engines are over."""
-        np.maximum(needed, self._room(mine), out=needed)
+        self._room(mine, needed)
         needed[mine] = 0
         while True:
             open_ = list(np.flatnonzero(needed > self._known[mine]))
@@ -158,18 +163,17 @@ class ExactTokens:
             )
             self._token(int(source), mine, int(needed[source]), draft)
 
-    def _room(self, source: int) -> npt.NDArray[np.int64]:
-        """Return, for each engine, the instruction that must be over before `source` may push."""
-        needed = np.zeros(len(self.engines), np.int64)
-        for sink, engine in enumerate(self.engines):
-            queue = self.queues.get((self.engines[source], engine))
-            if queue and self._held(queue, int(self._known[source][sink])) >= self._depths[queue]:
-                needed[sink] = self._pops[queue][-1]
-        return needed
+    def _room(self, source: int, needed: npt.NDArray[np.int64]) -> None:
+        """Add to `needed`, for each engine, what must be over before `source` may push."""
+        for sink, queue in self._outgoing[source]:
+            held, pops = self._held(queue, self._known[source][sink]), self._pops[queue]
+            if held >= self._depths[queue]:
+                needed[sink] = max(needed[sink], pops[-1])
 
-    def _held(self, queue: str, over: int) -> int:
+    def _held(self, queue: str, over: np.int64) -> int:
         """Return how many tokens a queue holds at most if its sink has run so many instructions."""
-        return len(self._pops[queue]) - bisect(self._pops[queue], over)
+        pops = self._pops[queue]
+        return len(pops) - bisect(pops, int(over)) if pops and pops[-1] > over else 0
 
     def _token(self, source: int, sink: int, number: int, draft: Draft) -> None:
         """Send a token to `draft`, through other engines if no queue leads to its own."""
@@ -201,7 +205,7 @@ class ExactTokens:
         """
         last, depth = len(self._done[source]), self._depths[queue]
         for sender in (number, last):
-            held = self._held(queue, int(self._clocks[source][sender - 1][sink]))
+            held = self._held(queue, self._clocks[source][sender - 1][sink])
             if held < depth - (sender < last):
                 return sender
         raise TargetError(
@@ -290,7 +294,7 @@ class ContextTokens(ExactTokens):
             if queue is None:
                 continue
             last = self.order[-1] if self.order else None
-            held = self._held(queue, int(self._known[engine][mine]))
+            held = self._held(queue, self._known[engine][mine])
             is_free = last is not None and queue not in last.pushes and held < self._depths[queue]
             if last is None or last.engine != self.engines[engine] or not is_free:
                 last = Draft(self.nop(self.engines[engine]))
