@@ -36,7 +36,13 @@ def dram_image(program: InstructionProgram, arrays: Mapping[str, npt.NDArray[Any
     """
     if problem := problem_of_places(program):
         raise CallError("simulate the program", problem, got=f"{program.dram_bytes} bytes of DRAM")
-    image = np.zeros(program.dram_bytes, np.uint8)
+    try:
+        image = np.zeros(program.dram_bytes, np.uint8)
+    except MemoryError as error:
+        raise CallError(
+            "simulate the program", "its DRAM does not fit into the memory of this machine",
+            got=f"{program.dram_bytes} bytes",
+        ) from error  # fmt: skip
     for name, given in arrays.items():
         buffer = buffer_of(program, name)
         array = np.asarray(given)
