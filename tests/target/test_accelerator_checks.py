@@ -112,7 +112,7 @@ def test_operands_are_put_into_the_memories_of_their_elements():
             {"queues": [TokenQueue("move", "math", push="p"), TokenQueue("math", "move", pop="p")]},
             "two queues of the engine 'move' use one field",
         ),
-        ({"instructions": changed(kind="move")}, "'load inp' is no kind of instruction"),
+        ({"instructions": changed(kind="move")}, "'load inp' is of no kind of instruction"),
         ({"instructions": changed(fixed={"opcode": 1})}, "same code"),
         ({"instructions": changed(fixed=[1])}, "fixed of 'load inp' is no mapping"),
         ({"instructions": changed(fixed={"x_size": 1})}, "'load inp' has no field 'x_size'"),

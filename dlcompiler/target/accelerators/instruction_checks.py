@@ -38,7 +38,7 @@ def check_types(where: str, instruction: Any) -> None:
         raise TargetError(where, problem, got=repr(got), expected=expected)
 
     if instruction.kind not in get_args(Kind):
-        refuse(f"this of {name!r} is no kind of instruction", instruction.kind,
+        refuse(f"{name!r} is of no kind of instruction", instruction.kind,
                ", ".join(get_args(Kind)))  # fmt: skip
     for part in ("operands", "also_writes", "fixed"):
         if not isinstance(getattr(instruction, part), Mapping):
