@@ -111,13 +111,13 @@ def kernels_never_meet(patch: Patch) -> None:
     patch.method("graph.passes.fusion.kernels:KernelGraph", "meet", lambda *_: False)
 
 
-@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
+@GRAPHS(f"{FUSION}/siblings.py", tests=f"{FUSION}/test_siblings.py")
 def kernels_never_depend(patch: Patch) -> None:
     """Kernels are taken to be independent."""
     patch.method("graph.passes.fusion.siblings:_Search", "depends", lambda *_: False)
 
 
-@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
+@GRAPHS(f"{FUSION}/siblings.py", tests=f"{FUSION}/test_siblings.py")
 def groups_have_no_dependences(patch: Patch) -> None:
     """What depends on one kernel of a group is not taken to depend on the others."""
     patch.method("graph.passes.fusion.siblings:_Search", "_spread", lambda *_: None)

@@ -477,3 +477,19 @@ def test_a_queue_that_is_too_short_for_tokens_that_pass_through():
     tokens.add(Draft(two, reads=(("x", slice(1, 2)),)))
     with pytest.raises(TargetError, match="the token queue one->two is too short"):
         tokens.add(Draft(two, reads=(("x", slice(0, 1)),)))
+
+
+def test_a_buffer_that_is_loaded_or_computed_is_stored():
+    """A store reads results of computing only: what was loaded, beside computed zeros, too."""
+    a = te.placeholder((1, 5, 1, 16), "int32", name="A")
+
+    def padded(x, *rest):
+        return te.if_then_else(x >= 1, a[(x - 1, *rest)], te.const(0, "int32"))
+
+    pad = te.compute((2, *a.shape[1:]), padded, name="pad")
+    s, args = stored(pad, [a], [pad])
+    x, y, *_ = s[args[-1]].op.axis
+    s[args[-1]].reorder(y, x)
+    s[pad].compute_at(s[args[-1]], x)
+    s[pad].double_buffer()
+    check(dlc.build(s, args, target=VTA), args)
