@@ -111,13 +111,13 @@ def kernels_never_meet(patch: Patch) -> None:
     patch.method("graph.passes.fusion.kernels:KernelGraph", "meet", lambda *_: False)
 
 
-@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
+@GRAPHS(f"{FUSION}/siblings.py", tests=f"{FUSION}/test_siblings.py")
 def kernels_never_depend(patch: Patch) -> None:
     """Kernels are taken to be independent."""
     patch.method("graph.passes.fusion.siblings:_Search", "depends", lambda *_: False)
 
 
-@GRAPHS(f"{FUSION}/siblings.py", tests=FUSION)
+@GRAPHS(f"{FUSION}/siblings.py", tests=f"{FUSION}/test_siblings.py")
 def groups_have_no_dependences(patch: Patch) -> None:
     """What depends on one kernel of a group is not taken to depend on the others."""
     patch.method("graph.passes.fusion.siblings:_Search", "_spread", lambda *_: None)
@@ -154,13 +154,13 @@ def anchors_are_one_loop(patch: Patch) -> None:
     patch.function("graph.passes.fusion.kernels:patterns_of", wrong)
 
 
-@GRAPHS(f"{DEVICES}/regions.py", tests=DEVICES)
+@GRAPHS(f"{DEVICES}/regions.py", tests=f"{DEVICES}/test_regions.py")
 def regions_wait_for_themselves(patch: Patch) -> None:
     """Regions are merged although a path leads through a third one."""
     patch.function("graph.passes.devices.regions:_meet_outside", lambda *_: False)
 
 
-@GRAPHS(f"{DEVICES}/regions.py", tests=DEVICES)
+@GRAPHS(f"{DEVICES}/regions.py", tests=f"{DEVICES}/test_regions.py")
 def paths_are_one_step_long(patch: Patch) -> None:
     """Only the direct users of a region are looked at for a path outside."""
 
@@ -170,7 +170,7 @@ def paths_are_one_step_long(patch: Patch) -> None:
     patch.function("graph.passes.devices.regions:_meet_outside", wrong)
 
 
-@GRAPHS(f"{DEVICES}/regions.py", tests=DEVICES)
+@GRAPHS(f"{DEVICES}/regions.py", tests=f"{DEVICES}/test_regions.py")
 def merged_members_are_lost(patch: Patch) -> None:
     """A merged region forgets the nodes of one of the two."""
 
@@ -182,7 +182,7 @@ def merged_members_are_lost(patch: Patch) -> None:
     patch.function("graph.passes.devices.regions:_merge", wrong)
 
 
-@GRAPHS(f"{DEVICES}/regions.py", tests=DEVICES)
+@GRAPHS(f"{DEVICES}/regions.py", tests=f"{DEVICES}/test_regions.py")
 def merged_users_are_lost(patch: Patch) -> None:
     """A merged region forgets who uses the values of one of the two."""
 

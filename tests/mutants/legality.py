@@ -200,3 +200,11 @@ def stages_inside_are_as_before(patch: Patch) -> None:
             before.has_stage(stage.name) and before.stage(stage.name) is stage
         ),
     )
+
+
+@LEGALITY("schedule/primitives/compute_inline.py", tests="schedule/primitives/test_attachment.py")
+def inlined_stages_are_unchecked(patch: Patch) -> None:
+    """A stage is inlined although the check of an index into it is lost."""
+    patch.function(
+        "schedule.primitives.compute_inline:require_checked", lambda original, *args: None
+    )

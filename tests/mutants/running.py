@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from dlcompiler.errors import DLCompilerError, InternalError
+from tests.codegen.accelerator.random_programs import check as check_program
 from tests.fuzz.campaign import failure
 from tests.fuzz.checks import Wrong, case_of
 from tests.fuzz.reads import attempt
 from tests.graph.pass_cases import check as check_graph
+from tests.mutants.accelerators import ACCELERATORS
 from tests.mutants.arithmetic import ARITHMETIC
 from tests.mutants.codegen import CODEGEN
 from tests.mutants.graphs import GRAPHS
@@ -37,6 +39,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *CODEGEN,
     *SAFETY,
     *GRAPHS,
+    *ACCELERATORS,
 )
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
@@ -80,6 +83,8 @@ def live(name: str, cases: int, with_tests: bool) -> tuple[str, str, str]:
         mutant.make(patch)
         if mutant.file.startswith("graph/"):
             found = caught_by_graphs(cases // 8)
+        elif "/accelerator" in mutant.file:
+            found = caught_by_programs(cases // 20)
         else:
             found = caught_by_cases(cases)
             found = found if found[0] else caught_by_reads(cases // 2)
@@ -115,6 +120,17 @@ def caught_by_graphs(cases: int) -> tuple[str, str, str]:
             check_graph(seed)
         except Exception as error:
             return "random graphs", f"seed {seed}", f"{type(error).__name__}: {error}"
+    return "", "", ""
+
+
+def caught_by_programs(cases: int) -> tuple[str, str, str]:
+    """Return the first random program of an accelerator that computes something else."""
+    for seed in range(cases):
+        try:
+            check_program(seed, 3)
+        except Exception as error:
+            where = f"seed {seed}"
+            return "random programs", where, f"{type(error).__name__}: {error}"
     return "", "", ""
 
 

@@ -1,5 +1,7 @@
 """Descriptions of accelerators that are refused: each message names the part."""
 
+from dataclasses import replace
+
 import pytest
 
 from dlcompiler import te
@@ -14,22 +16,32 @@ from dlcompiler.target import (
     similar_scopes,
     tensor_op,
 )
+from dlcompiler.target.accelerators import Field, Instruction
+from dlcompiler.target.accelerators.vta import VtaConfig, vta
 
 GEMM = te.tensor_intrin("vta_gemm_1x16x16")
 INP, WGT = Memory("inp", (16,), "int8", 8), Memory("wgt", (16, 16), "int8", 8)
-ACC = Memory("acc", (16,), "int32", 8)
+ACC, UOP = Memory("acc", (16,), "int32", 8), Memory("uop", (1,), "uint32", 8)
+DST_SRC = {"dst": "acc", "src": "acc"}
 
 
 def described(**changes):
     parts = {
         "memories": [INP, WGT, ACC],
         "engines": [Engine("move"), Engine("math")],
-        "instructions": [
-            copy("move", into="inp"), copy("move", into="wgt"), copy("move", out_of="acc"),
-            tensor_op("math", GEMM, cycles=lambda n: n),
-        ],
-    }  # fmt: skip
+        "instructions": changed(),
+    }
     return Accelerator("own", **{**parts, **changes})
+
+
+def changed(number=0, **changes):
+    """Return the instructions of `described` with one changed."""
+    found = [
+        copy("move", into="inp"), copy("move", into="wgt"), copy("move", out_of="acc"),
+        tensor_op("math", GEMM, cycles=lambda n: n),
+    ]  # fmt: skip
+    found[number] = replace(found[number], **changes)
+    return found
 
 
 def refusal(make):
@@ -81,7 +93,51 @@ def test_operands_are_put_into_the_memories_of_their_elements():
         ({"port": MemoryPort(8, -1)}, "its memory port has an impossible size"),
         ({"clock_hz": 0}, "its clock_hz is no frequency"),
         ({"clock_hz": "fast"}, "its clock_hz is no frequency"),
+        ({"clock_hz": True}, "its clock_hz is no frequency"),
+        ({"port": MemoryPort(8, 1 << 41)}, "its memory port has an impossible size"),
         ({"word_bits": 12}, "its words are no whole bytes"),
+        ({"word_bits": 1 << 40}, "its words are no whole bytes"),
+        ({"profile": "C"}, "no such profile"),
+        ({"memories": [INP, WGT, ACC, Memory("more", (3,), "index", 8)]}, "no known dtype"),
+        ({"memories": [INP, WGT, ACC, Memory("more", (3,), "", 8)]}, "no known dtype"),
+        ({"memories": [INP, WGT, ACC, Memory("a b", (3,), "int8", 8)]}, "a memory has no name"),
+        ({"memories": [INP, WGT, ACC, Memory(3, (3,), "int8", 8)]}, "a memory has no name"),
+        ({"engines": [Engine("move"), Engine("math"), Engine("a->b")]}, "an engine has no name"),
+        ({"engines": [Engine("move"), Engine("math"), Engine(None)]}, "an engine has no name"),
+        ({"engines": [Engine("move"), *(Engine(f"e{n}") for n in range(128))]}, "many engines"),
+        ({"instructions": [copy("move", into="inp", name="a\nb")]}, "an instruction has no name"),
+        ({"instructions": [copy("move", into="inp", name="x=1")]}, "an instruction has no name"),
+        ({"queues": [TokenQueue("move", "math", push=3)]}, "the queue move->math has no fields"),
+        (
+            {"queues": [TokenQueue("move", "math", push="p"), TokenQueue("math", "move", pop="p")]},
+            "two queues of the engine 'move' use one field",
+        ),
+        ({"instructions": changed(kind="move")}, "'load inp' is of no kind of instruction"),
+        ({"instructions": changed(fixed={"opcode": 1})}, "same code"),
+        ({"instructions": changed(fixed=[1])}, "fixed of 'load inp' is no mapping"),
+        ({"instructions": changed(fixed={"x_size": 1})}, "'load inp' has no field 'x_size'"),
+        ({"instructions": changed(fields=(Field("x_size", 8, 0),))}, "has no field 'sram_base'"),
+        ({"instructions": changed(fields=(Field("x_size", 0, 0),))}, "x_size' of 'load inp' is no"),
+        ({"instructions": changed(fields=(Field("x_size", "8", 0),))}, "'load inp' is no field"),
+        ({"instructions": changed(3, spacing=0)}, "impossible spacing"),
+        ({"instructions": changed(3, intrinsic="gemm")}, "computes no tensor intrinsic"),
+        ({"instructions": changed(3, operands=3)}, "operands of 'vta_gemm_1x16x16' is no mapping"),
+        ({"instructions": changed(3, operands={"dst": "acc"})}, "has 1 operands"),
+        ({"instructions": changed(3, intrinsic=None)}, "has 0 operands"),
+        ({"instructions": changed(3, also_writes={"out": "acc"})}, "has no operand 'out'"),
+        ({"instructions": changed(3, micro_ops="inp")}, "are no words of 32 bits"),
+        (
+            {"memories": [INP, WGT, ACC, UOP], "instructions": changed(3, micro_ops="uop")},
+            "nothing loads the micro-ops",
+        ),
+        (
+            {"instructions": [Instruction("alu", "math", "elementwise", operations=("add",))]},
+            "has 0 operands",
+        ),
+        (
+            {"instructions": [Instruction("alu", "math", "elementwise", operands=DST_SRC)]},
+            "'alu' has no operations",
+        ),
     ],
 )  # fmt: skip
 def test_a_part_that_cannot_be(changes, problem):
@@ -116,3 +172,8 @@ def test_similar_scopes_are_memories_of_accelerators():
     assert all(scope.endswith(".inp") for scope in similar_scopes("inp"))
     assert similar_scopes("vta-pynq.imp")[0] == "vta-pynq.inp"
     assert similar_scopes("sharde") == ()
+
+
+def test_an_element_that_is_larger_than_its_memory():
+    text = refusal(lambda: vta("own", VtaConfig(LOG_BLOCK_IN=15)))
+    assert "LOG_WGT_BUFF_SIZE" in text

@@ -288,6 +288,12 @@ def memory_of(buffer: Buffer, accelerator: Accelerator) -> Memory | None:
     return memory_of_scope(accelerator, buffer.scope)
 
 
+def is_load(leaf: Store, accelerator: Accelerator) -> bool:
+    """Tell whether a store copies from DRAM into a memory of an accelerator."""
+    ends = _ends(Nest((), (), leaf), accelerator)
+    return ends is not None and ends.kind == "load"
+
+
 def _ends(nest: Nest, accelerator: Accelerator) -> _Ends | None:
     """Return both ends of a copy; None if a nest computes something."""
     leaf = nest.leaf

@@ -12,7 +12,7 @@ from dlcompiler.codegen.accelerator.computations import (
     elementwise_computation,
     tensor_computations,
 )
-from dlcompiler.codegen.accelerator.copies import CopyPattern, copy_pattern, memory_of
+from dlcompiler.codegen.accelerator.copies import CopyPattern, copy_pattern, is_load, memory_of
 from dlcompiler.codegen.accelerator.forms import Slots, flat_index
 from dlcompiler.codegen.accelerator.nests import Nest, nest_of
 from dlcompiler.codegen.accelerator.operations import Chain, chain_of
@@ -53,7 +53,9 @@ class Patterns:
         self.analyzer, self.slots = analyzer, slots
         self._found: dict[int, tuple[Stmt, list[Pattern] | None]] = {}
         self._computed: set[str] = set()
-        """Buffers that a computation has written."""
+        """Buffers of which computations have written all that can be stored."""
+        self._loaded: set[str] = set()
+        """Buffers that a load writes."""
         self._writers: defaultdict[Any, set[Any]] = defaultdict(set)
         """Origins of the stores into each buffer: virtual threads have stores of one origin."""
         self._updates: dict[Any, Store] = {}
@@ -63,6 +65,8 @@ class Patterns:
                 self._writers[stmt.buffer].add(stmt.origin)
                 if any(load.buffer is stmt.buffer for load in _loads(stmt)):
                     self._updates[stmt.buffer] = stmt
+                if is_load(stmt, accelerator):
+                    self._loaded.add(stmt.buffer.name)
 
     def of(self, stmt: Stmt) -> list[Pattern] | None:
         """Return the patterns of a nest, in order; None if a statement is no nest.
@@ -114,10 +118,16 @@ class Patterns:
                 " or an elementwise operation in a memory of results",
                 hint=self._hint(nest.leaf),
             )
-        if nest.leaf.buffer in self._updates:
-            self._check_update(self._updates[nest.leaf.buffer], instruction)
+        buffer = nest.leaf.buffer
+        if buffer in self._updates:
+            self._check_update(self._updates[buffer], instruction)
+        # Beside a computation that does not read its result, a load may write other elements.
+        is_all = buffer.name not in self._loaded or any(
+            load.buffer is buffer for load in _loads(nest.leaf)
+        )
         for each in self._elementwise(nest, instruction, chain_of(nest.leaf, instruction)):
-            self._computed.add(nest.leaf.buffer.name)
+            if is_all:
+                self._computed.add(buffer.name)
             yield each
 
     def _check_update(self, update: Store, instruction: Instruction) -> None:

@@ -4,6 +4,10 @@
 reads, and for the last writer and the last readers of each element that it writes. It does not wait
 for what is known to be over: with a token it learns all that the sender knew.
 
+A queue never holds more tokens than its depth, in whatever order the engines run. The token that
+takes its last place is pushed by the latest instruction of its source, so that it stands for all
+before. The next instruction of the source waits until that token has been popped.
+
 `ContextTokens` looks at engines only, as classic TVM does: each instruction waits for the one
 before it in its virtual thread, if that is on another engine.
 """
@@ -11,6 +15,7 @@ before it in its virtual thread, if that is on another engine.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,6 +83,14 @@ class ExactTokens:
     ) -> None:
         self.engines = [engine.name for engine in accelerator.engines]
         self.queues = {(q.source, q.sink): q.name for q in accelerator.queues or ()}
+        self._outgoing = [
+            [(n, self.queues[engine, sink]) for n, sink in enumerate(self.engines)
+             if (engine, sink) in self.queues] for engine in self.engines
+        ]  # fmt: skip
+        """For each engine, the number of each engine that it sends tokens, and their queue."""
+        self._depths = {queue.name: queue.depth for queue in accelerator.queues or ()}
+        self._pops: dict[str, list[int]] = {name: [] for name in self._depths}
+        """For each queue, the number of the instruction that pops each of its tokens."""
         self.nop = nop
         count = len(self.engines)
         self._accesses = {name: _Accesses(depth, count) for name, depth in depths.items()}
@@ -130,6 +143,7 @@ class ExactTokens:
 
     def _wait(self, mine: int, needed: npt.NDArray[np.int64], draft: Draft) -> None:
         """Let an instruction wait until the needed instructions of other engines are over."""
+        self._room(mine, needed)
         needed[mine] = 0
         while True:
             open_ = list(np.flatnonzero(needed > self._known[mine]))
@@ -149,10 +163,21 @@ class ExactTokens:
             )
             self._token(int(source), mine, int(needed[source]), draft)
 
+    def _room(self, source: int, needed: npt.NDArray[np.int64]) -> None:
+        """Add to `needed`, for each engine, what must be over before `source` may push."""
+        for sink, queue in self._outgoing[source]:
+            held, pops = self._held(queue, self._known[source][sink]), self._pops[queue]
+            if held >= self._depths[queue]:
+                needed[sink] = max(needed[sink], pops[-1])
+
+    def _held(self, queue: str, over: np.int64) -> int:
+        """Return how many tokens a queue holds at most if its sink has run so many instructions."""
+        pops = self._pops[queue]
+        return len(pops) - bisect(pops, int(over)) if pops and pops[-1] > over else 0
+
     def _token(self, source: int, sink: int, number: int, draft: Draft) -> None:
         """Send a token to `draft`, through other engines if no queue leads to its own."""
-        path = self._path(source, sink)
-        sender, before = self._done[source][number - 1], self._clocks[source][number - 1]
+        path, sent = self._path(source, sink), number
         for place, (start, end) in enumerate(itertools.pairwise(path)):
             is_last = place == len(path) - 2
             receiver = draft if is_last else Draft(self.nop(self.engines[end]))
@@ -162,12 +187,32 @@ class ExactTokens:
                     before_it = Draft(self.nop(receiver.engine), pops=[*receiver.pops])
                     self._append(end, before_it)
                     receiver.pops.clear()
-                sender.pushes.append(queue)
+                sent = self._sender(queue, start, end, sent)
+                self._done[start][sent - 1].pushes.append(queue)
                 receiver.pops.append(queue)
-                self._known[end] = np.maximum(self._known[end], before)
+                self._pops[queue].append(len(self._done[end]) + 1)
+                self._known[end] = np.maximum(self._known[end], self._clocks[start][sent - 1])
             if not is_last:
-                passed = self._append(end, receiver)
-                sender, before = receiver, self._clocks[end][passed - 1]
+                sent = self._append(end, receiver)
+
+    def _sender(self, queue: str, source: int, sink: int, number: int) -> int:
+        """Return the instruction from `number` on that pushes a token.
+
+        Raises
+        ------
+        TargetError
+            The queue may be full.
+        """
+        last, depth = len(self._done[source]), self._depths[queue]
+        for sender in (number, last):
+            held = self._held(queue, self._clocks[source][sender - 1][sink])
+            if held < depth - (sender < last):
+                return sender
+        raise TargetError(
+            "insert tokens", f"the token queue {queue} is too short", got=f"depth {depth}",
+            because="one token more would not fit, and the way back passes through other engines",
+            hint="TokenQueue(…, depth=…), or a queue in each direction",
+        )  # fmt: skip
 
     def _path(self, source: int, sink: int) -> list[int]:
         """Return the engines on the shortest way of queues from one to another."""
@@ -249,11 +294,15 @@ class ContextTokens(ExactTokens):
             if queue is None:
                 continue
             last = self.order[-1] if self.order else None
-            if last is None or last.engine != self.engines[engine] or queue in last.pushes:
+            held = self._held(queue, self._known[engine][mine])
+            is_free = last is not None and queue not in last.pushes and held < self._depths[queue]
+            if last is None or last.engine != self.engines[engine] or not is_free:
                 last = Draft(self.nop(self.engines[engine]))
+                self._wait(engine, np.zeros(len(self.engines), np.int64), last)
                 self._append(engine, last)
             last.pushes.append(queue)
             draft.pops.insert(0, queue)
+            self._pops[queue].append(len(self._done[mine]) + 1)
         number = self._append(mine, draft)
         self._last = [(mine, number)] * len(self._last)
 

@@ -28,8 +28,8 @@ def assemble(accelerator: Accelerator, text: str) -> tuple[Step, ...]:
     Raises
     ------
     InstructionError
-        A line has no instruction, an unknown field or queue, or a value that does not fit its
-        field.
+        A line has no instruction, an unknown field or queue, a field twice, or a value that does
+        not fit its field.
 
     Examples
     --------
@@ -50,6 +50,7 @@ def _step(accelerator: Accelerator, content: str, number: int) -> Step:
     instruction, words = _instruction(accelerator, content, number)
     names = operand_fields(accelerator, instruction)
     values = dict.fromkeys(names, 0)
+    given: set[str] = set()
     tokens: dict[str, list[str]] = {"pop": [], "push": []}
     rest = iter(words)
     for word in rest:
@@ -62,6 +63,9 @@ def _step(accelerator: Accelerator, content: str, number: int) -> Step:
                 number, "this is no field of the instruction", word,
                 f"one of {', '.join(names)}, pop or push",
             )  # fmt: skip
+        if match[1] in given:
+            raise _error(number, "the field is there twice", word, f"{match[1]}= once")
+        given.add(match[1])
         values[match[1]] = fitting(instruction, match[1], int(match[2], 0), f"line {number}")
     return Step(instruction, tuple(values.values()), tuple(tokens["pop"]), tuple(tokens["push"]))
 

@@ -27,14 +27,14 @@ from dlcompiler import dtypes, input_files, json_text
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import write_file
 from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits, unpacked
-from dlcompiler.simulate.accelerators.images import micro_op_words
+from dlcompiler.simulate.accelerators.images import micro_op_words, problem_of_places
 from dlcompiler.simulate.accelerators.program import DramBuffer, InstructionProgram
 from dlcompiler.simulate.accelerators.words import encoding_of
 from dlcompiler.target.accelerators import Accelerator
 from dlcompiler.target.accelerators.vta import VtaConfig, config_of, vta
 
 MAGIC = b"dlcompiler accelerator program 1 "
-LARGEST_DRAM = 1 << 40
+LARGEST_DRAM = 1 << 32
 """Largest memory that a program may name; [byte]."""
 _DIGEST = 64
 _DTYPES = tuple(name for name in dtypes.SCALARS if name not in ("index", "bfloat16"))
@@ -160,12 +160,15 @@ class _Document:
             )  # fmt: skip
         steps = encoding_of(accelerator).decode_all(data[:size])
         words = np.frombuffer(data[size:], dtype="<u4").astype(np.int64)
-        return InstructionProgram(
+        found = InstructionProgram(
             accelerator, steps, self._buffers(), self._micro_ops(accelerator, words),
             self._integer(micro_ops, "address"), self._integer(instructions, "address"),
             self._integer(self._described, "dram_bytes"),
             self._described.get("is_partial", False) is not False,
         )  # fmt: skip
+        if problem := problem_of_places(found):
+            raise _error(self._path, problem, got=f"{found.dram_bytes} bytes of DRAM")
+        return found
 
     def _accelerator(self, machine: Mapping[str, Any], given: Accelerator | None) -> Accelerator:
         found = given

@@ -32,9 +32,17 @@ def dram_image(program: InstructionProgram, arrays: Mapping[str, npt.NDArray[Any
     ------
     CallError
         An array belongs to no buffer, or has another shape or dtype; a micro-op does not fit its
-        word.
+        word; a buffer or the micro-ops lie outside DRAM.
     """
-    image = np.zeros(program.dram_bytes, np.uint8)
+    if problem := problem_of_places(program):
+        raise CallError("simulate the program", problem, got=f"{program.dram_bytes} bytes of DRAM")
+    try:
+        image = np.zeros(program.dram_bytes, np.uint8)
+    except MemoryError as error:
+        raise CallError(
+            "simulate the program", "its DRAM does not fit into the memory of this machine",
+            got=f"{program.dram_bytes} bytes",
+        ) from error  # fmt: skip
     for name, given in arrays.items():
         buffer = buffer_of(program, name)
         array = np.asarray(given)
@@ -49,6 +57,17 @@ def dram_image(program: InstructionProgram, arrays: Mapping[str, npt.NDArray[Any
     start = program.micro_op_address
     image[start : start + words.nbytes] = words.view(np.uint8)
     return image
+
+
+def problem_of_places(program: InstructionProgram) -> str:
+    """Return which buffer lies outside DRAM, or that micro-ops do; "" if all have a place."""
+    for buffer in program.buffers:
+        if buffer.address + buffer.bytes > program.dram_bytes:
+            return f"the buffer {buffer.name} does not lie in DRAM"
+    end = program.micro_op_address + WORD_BITS // 8 * len(program.micro_ops)
+    if len(program.micro_ops) and end > program.dram_bytes:
+        return "its micro-ops do not lie in DRAM"
+    return ""
 
 
 def buffer_of(program: InstructionProgram, name: str) -> DramBuffer:

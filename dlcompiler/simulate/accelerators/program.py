@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.errors import CallError
 from dlcompiler.registry import Registry
 from dlcompiler.target.accelerators import Accelerator, Instruction
+from dlcompiler.target.accelerators.parts import is_whole
 
 
 class Step(NamedTuple):
@@ -50,7 +53,7 @@ class DramBuffer:
     @property
     def bytes(self) -> int:
         """Size [byte]."""
-        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,21 @@ class InstructionProgram:
     """Size of the DRAM that the program uses [byte]."""
     is_partial: bool = False
     """Whether instructions were left out, so that only its time means something."""
+
+    def __post_init__(self) -> None:
+        places = (self.micro_op_address, self.instruction_address, self.dram_bytes)
+        micro_ops: Any = self.micro_ops
+        is_table = isinstance(micro_ops, np.ndarray) and micro_ops.ndim == 2
+        if not is_table or micro_ops.dtype.kind not in "iu":
+            raise CallError(
+                "make a program of an accelerator", "its micro-ops are no table",
+                got=repr(micro_ops)[:80], expected="an array of int64, (count, operands)",
+            )  # fmt: skip
+        if not all(is_whole(place, 0) for place in places):
+            raise CallError(
+                "make a program of an accelerator", "an address or the size of DRAM is no size",
+                got=repr(places), expected="whole numbers of at least 0",
+            )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.program import InstructionProgram
 from dlcompiler.target.accelerators import Accelerator, Instruction
@@ -56,6 +58,7 @@ def works_of(program: InstructionProgram) -> list[Work]:
     queues = {queue.name: n for n, queue in enumerate(accelerator.queues)}
     depths = {memory.name: memory.depth for memory in accelerator.memories}
     works = []
+    _check_values(program, names)
     for number, (instruction, values, pops, pushes, _) in enumerate(program.steps):
         fields = dict(zip(names[instruction.name], values, strict=True))
         try:
@@ -79,6 +82,41 @@ def works_of(program: InstructionProgram) -> list[Work]:
             )
         works.append(work)
     return works
+
+
+def _check_values(program: InstructionProgram, names: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse instructions of other machines, and values that their fields cannot hold.
+
+    Raises
+    ------
+    InstructionError
+        The message names the field.
+    """
+    steps: dict[str, list[int]] = {name: [] for name in names}
+    for number, step in enumerate(program.steps):
+        name = step.instruction.name
+        if name not in steps or len(step.values) != len(names[name]):
+            raise InstructionError(
+                "read the program", f"instruction {number} has not one value for each field",
+                kind="encoding", got=f"{name} {step.values}",
+                expected=", ".join(names.get(name, ())) or f"one of {', '.join(names)}",
+            )  # fmt: skip
+        steps[name].append(number)
+    for name, numbers in steps.items():
+        if not numbers or not names[name]:
+            continue
+        instruction = program.accelerator.instruction(name)
+        fields = [field for each in names[name] if (field := instruction.field(each))]
+        values = np.array([program.steps[number].values for number in numbers])
+        least, most = (np.array([getattr(f, end) for f in fields]) for end in ("least", "most"))
+        wrong = (values < least) | (values > most) | (values.dtype.kind not in "iuO")
+        if wrong.any():
+            row, column = map(int, np.argwhere(wrong)[0])
+            raise InstructionError(
+                "read the program", f"the value of {names[name][column]} does not fit its field",
+                kind="encoding", step=numbers[row], program=program,
+                got=str(values[row, column]), expected=f"{least[column]} to {most[column]}",
+            )  # fmt: skip
 
 
 def _names_of_fields(accelerator: Accelerator) -> dict[str, tuple[str, ...]]:

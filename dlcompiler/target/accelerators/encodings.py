@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dlcompiler.errors import TargetError
-from dlcompiler.target.accelerators.parts import Field, Instruction, TokenQueue
+from dlcompiler.target.accelerators.parts import Field, Instruction, TokenQueue, is_whole
 
 if TYPE_CHECKING:
     from dlcompiler.target.accelerators.model import Accelerator
@@ -56,6 +56,7 @@ def checked_fields(accelerator: Accelerator, instruction: Instruction, where: st
     TargetError
         The message names the field.
     """
+    _check_names(accelerator, instruction, where)
     end = 0
     for each in sorted(instruction.fields, key=lambda item: item.offset):
         if each.offset < end or each.offset + each.bits > accelerator.word_bits:
@@ -82,6 +83,26 @@ def checked_fields(accelerator: Accelerator, instruction: Instruction, where: st
             )  # fmt: skip
 
 
+def _check_names(accelerator: Accelerator, instruction: Instruction, where: str) -> None:
+    """Refuse what is no field, and an instruction without a field that it needs."""
+    names = [each.name for each in instruction.fields]
+    for each in instruction.fields:
+        is_field = is_whole(each.bits) and is_whole(each.offset, 0)
+        if not is_field or names.count(each.name) > 1:
+            raise TargetError(
+                where, f"{each.name!r} of {instruction.name!r} is no field", got=repr(each),
+                expected="a name of its own, and whole numbers of bits",
+            )  # fmt: skip
+    own = operand_fields(accelerator, instruction)
+    for name, _, _ in _own_widths(accelerator, instruction):
+        if name not in own and name != "reset":
+            raise TargetError(
+                where, f"{instruction.name!r} has no field {name!r}", got=", ".join(own) or "none",
+                because="a fixed field, or one of tokens, is not enough",
+                hint="without fields= it gets an encoding of its own",
+            )  # fmt: skip
+
+
 def _addresses(instruction: Instruction) -> Iterator[tuple[str, str]]:
     """Yield each field that is an address, and the memory that it addresses."""
     if instruction.is_copy:
@@ -98,6 +119,12 @@ def _widths(accelerator: Accelerator, instruction: Instruction) -> Iterator[tupl
     assert accelerator.queues is not None
     for name in token_fields(tuple(accelerator.queues), instruction.engine):
         yield name, 1, False
+    yield from _own_widths(accelerator, instruction)
+
+
+def _own_widths(
+    accelerator: Accelerator, instruction: Instruction
+) -> Iterator[tuple[str, int, bool]]:
     if instruction.is_copy:
         yield from _widths_of_copy(accelerator, instruction)
     elif instruction.kind != "finish":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from dlcompiler.target.accelerators.checks import (
     checked_parts,
 )
 from dlcompiler.target.accelerators.encodings import checked_fields, with_fields
+from dlcompiler.target.accelerators.instruction_checks import check_codes, check_operands
 from dlcompiler.target.accelerators.parts import (
     Engine,
     Instruction,
@@ -29,7 +29,7 @@ from dlcompiler.target.accelerators.parts import (
 from dlcompiler.target.model import MemoryScope, Target
 
 LOWERINGS = ("exact", "classic")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+PROFILES = ("", "A", "B")
 _Part = TypeVar("_Part", Memory, Engine, Instruction)
 
 
@@ -93,15 +93,17 @@ class Accelerator:
         self._check_names()
         if self.queues is None:
             object.__setattr__(self, "queues", _queues_between(self))
-        if self.lowering not in LOWERINGS:
-            raise TargetError(
-                f"describe the accelerator {self.name!r}", "no such lowering",
-                got=repr(self.lowering), expected=", ".join(map(repr, LOWERINGS)),
-            )  # fmt: skip
+        for noun, known in (("lowering", LOWERINGS), ("profile", PROFILES)):
+            if getattr(self, noun) not in known:
+                raise TargetError(
+                    f"describe the accelerator {self.name!r}", f"no such {noun}",
+                    got=repr(getattr(self, noun)), expected=", ".join(map(repr, known)),
+                )  # fmt: skip
         with_words = tuple(with_fields(self, each) for each in self.instructions)
         object.__setattr__(self, "instructions", with_words)
         for each in self.instructions:
             self._check_instruction(each)
+        check_codes(self, f"describe the accelerator {self.name!r}")
         self._check_queues()
         _made[id(self)] = self
 
@@ -159,10 +161,6 @@ class Accelerator:
 
     def _check_names(self) -> None:
         where = f"describe the accelerator {self.name!r}"
-        if not _NAME.fullmatch(str(self.name)):
-            raise TargetError(
-                where, "this is no name", got=repr(self.name), expected="letters, digits, '_', '-'"
-            )
         for noun in ("memories", "engines", "instructions"):
             names = [each.name for each in getattr(self, noun)]
             if not names:
@@ -176,6 +174,7 @@ class Accelerator:
 
     def _check_instruction(self, instruction: Instruction) -> None:
         where = f"describe the accelerator {self.name!r}"
+        check_operands(self, instruction, where)
         checked_fields(self, instruction, where)
         operands = intrinsic_operands(instruction.intrinsic) if instruction.intrinsic else ()
         for (operand, memory_name), tensor in zip(
@@ -199,10 +198,12 @@ class Accelerator:
                 (queue.sink, queue.pop_field, "pops"),
             ):
                 self.engine(engine)
-                if not any(each.field(name) for each in self.of(engine)):
+                lacking = [each.name for each in self.of(engine) if not each.field(name)]
+                if lacking or not self.of(engine):
                     raise TargetError(
-                        where, f"nobody {verb} the queue {queue.name}",
-                        got=f"no instruction of {engine} has the field {name!r}",
+                        where, f"not each instruction of {engine} {verb} the queue {queue.name}"
+                        if self.of(engine) else f"nobody {verb} the queue {queue.name}",
+                        got=f"no field {name!r} of {', '.join(lacking) or engine}",
                         hint="an instruction of another accelerator keeps its fields: describe it"
                         " by copy(…) or tensor_op(…)" if self.of(engine)
                         else f"{engine} has no instructions",

@@ -19,6 +19,13 @@ Kind: TypeAlias = Literal["load", "store", "tensor", "elementwise", "finish"]
 """What an instruction does: ``load`` and ``store`` copy between DRAM and a memory, ``tensor``
 computes a tensor intrinsic on elements of memories, ``elementwise`` an operation on each number of
 an element, and ``finish`` ends a program."""
+MOST_CYCLES = 1 << 40
+"""Cycles of an instruction, or before the first data of a request, at most; [clock]."""
+
+
+def is_whole(value: object, least: int = 1, most: int | None = None) -> bool:
+    """Tell whether a value is a whole number in a range."""
+    return type(value) is int and least <= value and (most is None or value <= most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,8 @@ class Memory:
     depth: int
     """Number of elements; [1]."""
     in_dram: str = ""
-    """Dtype of its elements in DRAM, if that is another one: a store keeps the low bits."""
+    """Dtype of its elements in DRAM, if that is another one: copies convert them as casts do, so
+    that a store of integers keeps the low bits."""
 
     @property
     def numbers(self) -> int:
@@ -150,7 +158,8 @@ class Instruction:
     also_writes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     """Operand -> another memory that gets each result at the same address, as its dtype."""
     intrinsic: Any = None
-    """Of a ``tensor`` instruction: the `te.TensorIntrin` that says what it computes."""
+    """Of a ``tensor`` instruction: the `te.TensorIntrin` that says what it computes; None for VTA's
+    product of matrices."""
     operations: tuple[str, ...] = ()
     """Of an ``elementwise`` instruction: names of its operations, in the order of their codes."""
     micro_ops: str = ""

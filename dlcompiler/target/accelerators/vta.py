@@ -79,6 +79,7 @@ class VtaConfig:
                     f"configure VTA: {each.name}", "this is no binary logarithm of a size",
                     got=repr(value), expected="a whole number, 0 to 30",
                 )  # fmt: skip
+        self._check_elements()
         if type(self.clock_hz) not in (int, float) or not 0 < self.clock_hz < 1e12:
             raise TargetError(
                 "configure VTA: clock_hz", "this is no clock", got=repr(self.clock_hz),
@@ -95,6 +96,21 @@ class VtaConfig:
                 "configure VTA: profile", "no such profile", got=repr(self.profile),
                 expected="'A' (the RTL of 2019) or 'B' (2021)",
             )  # fmt: skip
+
+    def _check_elements(self) -> None:
+        """Refuse memories that are smaller than an element."""
+        rows, inner, outer = self.LOG_BATCH, self.LOG_BLOCK_IN, self.LOG_BLOCK_OUT
+        for name, log_numbers in (
+            ("INP", rows + inner), ("WGT", outer + inner), ("ACC", rows + outer),
+        ):  # fmt: skip
+            log_bits = log_numbers + int(getattr(self, f"LOG_{name}_WIDTH"))
+            size = f"LOG_{name}_BUFF_SIZE"
+            if log_bits - 3 > getattr(self, size):
+                raise TargetError(
+                    f"configure VTA: {size}", "the memory is smaller than an element",
+                    got=f"2**{getattr(self, size)} bytes",
+                    expected=f"at least 2**{log_bits - 3} bytes",
+                )  # fmt: skip
 
     @property
     def port(self) -> MemoryPort:

@@ -129,7 +129,8 @@ def _machine(rng: random.Random, name: str, block: tuple[int, ...], mixing):
     if len(used) > 2 and rng.random() < 0.4:
         # A ring: tokens between engines that are no neighbours pass through others.
         ring = [*used[1:], used[0]]
-        queues = [TokenQueue(x, y) for x, y in zip(used, ring, strict=True)]
+        depth_of_queue = random.Random(name).choice((2, 3, 8, 255))
+        queues = [TokenQueue(x, y, depth=depth_of_queue) for x, y in zip(used, ring, strict=True)]
     parts = {
         "memories": [Memory(m, block, "int32", depth) for m in memories],
         "engines": [Engine(e, rng.choice((1, 4, 512))) for e in used],

@@ -19,6 +19,7 @@ from dlcompiler import te
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.target.accelerators import Accelerator
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
+from tests.codegen.accelerator.token_counts import most_tokens
 
 GEMM = "vta_gemm_1x16x16"
 BLOCK = (1, 16)
@@ -424,6 +425,9 @@ def check(seed: int, orders: int, made: Case | None = None) -> str:
         kernel = dlc.build(made.schedule, args, target=made.machine.target)
     except (ScheduleError, TargetError) as error:
         return str(error)
+    for part in filter(None, kernel.parts):
+        for queue in made.machine.queues:
+            assert most_tokens(part)[queue.name] <= queue.depth
     generator = np.random.default_rng(seed)
     inputs = []
     for tensor in made.inputs:

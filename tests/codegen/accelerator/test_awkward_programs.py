@@ -8,8 +8,14 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
+from dlcompiler.codegen.accelerator.tokens import Draft, ExactTokens
 from dlcompiler.errors import ScheduleError, TargetError
-from dlcompiler.simulate.accelerators import InstructionError, run_program
+from dlcompiler.simulate.accelerators import (
+    InstructionError,
+    InstructionProgram,
+    Step,
+    run_program,
+)
 from dlcompiler.target.accelerators import (
     Accelerator,
     Engine,
@@ -20,6 +26,8 @@ from dlcompiler.target.accelerators import (
 )
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
 from tests.codegen.accelerator.schedules import GEMM, VTA, check, scoped
+from tests.codegen.accelerator.test_own_accelerator import UNIT, filtered, run
+from tests.codegen.accelerator.token_counts import most_tokens
 
 ROWS = (4, 3, 1, 16)
 
@@ -383,3 +391,105 @@ def test_engines_without_a_way_of_queues_are_refused():
     machine, s, args = ring([("load", "square"), ("square", "store")])
     with pytest.raises(TargetError, match="no token queues lead from"):
         dlc.build(s, args, target=machine)
+
+
+def rows_of_products(rows):
+    """Return the schedule of three products, each row by row of what many loads brought before."""
+    a = te.placeholder((3, rows, 1, 16), "int8", name="A")
+    w = te.placeholder((1, 16, 16), "int8", name="W")
+    wgt = te.compute(w.shape, lambda *i: w[i], name="wgt")
+    inp = te.compute(a.shape, lambda n, x, i, j: a[n, rows - 1 - x, i, j], name="inp")
+    k = te.reduce_axis((0, 16), "k")
+
+    def element(n, x, i, j):
+        return te.sum(wgt[0, j, k].astype("int32") * inp[n, x, i, k].astype("int32"), axis=k)
+
+    sums = te.compute(a.shape, element, name="sums")
+    out = te.compute(sums.shape, lambda *i: sums[i].astype("int8"), name="out")
+    s = te.create_schedule(out.op)
+    scoped(s, {inp: "inp", wgt: "wgt", sums: "acc"})
+    s[sums].tensorize(sums.op.axis[2], te.tensor_intrin(GEMM))
+    s[sums].compute_at(s[out], out.op.axis[1])
+    s[inp].compute_at(s[out], out.op.axis[0])
+    s[inp].double_buffer()
+    return s, [a, w, out]
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_token_queues_never_overflow(depth):
+    """Loads may run ahead of all products: no more tokens than the queue to them can hold."""
+    queues = [replace(queue, depth=depth) for queue in vta(VTA).queues]
+    s, args = rows_of_products(depth + 5)
+    kernel = dlc.build(s, args, target=vta(VTA).with_(queues=queues))
+    check(kernel, args, orders=1)
+    assert most_tokens(kernel.instructions)["load->compute"] == depth
+    assert kernel.report().cycles > 0
+
+
+def test_micro_ops_that_were_overwritten_are_loaded_again():
+    """The memory holds one list: that of a row, which the third product needs again."""
+    s, args = rows_of_products(3)
+    kernel = dlc.build(s, args, target=vta(VTA, VtaConfig(LOG_UOP_BUFF_SIZE=3)))
+    check(kernel, args, orders=1)
+
+
+def test_rows_of_an_aligned_buffer_lie_apart():
+    inputs, copies = loaded("A", "B")
+    total = stage(lambda *i: copies[0][i] + copies[1][i], "T")
+    s, args = stored(total, inputs, [*copies, total])
+    for tensor in copies:
+        s[tensor].storage_align(tensor.op.axis[0], 64, 16)
+    check(dlc.build(s, args, target=VTA), args)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_short_token_queues_between_two_engines(depth):
+    queues = [TokenQueue("move", "math", depth=depth), TokenQueue("math", "move", depth=depth)]
+    kernel = run(*filtered(threads=2), target=UNIT.with_(queues=queues))
+    assert set(most_tokens(kernel.instructions).values()) == {depth}
+    assert kernel.report().cycles > 0
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_engine_waits_until_its_queue_has_room(depth):
+    """`move` loads elements that nobody overwrites; only the queue makes it wait for `math`."""
+    queues = [TokenQueue("move", "math", depth=depth), TokenQueue("math", "move")]
+    machine = UNIT.with_(queues=queues)
+    move, math = (Step(machine.of(name)[0], ()) for name in ("move", "math"))
+    tokens = ExactTokens(machine, {"vectors": 9}, lambda _: move)
+    for element in range(9):
+        place = (("vectors", slice(element, element + 1)),)
+        tokens.add(Draft(move, writes=place))
+        tokens.add(Draft(math, reads=place))
+    program = InstructionProgram(machine, tuple(draft.finished() for draft in tokens.order))
+    assert most_tokens(program)["move->math"] == depth
+
+
+def test_a_queue_that_is_too_short_for_tokens_that_pass_through():
+    """Engine `two` needs what `load` does, by way of `one`, which may not push a second token."""
+    made, _ = line()
+    queues = [TokenQueue("load", "one"), TokenQueue("one", "two", depth=1)]
+    machine = made(("load", "one", "two", "store")).with_(queues=queues)
+    load, one, two = (Step(machine.of(name)[0], ()) for name in ("load", "one", "two"))
+    tokens = ExactTokens(machine, {"x": 2}, lambda _: one)
+    tokens.add(Draft(load, writes=(("x", slice(0, 1)),)))
+    tokens.add(Draft(one, writes=(("x", slice(1, 2)),)))
+    tokens.add(Draft(two, reads=(("x", slice(1, 2)),)))
+    with pytest.raises(TargetError, match="the token queue one->two is too short"):
+        tokens.add(Draft(two, reads=(("x", slice(0, 1)),)))
+
+
+def test_a_buffer_that_is_loaded_or_computed_is_stored():
+    """A store reads results of computing only: what was loaded, beside computed zeros, too."""
+    a = te.placeholder((1, 5, 1, 16), "int32", name="A")
+
+    def padded(x, *rest):
+        return te.if_then_else(x >= 1, a[(x - 1, *rest)], te.const(0, "int32"))
+
+    pad = te.compute((2, *a.shape[1:]), padded, name="pad")
+    s, args = stored(pad, [a], [pad])
+    x, y, *_ = s[args[-1]].op.axis
+    s[args[-1]].reorder(y, x)
+    s[pad].compute_at(s[args[-1]], x)
+    s[pad].double_buffer()
+    check(dlc.build(s, args, target=VTA), args)

@@ -252,6 +252,8 @@ def test_a_queue_that_is_missing():
         (lambda n: n / 4, "got       cycles(9) = 2.25"),
         (lambda n: float("nan"), "got       cycles(9) = nan"),
         (lambda n: None, "got       cycles(9) = None"),
+        (lambda n: 1e300, "got       cycles(9) = 1e+300"),
+        (lambda n: 10**90, "got       cycles(9) = 1000"),
         (lambda n: n // 0, "because   ZeroDivisionError"),
         (lambda: 5, "because   TypeError"),
     ],

@@ -1,6 +1,7 @@
 """Programs in files."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,30 @@ def signed(data, old, new):
     text, words = rest[: int(length)].replace(old, new, 1), rest[int(length) :]
     body = b"%d\n%b%b" % (len(text), text, words)
     return head[:-64] + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (b'"dram_bytes": 1048576', b'"dram_bytes": 4159', "micro-ops do not lie in DRAM"),
+        (b'"dram_bytes": 1048576', b'"dram_bytes": 63', "buffer A does not lie in"),
+        (
+            b'"address": 0, "shape"',
+            b'"address": 1048560, "shape"',
+            "the buffer A does not lie in DRAM",
+        ),
+        (b'"shape": [4]', b'"shape": [4294967295, 4294967295, 1]', "buffer C does not lie in"),
+        (b'"dram_bytes": 1048576', b'"dram_bytes": 1099511627776', "dram_bytes is no size"),
+    ],
+)
+def test_places_outside_dram(program, tmp_path, old, new, problem):
+    given = program("finish", micro_ops=np.zeros((16, 3), np.int64))
+    buffers = (DramBuffer("A", 0, (4, 16), "int8"), DramBuffer("C", 64, (4,), "int32", "output"))
+    whole = replace(given, buffers=buffers, micro_op_address=4096, dram_bytes=1 << 20)
+    whole.save(path := tmp_path / "program")
+    path.write_bytes(signed(path.read_bytes(), old, new))
+    with pytest.raises(UserError, match=problem):
+        load_program(path)
 
 
 def test_no_such_file(tmp_path):

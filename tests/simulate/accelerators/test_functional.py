@@ -1,5 +1,7 @@
 """Values, counters, and what is found wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from dlcompiler.simulate.accelerators import (
     InstructionProgram,
     assemble,
     run_program,
+    time_program,
 )
 from dlcompiler.simulate.accelerators.images import dram_image
 from dlcompiler.simulate.accelerators.measured import compare
@@ -22,6 +25,7 @@ from dlcompiler.target.accelerators import (
     copy,
     tensor_op,
 )
+from dlcompiler.target.accelerators.encodings import operand_fields
 from tests.share import cases_of
 
 HAZARDS = {
@@ -440,3 +444,44 @@ def test_arrays_that_do_not_fit(program):
         run_program(given, {"A": np.zeros(4)})
     with pytest.raises(CallError, match="DRAM is no array of bytes"):
         run_program(given, np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"extra": 1}, "instruction 0 has not one value for each field"),
+        ({"x_pad_0": -1}, "the value of x_pad_0 does not fit its field"),
+        ({"x_size": 1 << 70}, "the value of x_size does not fit its field"),
+        ({"x_size": 1.5}, "does not fit its field"),
+    ],
+)
+def test_values_without_a_field(program, changed, problem):
+    given = program("load inp y_size=1 x_size=1\nfinish")
+    load, finish = given.steps
+    names = operand_fields(given.accelerator, load.instruction)
+    values = dict(zip(names, load.values, strict=True)) | changed
+    wrong = replace(given, steps=(load._replace(values=tuple(values.values())), finish))
+    for simulate in (time_program, lambda each: run_program(each, {})):
+        with pytest.raises(InstructionError, match=problem):
+            simulate(wrong)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"micro_ops": [[0, 0, 0]]},
+        {"micro_ops": np.zeros((2, 3))},
+        {"micro_ops": np.zeros(3, int)},
+        {"micro_op_address": -1},
+        {"dram_bytes": 1.5},
+        {"instruction_address": None},
+    ],
+)
+def test_programs_that_cannot_be(program, changes):
+    with pytest.raises(CallError, match="make a program of an accelerator"):
+        replace(program("finish"), **changes)
+
+
+def test_dram_that_is_too_large(program):
+    with pytest.raises(CallError, match="does not fit into the memory"):
+        run_program(replace(program("finish"), dram_bytes=1 << 60), {})

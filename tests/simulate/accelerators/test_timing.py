@@ -194,6 +194,22 @@ def test_an_accelerator_of_ones_own(toy):
     assert timed.extrapolated == ()
 
 
+def test_copies_of_two_engines_share_the_port():
+    machine = Accelerator(
+        "two-loads",
+        memories=[Memory("x", (4,), "int32", 8), Memory("y", (4,), "int32", 8)],
+        engines=[Engine("first"), Engine("second")],
+        instructions=[copy("first", into="x"), copy("second", into="y")],
+        port=MemoryPort(8, 5),
+    )
+    text = "load x y_size=1 x_size=4\nload y y_size=2 x_size=2 x_stride=2"
+    timed = time_program(InstructionProgram(machine, assemble(machine, text)))
+    # Each takes the latency of 5 and 8 beats; the second one starts in cycle 3, and waits for 15.
+    assert timed.start.tolist() == [2, 3]
+    assert timed.end.tolist() == [15, 28]
+    assert timed.wait(1).port_cycles == 12
+
+
 def test_a_cost_must_be_a_number_of_cycles(toy):
     wrong = toy.with_(instructions=[copy("load", into="tile", cycles=lambda n: n / 2),
                                     *toy.instructions[1:]])  # fmt: skip

@@ -108,6 +108,7 @@ def test_a_value_that_does_not_fit_is_named(machine):
         ("gemm speed=3", "this is no field of the instruction"),
         ("gemm iter_out=99999", "the value of iter_out does not fit its field"),
         ("gemm iter_out=ten", "this is no field of the instruction"),
+        ("gemm iter_out=1 iter_out=2", "the field is there twice"),
         ("gemm pop compute->store", "compute cannot pop such a token"),
         ("gemm pop", "compute cannot pop such a token"),
     ],

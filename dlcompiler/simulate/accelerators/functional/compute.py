@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.ir.numeric import cast_function
 from dlcompiler.simulate.accelerators.functional.findings import Findings
 from dlcompiler.simulate.accelerators.functional.meaning import Meaning
 from dlcompiler.simulate.accelerators.functional.micro_ops import Grid
@@ -153,12 +154,9 @@ def apply(operation: str, left: Values, right: Any) -> Values:
     >>> apply("shr", np.array([-5, 64], dtype=np.int32), 1)
     array([-3, 32], dtype=int32)
     """
-    right = np.asarray(right).astype(left.dtype)
-    result: Values
-    if operation == "shr" and right.ndim == 0 and right < 0:
-        result = np.left_shift(left, -right)
-    else:
-        result = OPERATIONS[operation](left, right)
+    is_left = operation == "shr" and np.ndim(right) == 0 and right < 0
+    amount = np.asarray(-right if is_left else right).astype(left.dtype)
+    result: Values = np.left_shift(left, amount) if is_left else OPERATIONS[operation](left, amount)
     return result
 
 
@@ -203,5 +201,6 @@ def _write_beside(work: Work, state: State, operand: str, target: npt.NDArray[np
         if name != operand:
             continue
         store, results = state.stores[other], state.stores[work.instruction.operands[operand]]
-        store.values[target] = results.values[target].astype(store.values.dtype)
+        convert = cast_function(results.memory.dtype, store.memory.dtype, vector=True)
+        store.values[target] = convert(results.values[target])
         store.written[target] = True

@@ -24,6 +24,7 @@ from dlcompiler.ir import (
     Var,
 )
 from dlcompiler.ir.function_values import call_function
+from dlcompiler.ir.numeric import cast_function
 from dlcompiler.ir.operations import BINARY, COMPARISONS
 
 Values = npt.NDArray[Any]
@@ -92,7 +93,8 @@ class Formula:
                 along = np.arange(self.extents[place])
                 return along.reshape([1, *(-1 if n == place else 1 for n in range(len(self.axes)))])
             case Cast(value):
-                return np.asarray(self._of(value, given)).astype(expr.dtype)
+                convert = cast_function(value.dtype, expr.dtype, vector=True)
+                return np.asarray(convert(self._of(value, given)))
             case Binary(op, a, b):
                 return BINARY[op].arrays(self._of(a, given), self._of(b, given))
             case Compare(op, a, b):

@@ -88,10 +88,11 @@ def run_program(
             because="its schedule has a pragma skip_dma_copy or skip_alu, or such an intrinsic",
             hint="time_program says how long it takes",
         )  # fmt: skip
-    before = dram_image(program, dram) if isinstance(dram, Mapping) else np.asarray(dram)
-    if before.dtype != np.uint8 or before.ndim != 1:
+    image = dram_image(program, dram) if isinstance(dram, Mapping) else np.array(dram)
+    if image.dtype != np.uint8 or image.ndim != 1:
         raise CallError("simulate the program", "DRAM is no array of bytes", got=repr(dram)[:80])
-    return _Run(program, before.copy(), by_steps=by_steps, collect=collect).run(seed)
+    with np.errstate(all="ignore"):  # floats become infinite, or no number, without a warning
+        return _Run(program, image, by_steps=by_steps, collect=collect).run(seed)
 
 
 class _Run:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dlcompiler.ir.numeric import cast_function
 from dlcompiler.simulate.accelerators.functional.findings import Findings
 from dlcompiler.simulate.accelerators.functional.micro_ops import micro_op_bits, unpacked
 from dlcompiler.target.accelerators import Accelerator, Memory
@@ -19,18 +20,21 @@ class Store:
         self.memory = memory
         self.written = np.zeros(memory.depth, dtype=bool)
         self.values: npt.NDArray[Any] = np.zeros((memory.depth, *memory.shape), memory.dtype)
+        inside, outside = memory.dtype, memory.in_dram or memory.dtype
+        self._little = np.dtype(outside).newbyteorder("<")
+        self._loaded = cast_function(outside, inside, vector=True)
+        self._stored = cast_function(inside, outside, vector=True)
 
     def from_dram(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
         """Return elements from their bytes in DRAM; (count, bytes) -> (count, *shape)."""
-        dtype = self.memory.in_dram or self.memory.dtype
-        elements = np.ascontiguousarray(data).view(np.dtype(dtype).newbyteorder("<"))
-        return elements.reshape(len(data), *self.memory.shape).astype(self.memory.dtype)
+        elements = np.ascontiguousarray(data).view(self._little)
+        return np.asarray(self._loaded(elements.reshape(len(data), *self.memory.shape)))
 
     def to_dram(self, first: int, count: int) -> npt.NDArray[np.uint8]:
         """Return the bytes of elements in DRAM; (count, bytes)."""
-        dtype = np.dtype(self.memory.in_dram or self.memory.dtype).newbyteorder("<")
-        elements = self.values[first : first + count].astype(dtype)
-        return np.ascontiguousarray(elements).view(np.uint8).reshape(count, -1)
+        elements = np.asarray(self._stored(self.values[first : first + count]))
+        little = np.ascontiguousarray(elements.astype(self._little, copy=False))
+        return little.view(np.uint8).reshape(count, -1)
 
     def set(self, first: int, elements: npt.NDArray[Any]) -> None:
         """Write elements from a place on."""

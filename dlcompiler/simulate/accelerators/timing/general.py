@@ -13,12 +13,13 @@ from typing import Any
 from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.timing.machine import Machine
 from dlcompiler.simulate.accelerators.work import Work
+from dlcompiler.target.accelerators.parts import MOST_CYCLES
 
 
-def _is_whole(number: Any) -> bool:
-    """Tell whether a number is whole: 3, or 3.0."""
+def _are_cycles(number: Any) -> bool:
+    """Tell whether a number is a possible count of cycles: whole, such as 3 or 3.0."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
-    return is_number and float(number).is_integer()
+    return is_number and 1 <= number <= MOST_CYCLES and float(number).is_integer()
 
 
 class GeneralProfile:
@@ -68,11 +69,11 @@ class GeneralProfile:
                 kind="unsupported", step=step, program=self._machine.program,
                 got=f"cycles({count})", because=f"{type(error).__name__}: {error}",
             ) from error  # fmt: skip
-        if not _is_whole(cycles) or cycles < 1:
+        if not _are_cycles(cycles):
             raise InstructionError(
                 "time the program", f"{instruction.name} takes no number of cycles",
                 kind="unsupported", step=step, program=self._machine.program,
-                got=f"cycles({count}) = {cycles!r}", expected="a whole number of at least 1",
+                got=f"cycles({count}) = {cycles!r:.80}", expected="a whole number of at least 1",
             )  # fmt: skip
         return int(cycles)
 
