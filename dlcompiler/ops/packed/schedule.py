@@ -226,7 +226,7 @@ def _cycles(values: Mapping[str, Any] | Config, e: Extents, tail: Tail, bus: int
     products = results * (e.depth * e.kernel[0] * e.kernel[1] + operations) + _START * steps
     stores = results * (_STORE + _STORE_ROW / tile.columns)
     ends = first + stores / tiles  # nothing overlaps the first and the last
-    overlapping = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
+    overlapping: float = (loads**_SMOOTH + products**_SMOOTH) ** (1 / _SMOOTH) + ends
     if tile.threads == "none":
         return (overlapping if tile.double == "both" else loads + products) + stores
     shared = images if tile.threads == "filters" else weights
