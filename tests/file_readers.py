@@ -682,6 +682,7 @@ NO_CAMPAIGN = {
     "runtime.private_folders": "folders, to lock them",
     "shell": "the null device, in place of a closed stream",
     "runtime.native": "LLVM text that is part of the package",
+    "runtime.entry": "LLVM text that is part of the package",
     "simulate.cache.model": "LLVM text that is part of the package",
     "dlcompiler_widgets.assets": "scripts and styles that are part of the package",
     "runtime.llvm": "its own source, to name the compiler",

@@ -57,9 +57,9 @@ class Tuned:
 
     def __str__(self) -> str:
         return (
-            f"{self.layer:<4} {self.cycles:>9,} cycles after {self.trials} trials, {self.ratio:.3f}"
-            f" × the best by hand; {self.products / self.cycles:6.1%} of the bound of products,"
-            f" {self.engine / self.cycles:6.1%} of that of the engine"
+            f"{self.layer:<4} {self.cycles:>9,} cycles after {self.trials} trials, the best by hand"
+            f" {self.by_hand:,}; products alone {self.products / self.cycles:6.1%},"
+            f" all of the engine {self.engine / self.cycles:6.1%} of them"
         )
 
 

@@ -401,19 +401,6 @@ def test_a_stage_in_a_block_needs_memory_that_its_threads_share():
     assert "B would be computed outside the threads of C.j" in text
 
 
-def test_virtual_threads_share_a_stage_that_is_computed_outside_them():
-    A = te.placeholder((4, 8), name="A")
-    B = te.compute((4, 8), lambda i, j: A[i, j] + 1.0, name="B")
-    C = te.compute((4, 8), lambda i, j: B[i, 7 - j] * 2.0, name="C")
-    s = create_schedule(C.op)
-    i, j = s[C].op.axis
-    s[C].bind(s[C].split(j, nparts=2)[0], te.thread_axis("vthread"))
-    bound(s, C, (i,), ("blockIdx.x",))
-    s[B].compute_at(s[C], i)
-    s[B].set_scope("local")
-    assert agrees(s, [A, C])
-
-
 def test_a_stage_at_the_threads_of_a_reduction_needs_their_order():
     A, B = rows(8, 12)
     s = create_schedule(B.op)

@@ -138,3 +138,16 @@ def test_threads_bound_around_a_stage_are_checked_for_it():
     s[B].compute_at(s[C], C.op.axis[0])
     with pytest.raises(ScheduleError, match="B would be computed outside the threads of C"):
         s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))
+
+
+def test_virtual_threads_share_a_stage_that_is_computed_outside_them():
+    A = te.placeholder((4, 8), name="A")
+    B = te.compute((4, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((4, 8), lambda i, j: B[i, 7 - j] * 2.0, name="C")
+    s = create_schedule(C.op)
+    i, j = s[C].op.axis
+    s[C].bind(s[C].split(j, nparts=2)[0], te.thread_axis("vthread"))
+    bound(s, C, (i,), ("blockIdx.x",))
+    s[B].compute_at(s[C], i)
+    s[B].set_scope("local")
+    assert agrees(s, [A, C])
