@@ -247,7 +247,7 @@ def _default_values(s: Schedule, out: Tensor, target: Target) -> dict[str, Any]:
 
 def _cases(s: Schedule, out: Tensor) -> int:
     """Return the number of expressions that a chain of conditions chooses from."""
-    expr, count = bodies(s.state)[out.name][0], 1
+    expr, count = bodies(s.state)[s[out].name][0], 1
     while isinstance(expr, IfThenElse):
         expr, count = expr.b, count + 1
     return count
