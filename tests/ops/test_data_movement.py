@@ -5,9 +5,11 @@ import os
 
 import pytest
 
-from dlcompiler import ops
+from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
+from dlcompiler.measurement import verify
 from dlcompiler.ops.data_movement import DTYPES
+from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -79,6 +81,16 @@ def _fits(choice):
 @pytest.mark.parametrize("choice", choices(JOINED, _fits), ids=str)
 def test_joining(choice):
     check(CONCATENATE, CONCATENATE.workload(**choice))
+
+
+def test_a_stage_may_have_another_name_than_its_tensor():
+    A = te.placeholder((7,), name="A")
+    B = te.compute((7,), lambda i: A[i] + 1, name="B")
+    C = te.compute((7,), lambda i: B[i] * 2, name="B")
+    s = te.create_schedule(C.op)
+    assert s[C].name != C.name
+    schedule_injective(s, C, CPU)
+    verify(s, [A, C])
 
 
 @pytest.mark.parametrize("axis", [0, 1])
