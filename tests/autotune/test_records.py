@@ -12,6 +12,7 @@ from dlcompiler.autotune import OUTCOMES, Result
 from dlcompiler.autotune.records.record import Record, read_line, target_key, write_line
 from dlcompiler.errors import TuningError
 from dlcompiler.target import resolve
+from dlcompiler.target.accelerators.vta import VtaConfig, vta
 from tests.autotune.conftest import make_record
 
 
@@ -140,6 +141,13 @@ def test_the_error_says_what_was_expected(record):
 def test_machines_with_other_threads_or_features_are_kept_apart():
     one, other = resolve("x86-64-avx2"), resolve("x86-64-sse2")
     assert len({target_key(one, 1), target_key(one, 2), target_key(other, 1)}) == 3
+
+
+def test_accelerators_of_one_name_are_kept_apart_by_their_parts():
+    configs = [{}, {"profile": "A"}, {"dram_latency": 64}, {"LOG_INP_BUFF_SIZE": 14}]
+    made = [vta("vta", VtaConfig(**each)).target for each in configs]
+    assert len({target_key(target, 1) for target in made}) == len(made)
+    assert target_key(made[0], 1) == target_key(vta("vta", VtaConfig()).target, 1)
 
 
 def test_devices_that_are_no_cpus_are_kept_apart_by_name():

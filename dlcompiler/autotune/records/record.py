@@ -20,6 +20,7 @@ from dlcompiler.pipeline import device_of
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.space import Config, Workload
 from dlcompiler.target import Target
+from dlcompiler.target.accelerators.facts import facts_of
 
 SCHEMA = 2
 """Version of what `Record.to_json` writes, and of the tables of a database. Version 1 had
@@ -189,7 +190,8 @@ def target_key(target: Target, threads: int) -> str:
 
     Times belong together when the processor, its features and the number of threads are the same.
     A device that is no CPU may have no triple, or one that others have: the name of its target is
-    in the key, and that of a device that a driver has found here.
+    in the key, and that of a device that a driver has found here, or a digest of an accelerator's
+    parts.
 
     Parameters
     ----------
@@ -201,6 +203,9 @@ def target_key(target: Target, threads: int) -> str:
     device = "" if target.device == "cpu" else f"{target.device} {target.name}:"
     if target.language in DRIVERS and (times := device_of(target).times(target)):
         device += f"{times.on}:"
+    if target.accelerator is not None:
+        parts = repr(facts_of(target.accelerator))
+        device += f"{hashlib.sha256(parts.encode()).hexdigest()[:8]}:"
     features = hashlib.sha256(",".join(target.features).encode()).hexdigest()[:8]
     caches = "/".join(str(cache.bytes >> 10) for cache in target.caches)
     return f"{device}{target.triple}:{target.cpu}:{features}:{caches}K:threads={threads}"
