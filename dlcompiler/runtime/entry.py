@@ -94,7 +94,8 @@ def entry_of(
     Returns
     -------
     Entry
-        `declining` if there are too many arrays, or a dtype that buffers have no name for.
+        `declining` if there are too many arrays, a dtype that buffers have no name for, or an
+        extent that no array can have.
     """
     formats = [_format(param.dtype) for param in params]
     if len(params) > MOST_ARRAYS or None in formats or not _has_type_last():
@@ -114,7 +115,10 @@ def entry_of(
         0 if before is None else id(before), int(has_status), len(ranges), first + len(extents),
         *arrays, *extents, *itertools.chain.from_iterable(ranges),
     ]  # fmt: skip
-    words = struct.pack(f"{len(plan)}q", *plan)
+    try:
+        words = struct.pack(f"{len(plan)}q", *plan)
+    except struct.error:  # an extent that no array can have
+        return declining
     made: Entry = _new_function(ctypes.addressof(_definition()), words, None)
     return made
 

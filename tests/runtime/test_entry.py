@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes
-from dlcompiler.errors import ProgramError
+from dlcompiler.errors import CallError, ProgramError
 from dlcompiler.runtime import entry as entry_module
 from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.entry import MOST_ARRAYS, declining
@@ -66,6 +66,13 @@ def test_each_dtype_is_taken_and_no_other_one(options, dtype):
 def test_a_dtype_without_a_name_in_the_protocol_is_left_to_python(options):
     f = of_arrays(options, [Param("A", (3,), "bfloat16", is_output=True)])
     f(np.zeros(3, dtypes.to_numpy("bfloat16")))
+
+
+def test_an_extent_that_no_array_has(options):
+    f = of_arrays(options, [Param("A", (1 << 70,), "int8"), Param("B", (2,), "int8", True)])
+    assert f._entry is declining
+    with pytest.raises(CallError, match="wrong shape"):
+        f(np.zeros(4, np.int8), np.zeros(2, np.int8))
 
 
 @pytest.mark.parametrize(
