@@ -1,9 +1,10 @@
 """Fixtures of every test: golden texts, hypothesis profiles, the browser; the order of tests.
 
-``campaign`` marks tests with many cases of one kind. With ``DLCOMPILER_TEST_SHARE=10``, the default
-of ``make test``, one case of ten is run, another one for each commit; CI runs all of them
-(``tests/share.py``, also for counts inside a test). Files marked ``campaign(whole_file=True)``, of
-which one long preparation serves all tests, are the cases of one campaign.
+``campaign`` marks tests with many cases of one kind, and long tests of what others try with less.
+With ``DLCOMPILER_TEST_SHARE=10``, the default of ``make test``, one case of ten is run, another one
+for each commit; CI runs all of them (``tests/share.py``, also for counts inside a test). A file
+marked ``campaign(whole_file=True)``, of which one long preparation serves all tests, is one case.
+All cases are counted together, so that each commit has as many.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import os
 import shutil
 import signal
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import hypothesis
@@ -40,6 +40,10 @@ if sys.dont_write_bytecode:
 
 # Tests compile without the cache, which would hide changes in the compiler.
 os.environ["DLCOMPILER_OBJECT_CACHE"] = "off"
+
+# The garbage collector does not look at what is imported and collected, which lives to the end:
+# see `pytest_collection_finish`.
+gc.disable()
 
 # C of ours has no warning of any kind.
 c_source.FLAGS += ("-Wextra", "-pedantic", "-Wshadow")
@@ -91,18 +95,22 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=others)
     if share() > 1:
         first, kept, left_out = commit_number(), [], []
-        cases: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        numbers: dict[str, int] = {}
         for item in items:
             mark = item.get_closest_marker("campaign")
-            if mark is not None and mark.kwargs.get("whole_file"):
-                campaign, case = "files", str(item.path)
-            else:
-                campaign, case = item.nodeid.partition("[")[0], item.nodeid
-            number = cases[campaign].setdefault(case, len(cases[campaign]))
-            is_turn = (number + first) % share() == 0
-            (kept if mark is None or is_turn else left_out).append(item)
+            if mark is None:
+                kept.append(item)
+                continue
+            case = str(item.path) if mark.kwargs.get("whole_file") else item.nodeid
+            number = numbers.setdefault(case, len(numbers))
+            (kept if (number + first) % share() == 0 else left_out).append(item)
         items[:] = kept
         config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def _turn(item):

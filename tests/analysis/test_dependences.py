@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from dlcompiler.analysis import dependences
 from dlcompiler.ir import Buffer, For, Load, PrimFunc, Seq, Store, Var, const, index_const
 from tests.analysis.exact import conflicts, points
@@ -52,6 +54,7 @@ def test_two_statements():
     assert of(nest(body, (i, 4), (j, 8))) == ["output A, loop j, distance 3"]
 
 
+@pytest.mark.campaign
 def test_random_programs_have_the_dependences_that_isl_finds():
     for number in range(CASES):
         func = Programs(random.Random(f"dependences:{number}")).func()

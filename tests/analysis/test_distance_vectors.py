@@ -171,6 +171,7 @@ def component(values):
     return names[text]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_have_the_vectors_that_isl_finds(part):
     for number in range(part, CASES, 4):

@@ -3,6 +3,8 @@
 import collections
 import random
 
+import pytest
+
 from dlcompiler.analysis import analyze_initialisation
 from dlcompiler.ir import (
     Allocate,
@@ -118,6 +120,7 @@ def compare(name: str, func: PrimFunc) -> collections.Counter[str]:
     return counts
 
 
+@pytest.mark.campaign
 def test_random_programs():
     counts = collections.Counter()
     for number in CASES:
@@ -125,6 +128,7 @@ def test_random_programs():
         counts += compare(name, Programs(random.Random(name)).func())
 
 
+@pytest.mark.campaign
 def test_lowered_schedules_and_their_mutants():
     plain, broken = collections.Counter(), collections.Counter()
     for number in CASES:

@@ -39,6 +39,7 @@ INDEX_RULES = (
 )
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("terms", "claim", "when"), INDEX_CLAIMS)
 def test_laws_on_indices_hold_for_all_integers(terms, claim, when):
     goal, conditions = terms.term(claim), [terms.term(condition) for condition in when]

@@ -76,6 +76,7 @@ def measured(tried):
     ]
 
 
+@pytest.mark.campaign
 def test_schedules_that_are_no_configs_are_measured_stored_and_shown(tmp_path, capsys):
     tried = [HandMade("ikj"), HandMade("ijk"), HandMade("jki"), HandMade("iij")]
     assert all(isinstance(each, Candidate) for each in tried)
@@ -107,6 +108,7 @@ def test_schedules_that_are_no_configs_are_measured_stored_and_shown(tmp_path, c
     assert f" measured on {cpu_model()}: loops " in capsys.readouterr().out
 
 
+@pytest.mark.campaign
 def test_configs_and_others_are_measured_and_compared_together():
     default = MATMUL.default_config(WORK, CPU)
     tried = [default, TemplateCandidate(MATMUL, WORK, default), HandMade("ikj")]
@@ -147,6 +149,7 @@ def test_two_schedules_with_one_key_do_not_share_a_kernel():
     assert [first.result.outcome, second.result.outcome] == [results[n].outcome for n in (0, 1)]
 
 
+@pytest.mark.campaign
 def test_equal_configs_of_two_templates_do_not_share_a_kernel():
     """The operators have the same knobs, and so the same configs, but other schedules."""
     config = MATMUL.default_config(WORK, CPU)

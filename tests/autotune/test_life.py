@@ -352,6 +352,7 @@ def test_records_of_another_space_are_left_out_and_told(fake, record):
     assert run.note.endswith("1 record left out: they are of another space of configs")
 
 
+@pytest.mark.campaign
 def test_a_run_that_failed_goes_on_and_comes_to_the_same_end(fake):
     whole = start(fake(), 60, tuner="xgb").wait()
     store = RecordStore()

@@ -21,6 +21,7 @@ CPU = resolve("cpu")
 MATMUL = ops.operator("matmul")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("tuner", ["random", "xgb"])
 def test_a_small_search_finds_a_kernel_that_is_right(tuner):
     workload = Workload.of("matmul", m=70, n=52, k=33)
@@ -35,6 +36,7 @@ def test_a_small_search_finds_a_kernel_that_is_right(tuner):
     assert (c == 66).all()
 
 
+@pytest.mark.campaign
 def test_a_run_is_stopped_in_the_middle_of_a_measurement():
     run = tune(Workload.of("matmul", m=1500, n=1500, k=1500), trials=50, tuner="random", threads=1)
     end = time.perf_counter() + 60

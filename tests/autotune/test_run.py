@@ -121,6 +121,7 @@ def test_equal_seeds_and_measurements_give_equal_trials(fake, tuner):
     assert first != other
 
 
+@pytest.mark.campaign
 def test_the_model_beats_chance(fake):
     best = {
         tuner: sum(start(fake(), 60, tuner=tuner, seed=n).wait().best.seconds for n in range(3))

@@ -398,6 +398,7 @@ def test_a_file_that_another_program_keeps_locked_is_told(path, record, monkeypa
     )
 
 
+@pytest.mark.campaign
 def test_many_processes_may_make_one_file(path):
     program = "import sys; from dlcompiler.autotune import RecordStore; RecordStore(sys.argv[1])"
     children = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]

@@ -75,6 +75,7 @@ def test_each_config_is_applied_and_right():
         assert (np.abs(out - reference.expected["C"]) <= reference.bound["C"]).all(), point
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("index", [lambda i: i, te.assume_bounds])
 def test_a_template_of_a_look_up_is_tuned(index):
     def look_up(n: int):

@@ -107,6 +107,7 @@ def test_it_finds_the_best_of_a_small_space(name):
     assert min(found) >= best / 2
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("name", "count"), [("genetic", 300), ("xgb", 104), ("annealing", 104)])
 def test_in_a_large_space_it_does_better_than_chance(name, count):
     def far(point):

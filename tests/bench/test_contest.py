@@ -213,6 +213,7 @@ def test_nan_is_wrong_where_it_is_not_expected():
         worker._fastest([offer(np.nan)], ARRAYS, 1)
 
 
+@pytest.mark.campaign
 def test_the_command_measures_the_other_works_and_fails(monkeypatch, capsys):
     monkeypatch.setattr(
         contest, "implementation_of", _failing_for(OTHER, TuningError("select", "none"))

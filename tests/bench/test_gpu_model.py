@@ -74,6 +74,7 @@ def test_a_row_that_is_too_large_for_one_gpu_has_a_time_on_another():
     assert times["titan-rtx"] is None
 
 
+@pytest.mark.campaign
 def test_a_row_is_the_same_program_as_a_branch_of_a_history_and_alone():
     def kernel(**more):
         made = KERNELS["gemm"].make({**GEMM, "SA": 1, "SB": 1, **more})

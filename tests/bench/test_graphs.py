@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from dlcompiler.bench import graphs
 from dlcompiler.graph import builders
 
 
+@pytest.mark.campaign
 def test_models_are_built_verified_and_timed():
     said = []
     works = {"mlp": builders.mlp, "rnn cell": graphs.rnn_cell}

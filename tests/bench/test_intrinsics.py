@@ -3,6 +3,8 @@
 import functools
 import json
 
+import pytest
+
 from dlcompiler.bench import intrinsics
 from dlcompiler.cli import main
 from dlcompiler.errors import TargetError
@@ -26,6 +28,7 @@ def test_rows_of_small_products():
     assert "ms; nest" in said[0]
 
 
+@pytest.mark.campaign
 def test_a_product_that_fails_does_not_end_the_suite(monkeypatch, capsys):
     def broken(target):
         raise TargetError("make a product", "the machine has no such instruction")

@@ -28,6 +28,7 @@ def test_numpy_computes_the_work(text):
     assert check("numpy", text) or text in WITHOUT_NUMPY
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["torch", "onnxruntime"])
 def test_a_library_computes_the_works(name):
     if reason := peers.missing(name):

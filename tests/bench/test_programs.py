@@ -12,6 +12,7 @@ from dlcompiler.measurement import verify
 from dlcompiler.runtime import object_cache
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "make",
     [

@@ -14,6 +14,7 @@ from dlcompiler.space import Workload
 WORK = parse_work("gemm:24x32x16")
 
 
+@pytest.mark.campaign
 def test_a_search_finds_what_one_core_may_choose():
     found = find_config(WORK, trials=3, seconds=None, seed=0)
     assert found.workload == Workload.of("matmul", m=24, n=32, k=16, dtype="float32")

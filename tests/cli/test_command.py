@@ -150,6 +150,7 @@ def test_bench_prints_json(capsys):
     assert all(figure["values"]["median_s"] > 0 for figure in data["figures"])
 
 
+@pytest.mark.campaign
 def test_bench_measures_works_beside_peers(capsys, tmp_path):
     saved = tmp_path / "bench" / "results.json"
     options = ["--peers", "numpy", "--threads", "1", "--seconds", "0.01", "--save", str(saved)]
@@ -182,6 +183,7 @@ def test_bench_refuses_a_file_before_it_measures(options, tmp_path, monkeypatch,
         assert problem in capsys.readouterr().err
 
 
+@pytest.mark.campaign
 def test_bench_replaces_a_document_of_works_only_when_told(tmp_path, monkeypatch, capsys):
     result = Result(parse_work("gemm:4x4x4"), "plain", 1, None, "not measured")
     monkeypatch.setattr(Bench, "measure", lambda self, work: iter([result]))
@@ -210,6 +212,7 @@ def test_replay_tables_are_replaced_only_when_told(tmp_path, capsys):
     assert table.read_text() == "mine"
 
 
+@pytest.mark.campaign
 def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):
     wrong = Result(parse_work("gemm:4x4x4"), "plain", 1, False, "C[0] is off")
     monkeypatch.setattr(Bench, "measure", lambda self, work: iter([wrong]))
@@ -219,6 +222,7 @@ def test_bench_fails_where_a_result_is_wrong(capsys, monkeypatch):
     assert "gemm:4x4x4 (plain): C[0] is off" in printed.err
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -19,6 +19,7 @@ from tests.processes import take_signals
 WORK = "gemm:8x16x8"
 
 
+@pytest.mark.campaign
 def test_json_has_what_was_measured(capsys, tmp_path):
     db = str(tmp_path / "records.db")
     options = ["--trials", "3", "--tuner", "random", "--seed", "1", "--json", "--db", db]
@@ -56,6 +57,7 @@ def test_json_has_what_was_measured(capsys, tmp_path):
     assert again["best_seconds"] <= NEAR_RATIO * min(times)
 
 
+@pytest.mark.campaign
 def test_other_families_and_several_works(capsys):
     works = ["softmax:4x8", "elementwise:relu:64"]
     options = ["--trials", "1", "--tuner", "random", "--json", "--db", ":memory:"]

@@ -50,6 +50,7 @@ def pair(seconds, index=3, error=0, made=None):
 # -- scripts ------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 def test_a_script_runs_with_its_import_line_changed(tmp_path):
     text = SCRIPT.read_text(encoding="utf-8")
     text = text.replace("import tvm\nfrom tvm import", "from dlcompiler.compat import tvm\n"
@@ -235,6 +236,7 @@ def test_wrong_answers_are_found():
     assert sorted(int(result.error_no) for result in seen) == [0, 5]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", ["RandomTuner", "GridSearchTuner", "GATuner", "XGBTuner"])
 def test_each_tuner_searches(kind):
     made = task(8, 40)

@@ -68,6 +68,7 @@ def case(a):
 TEST = CorrectnessTest([case(np.arange(8)), case(-1.0 - np.arange(8))])
 
 
+@pytest.mark.campaign
 def test_what_a_candidate_does_is_its_outcome(opencl):
     bodies = {
         DOUBLE: "ok", ILLEGAL: "crashed", WRONG: "wrong answer", UNWRITTEN: "wrong answer",
@@ -89,6 +90,7 @@ def test_what_a_candidate_does_is_its_outcome(opencl):
     assert len(pairs[0].samples_s) == len(pairs[1].samples_s)
 
 
+@pytest.mark.campaign
 def test_a_hang_is_killed_and_the_next_kernel_runs(opencl):
     a, c = arrays()
     with Worker() as worker:

@@ -58,6 +58,7 @@ READER = textwrap.dedent(
 )
 
 
+@pytest.mark.campaign
 def test_four_writers_and_a_reader_share_a_file(folder):
     db, seed = folder / "records.db", folder / "seed.jsonl"
     write_records([record()], seed)

@@ -5,6 +5,8 @@ import itertools
 import os
 import threading
 
+import pytest
+
 from dlcompiler.autotune import Device, Result, tune
 from dlcompiler.autotune.proposal import Proposal
 from dlcompiler.space import Workload
@@ -78,6 +80,7 @@ def test_a_thousand_rounds_grow_by_their_trials_only(folder):
     assert memory[-1] - memory[0] < 16.0  # 1,000 trials with their configs
 
 
+@pytest.mark.campaign
 def test_many_runs_leave_nothing_behind(folder):
     def life(number):
         run = start(folder / f"{number}.db", 3)

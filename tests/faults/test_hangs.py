@@ -83,6 +83,7 @@ def test_a_hang_of_a_kernel_is_killed_and_the_next_one_runs_at_once():
     assert total_s <= LIMIT_S + 2 * LATE_S
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("where", ["build", "run"])
 def test_a_child_of_what_hangs_ends_with_it(where, tmp_path):
     before = set(descendants(os.getpid()))  # workers that other tests keep

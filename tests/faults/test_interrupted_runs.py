@@ -61,6 +61,7 @@ def end_of(child, folder, workers, asked):
     return said
 
 
+@pytest.mark.campaign
 def test_stop_answers_at_once_and_waits_for_no_kernel(started, folder):
     child = started("stop")
     workers = set(descendants(child.pid))
@@ -73,6 +74,7 @@ def test_stop_answers_at_once_and_waits_for_no_kernel(started, folder):
     assert said["ended"] < END_S
 
 
+@pytest.mark.campaign
 def test_ctrl_c_ends_a_blocking_run_and_waits_for_no_kernel(started, folder):
     child = started("block")
     workers = set(descendants(child.pid))

@@ -27,6 +27,7 @@ def program():
     return runpy.run_path(str(PROGRAM))
 
 
+@pytest.mark.campaign
 def test_a_run_killed_again_and_again_comes_to_the_same_end(folder, program):
     db, journal = folder / "records.db", folder / "journal"
     command = [sys.executable, PROGRAM, db, journal, LIVES, 1, TRIALS]

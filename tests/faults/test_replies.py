@@ -132,6 +132,7 @@ def test_a_worker_killed_with_sigkill_is_replaced():
             assert one(bench).outcome == "ok"
 
 
+@pytest.mark.campaign
 def test_a_worker_killed_in_the_middle_costs_one_candidate():
     with open_bench() as bench:
         assert one(bench).outcome == "ok"

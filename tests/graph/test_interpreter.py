@@ -75,6 +75,7 @@ def test_a_let_hides_an_outer_variable_of_the_same_name():
     assert evaluate(value, [0, 1, 2]).tolist() == [3, 6, 9]
 
 
+@pytest.mark.campaign
 def test_a_long_chain():
     value = Var("x", F3)
     for _ in range(20_000):

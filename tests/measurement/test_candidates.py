@@ -103,6 +103,7 @@ def bench(request):
         yield opened
 
 
+@pytest.mark.campaign
 def test_right_kernels_are_timed(bench):
     for result in measured(bench, [job()] * 5):
         assert result.outcome == "ok"
@@ -212,6 +213,7 @@ def test_what_a_generator_returns_or_raises_is_an_outcome(bench):
     assert found[1].message == "ValueError: of the template"
 
 
+@pytest.mark.campaign
 def test_a_generator_that_does_not_end_is_given_up():
     release = threading.Event()
 
@@ -228,6 +230,7 @@ def test_a_generator_that_does_not_end_is_given_up():
     assert results[1].message == "its code was not generated within 1.5 s"
 
 
+@pytest.mark.campaign
 def test_another_thread_ends_a_batch(bench):
     measured(bench, [job()])
     found = {}
@@ -294,6 +297,7 @@ def test_expected_nan_and_infinity_are_right():
         assert one(other).outcome == "ok"
 
 
+@pytest.mark.campaign
 def test_the_caches_are_emptied_before_each_sample():
     with CandidateBench(
         TEST, CPU, effort=Effort(least=5, most=5), overlap=False, flush_caches=True

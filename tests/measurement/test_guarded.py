@@ -57,6 +57,7 @@ else:
 """
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("what", "place", "offset", "is_allowed"),
     [
@@ -166,6 +167,7 @@ def test_each_access_of_one_element_outside_is_found(bench, dtype):
     assert outcomes(bench, inside) == ["ok"] * len(inside)
 
 
+@pytest.mark.campaign
 def test_each_element_that_is_not_written_is_found(bench, dtype):
     jobs = [job(dtype, skipped=skipped) for skipped in range(SIZE)]
     assert outcomes(bench, jobs) == ["wrong answer"] * SIZE

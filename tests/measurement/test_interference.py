@@ -68,6 +68,7 @@ def test_builds_that_slow_a_kernel_by_more_than_three_percent_disturb(
     assert builds_disturb(None, None, cores, OPTIONS) == disturbs, "it is tried once"
 
 
+@pytest.mark.campaign
 def test_trying_the_machine_takes_less_than_a_second_of_work():
     with Worker() as builder, Worker() as runner:
         cores = cores_for(1)

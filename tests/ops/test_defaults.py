@@ -97,6 +97,7 @@ def test_a_panel_that_is_no_whole_number_of_vectors(packed, dtype):
         check(operator, operator.workload(m=5, n=n, k=9, dtype=dtype, packed=packed))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("groups", "outputs"), [(2, 14), (3, 21), (2, 64)])
 def test_blocks_that_a_group_cuts_short_are_shared_by_cores(groups, outputs):
     operator = ops.operator("conv2d_gemm")

@@ -45,6 +45,7 @@ def test_random_configs(seed):
             check(operator, workload, space.at(index), seed=seed)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_nan_and_infinity_do_as_in_numpy(name, special):

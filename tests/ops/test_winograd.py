@@ -44,6 +44,7 @@ def test_values(choice):
     check(WINOGRAD, workload_of(choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("block", "group", "rows"), [(0, 0, 6), (1, 1, 4), (2, 0, 5)])
 def test_configs(block, group, rows):
     workload = WINOGRAD.workload(c=12, h=7, w=5, o=24, padding=1, tile=2)

@@ -65,6 +65,7 @@ def test_cheap_expressions_stay():
     assert after(eliminate_common_subexpressions, text) == text
 
 
+@pytest.mark.campaign
 def test_results_stay_on_random_schedules():
     late = (simplify, vectorize_loops, unroll_loops, simplify)
     assert keeps_results(share, range(400, 440))

@@ -122,5 +122,6 @@ def main(A: float32[64], C: float32[66]):
     assert "if_then_else" not in hinted
 
 
+@pytest.mark.campaign
 def test_results_stay_on_random_schedules():
     assert keeps_results(partition_loops, range(400, 440), is_idempotent=False)

@@ -1,5 +1,7 @@
 """`serialize_vectorized_loops`: lanes one after another, marked."""
 
+import pytest
+
 from dlcompiler.passes import serialize_vectorized_loops
 from tests.passes.examples import after, keeps_results, shows
 
@@ -19,5 +21,6 @@ def test_other_loops_stay():
     assert after(serialize_vectorized_loops, PLAIN) == PLAIN
 
 
+@pytest.mark.campaign
 def test_no_result_changes():
     assert keeps_results(serialize_vectorized_loops, range(60)) >= 5

@@ -12,6 +12,7 @@ from tests.share import share_of
 FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(1200)
 def test_memory_stays_flat_over_many_kernels():
     """In a process of its own; `make test-full` builds 5,000 kernels, and so does the module."""

@@ -302,6 +302,7 @@ def changed(array, change):
     return Given(array)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float64"])
 def test_the_layout_of_dlpack_is_that_of_numpy(fake, dtype):
     class OfNumPy(Tensor):
@@ -326,6 +327,7 @@ def test_the_layout_of_dlpack_is_that_of_numpy(fake, dtype):
 COLUMNS = (ctypes.c_int64 * 2)(1, 4)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

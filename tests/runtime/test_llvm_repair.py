@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import numpy as np
 from dlcompiler import te
@@ -26,6 +28,7 @@ print("right")
 """
 
 
+@pytest.mark.campaign
 def test_a_module_that_the_vectorizer_breaks_is_compiled_without_it():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.stdout == "right\n", done.stderr

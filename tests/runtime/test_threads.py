@@ -344,6 +344,7 @@ def test_waiting_without_futex():
     assert done.stdout == f"{4 * 1520} 2\n", done.stderr
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "ending",
     [

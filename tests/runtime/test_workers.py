@@ -304,6 +304,7 @@ def test_an_interrupted_call_ends_the_worker(worker):
     assert worker.generation == generation + 1
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("end", ["sys.exit()", "os.kill(os.getpid(), signal.SIGKILL)"])
 def test_a_hanging_worker_ends_with_its_parent(script, end):
     parent = f"""

@@ -43,6 +43,7 @@ def states(expression):
         s.undo()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["matmul", "chain"])
 def test_verdicts_are_true_and_explained(request, name):
     for s in states(request.getfixturevalue(name)):

@@ -69,6 +69,7 @@ def test_notes_are_not_checked(chain, monkeypatch, name):
 # -- what is kept from one state to the next ------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("walk", [Walk, ThreadWalk])
 def test_what_a_state_keeps_of_the_one_before_is_what_it_would_compute(walk):
     for schedule in schedules(walk):

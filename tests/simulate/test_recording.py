@@ -80,6 +80,7 @@ def test_phases_begin_at_barriers_and_know_where_their_loops_are():
     ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("make", [program, lambda: lower(*convolution(2), simple_mode=True)])
 def test_one_block_after_another_is_the_whole_program(make):
     func, counting = make(), Counting()
@@ -96,6 +97,7 @@ def test_one_block_after_another_is_the_whole_program(make):
     assert (seen, barriers) == (counting.elements, counting.barriers)
 
 
+@pytest.mark.campaign
 def test_virtual_threads_are_the_thread_that_runs_them():
     recording = record_block(program(64, TILE, STEP, 2))
     assert (recording.threads, recording.vthreads) == ((TILE, TILE, 1), 4)

@@ -119,6 +119,7 @@ def steps(seed):
             yield s, encode(REGISTRY[name], s.state, s.state.stage(stage), args), args
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", [0, 15])
 def test_a_preview_says_what_the_state_shows_once_the_step_is_made(first):
     made = 0

@@ -91,6 +91,7 @@ def test_a_bug_is_not_remembered():
     assert fragile(s.state) == "done"
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("extent", [64, "symbolic"])
 @pytest.mark.parametrize("name", ["cpu", "gpu"])
 def test_results_do_not_keep_a_state_alive(extent, name):

@@ -194,6 +194,7 @@ def test_marks_know_their_line_and_the_loops_around(explore, patient):
     assert lines[weights["line"]].startswith("load wgt")
 
 
+@pytest.mark.campaign
 def test_an_instruction_is_chosen_in_the_timeline_the_text_and_the_memories(open_live):
     live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
     live.click("tabs Accelerator")

@@ -169,6 +169,7 @@ def test_tab_goes_through_the_panes_in_their_order_and_out(show):
     assert len(tree) == 2, "its title, and one stop for all of its rows"
 
 
+@pytest.mark.campaign
 def test_what_takes_the_focus_keeps_its_keys_from_the_notebook(show):
     page = show()
     for name in (*PICTURES, *TABS):

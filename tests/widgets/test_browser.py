@@ -310,6 +310,7 @@ def test_hostile_names_are_text(explorer, notebook):
     assert explorer.page.evaluate("window.broken === undefined")
 
 
+@pytest.mark.campaign
 def test_latency_by_the_page_clock(explorer, capsys):
     """No bound: the machine is shared. `make figures` and people read the number."""
     times = []

@@ -246,6 +246,7 @@ def test_the_lock_is_free_again_and_again(explorer):
     assert not all(taken)
 
 
+@pytest.mark.campaign
 def test_a_page_is_made_while_a_run_measures(explorer):
     watch = FakeStopwatch()
     explorer._measuring._stopwatch = watch

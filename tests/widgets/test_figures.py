@@ -93,6 +93,7 @@ def test_what_cannot_be_drawn_is_said():
         figures.memory_map(create_schedule(B.op))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("ending", ["svg", "pdf"])
 @pytest.mark.parametrize("kind", ["ladder", "map"])
 def test_it_is_written_the_same_each_time(kind, ending, tmp_path):

@@ -30,6 +30,7 @@ def live(contexts):
     widget.close()
 
 
+@pytest.mark.campaign
 def test_no_pane_leaves_letters_to_the_notebook(live):
     for pane in ("picture", "text"):
         for tab in getattr(live.widget, pane)["tabs"]:

@@ -21,6 +21,7 @@ def test_a_recording_has_the_level_of_its_session():
     explorer.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("threads", "text"), [(1, "peak, 1 thread: 100"), (2, "peak, 2 threads: 200")]
 )

@@ -69,6 +69,7 @@ def test_the_table_of_a_picture_is_made_when_it_is_opened_and_stays_open(open_li
     assert twin.locator("table").count() == 1
 
 
+@pytest.mark.campaign
 def test_looking_asks_python_for_nothing(open_live):
     schedule, args = matmul(8)
     page = open_live(Explorer(schedule, args))

@@ -76,6 +76,7 @@ def test_the_page_is_well_formed_and_allows_one_script(file):
     ET.fromstring(without.partition("\n")[2])
 
 
+@pytest.mark.campaign
 def test_limits_are_kept_and_said():
     explorer = explored()
     data = record(explorer._session, explorer.shown_panes, ["python"], Limits(max_bytes=100_000))
@@ -85,6 +86,7 @@ def test_limits_are_kept_and_said():
     assert data["states"][data["here"]]["shown"]["picture"]
 
 
+@pytest.mark.campaign
 def test_each_state_has_its_open_tabs_before_any_has_the_others():
     explorer = explored()
     limits = Limits(max_bytes=200_000, seconds=600)
@@ -106,6 +108,7 @@ def test_a_page_says_which_limit_left_something_out(tmp_path):
     assert "Not recorded, because of its limit of 0 s: " in page.html
 
 
+@pytest.mark.campaign
 def test_recording_changes_nothing():
     explorer = explored()
     before = explorer.view
@@ -357,6 +360,7 @@ class TestInBrowser:
         assert errors == []
         context.close()
 
+    @pytest.mark.campaign
     def test_a_hostile_name_is_text(self, browser, tmp_path):
         explorer = explored(HOSTILE)
         explorer.save_html(tmp_path / "hostile.html")

@@ -148,6 +148,7 @@ def test_a_problem_on_one_target_is_none_of_another(error, kind):
     explorer.close()
 
 
+@pytest.mark.campaign
 def test_results_are_noted_where_they_were_found():
     explorer = run(FakeStopwatch(), lambda e: send(e, "undo"))
     assert explorer.schedule.node.title() == "parallel C i"
@@ -239,6 +240,7 @@ def finished(explorer):
     return view
 
 
+@pytest.mark.campaign
 def test_a_product_beside_numpy():
     schedule, args = matmul()
     schedule[args[2]].parallel(args[2].op.axis[0])

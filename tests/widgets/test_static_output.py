@@ -329,6 +329,7 @@ def _next(tensor):
     return lambda i, j: tensor[i, j] + 1.0
 
 
+@pytest.mark.campaign
 def test_the_picture_of_a_huge_program_is_bounded():
     A = te.placeholder((64, 64), name="A")
     tensor = A

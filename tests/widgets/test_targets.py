@@ -93,6 +93,7 @@ def _opened(way):
     return made
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("way", ["learn", "tensor", "notation", "magic", "empty", "link"])
 def test_every_explorer_offers_gpus_and_devices(way):
     explorer = _opened(way)

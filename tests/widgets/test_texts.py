@@ -207,6 +207,7 @@ def test_the_step_that_made_a_loop_is_told(opened):
     assert [r["step"] for r in made] == ["split C.global k 4"]
 
 
+@pytest.mark.campaign
 def test_no_text_of_a_huge_program_is_too_large(opened):
     A = te.placeholder((64, 64), name="A")
     value = A[0, 0]

@@ -231,6 +231,7 @@ class TestInBrowser:
         page.click("write apply")
         assert violations(page.page) == []
 
+    @pytest.mark.campaign
     def test_an_open_editor_does_not_take_the_focus_by_itself(self, contexts):
         context = contexts.open()
         page = LivePage(context, Explorer())

@@ -145,6 +145,7 @@ LAYERS = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("layer", LAYERS)
 def test_convolution(layer, threads):

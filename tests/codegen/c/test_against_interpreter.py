@@ -4,6 +4,7 @@ A compiler takes long to start, so that one source holds several functions' wort
 """
 
 import numpy as np
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def _joined(drawn):
     return PrimFunc("random", (*INPUTS.values(), *outputs), tuple(outputs), Seq(tuple(loops)))
 
 
+@pytest.mark.campaign
 def test_random_expressions(build):
     @settings(max_examples=25)
     @given(st.lists(functions(lanes=(1,)), min_size=4, max_size=8))

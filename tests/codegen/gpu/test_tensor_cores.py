@@ -219,6 +219,7 @@ def test_processors_without_tensor_cores_of_this_kind_are_refused():
     )
 
 
+@pytest.mark.campaign
 def test_tiles_in_shared_memory_are_loaded_by_ldmatrix():
     """Of B by columns only elements of 16 bits; of unaligned rows none."""
     counts = {}

@@ -62,6 +62,7 @@ def test_values_without_elements_need_no_arena():
     assert model(np.zeros((0, 2), "float32")).shape == (0, 2)
 
 
+@pytest.mark.campaign
 def test_an_entry_that_outlives_its_model():
     x = var("x", (2, 64))
     weight = np.random.default_rng(0).integers(-2, 3, (64, 64)).astype("float32")

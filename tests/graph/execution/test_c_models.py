@@ -34,6 +34,7 @@ def pointers(arrays):
     return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
 
 
+@pytest.mark.campaign
 def test_the_source_compiles_alone_and_computes_what_the_model_does(tmp_path):
     given = builders.lenet()
     model = build(given.module, "c", params=given.params, name="lenet")

@@ -36,6 +36,7 @@ def random_cases():
         yield seed, module, image_inputs(module, seed)
 
 
+@pytest.mark.campaign
 def test_values_survive_in_the_arena_until_they_are_read():
     planned = 0
     for seed, module, inputs in random_cases():
@@ -103,6 +104,7 @@ def stacked(seed):
     return Module.from_expr(Tuple((*results, op.nn.relu(values[-1]))))
 
 
+@pytest.mark.campaign
 def test_random_concatenations_keep_their_values():
     data = np.arange(8, dtype="float32").reshape(2, 4) / 7 - 1
     joined = 0

@@ -111,6 +111,7 @@ def argument(kind, name):
     return graph.var(name, kind.shape, kind.dtype)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", CASES)
 def test_a_call_is_text_that_parses_back(name):
     for case in CASES[name]:

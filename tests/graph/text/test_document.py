@@ -67,6 +67,7 @@ def test_equal_constants_are_written_once():
     assert len(json.loads(to_json(Module.from_expr(op.add(a, b))))["constants"]) == 1
 
 
+@pytest.mark.campaign
 def test_a_long_chain():
     value = X
     for _ in range(20_000):

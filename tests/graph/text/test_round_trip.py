@@ -148,6 +148,7 @@ def test_damaged_metadata_is_refused(metadata):
         parse(f"1\n#[metadata]\n{metadata}")
 
 
+@pytest.mark.campaign
 def test_long_chains_are_printed_and_read():
     x = Var("x", F32)
     value = x

@@ -160,6 +160,7 @@ def test_double_buffer_is_asked_for(planes, nest, golden, computes):
 # -- pragma ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", HINTS)
 def test_pragma_leaves_a_note(planes, nest, computes, name):
     s, C = planes.s, planes.C

@@ -22,6 +22,7 @@ from tests.simulate.gpu.oclgrind import (
 FOUND = json.loads(RECORDED.read_text("utf-8"))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_instructions_equal_those_of_oclgrind(name):
     ours = []
@@ -52,6 +53,7 @@ def test_oclgrind_finds_no_race(part, oclgrind):
     assert in_oclgrind(names, ["DATA_RACES", "UNINITIALIZED"]) == ""
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["matmul 16", "softmax"])
 def test_oclgrind_finds_the_races_of_missing_barriers(name, oclgrind):
     assert "data race" in in_oclgrind([WITHOUT_BARRIERS + name], ["DATA_RACES"])

@@ -61,6 +61,7 @@ def test_random_images_keep_their_values(part):
     assert changed
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["resnet", "mobilenet", "squeezenet"])
 def test_models_keep_their_values(name):
     model = getattr(builders, name)(image=32, classes=4).bound
