@@ -72,6 +72,7 @@ def test_sums_are_inverted(indices, unknowns):
     check(indices, unknowns, (6, 4, 3))
 
 
+@pytest.mark.campaign
 @given(st.lists(divided(), min_size=1, max_size=3), extents)
 def test_quotients_and_remainders_are_inverted(indices, unknowns):
     check(indices, unknowns, (5, 4, 3))

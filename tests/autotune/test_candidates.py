@@ -134,6 +134,7 @@ class Alike(HandMade):
         return {"order": "any"}
 
 
+@pytest.mark.campaign
 def test_two_schedules_with_one_key_do_not_share_a_kernel():
     pool = LocalPool(MATMUL, WORK, CPU, threads=1)
     results = {}
@@ -271,6 +272,7 @@ def test_the_deepest_candidate_is_read_back(record):
     assert read_line(write_line(stored_record)) == stored_record
 
 
+@pytest.mark.campaign
 def test_a_candidate_that_cannot_be_stored_is_refused_and_the_others_are_measured():
     odd = type("Odd", (HandMade,), {"to_json": lambda self: float("nan")})
     results = {}

@@ -77,6 +77,7 @@ def test_all_or_none(path, record):
         store.add([record()])
 
 
+@pytest.mark.campaign
 def test_threads_and_processes_share_a_file(path, record):
     program = textwrap.dedent(
         """

@@ -98,6 +98,7 @@ def test_a_template_is_tuned():
     assert run.best.config.tile_y in PRODUCT.space(WORKLOAD, CPU).knobs[0].values
 
 
+@pytest.mark.campaign
 def test_the_best_of_a_template_is_applied():
     store = RecordStore()
     run = tune(WORKLOAD, "cpu", template=PRODUCT, trials=3, tuner="random", db=store, block=True)

@@ -50,6 +50,7 @@ def test_the_terms_of_a_program_add_up_to_its_cycles(small):
     assert all(cycles >= 0 for cycles in terms.values())
 
 
+@pytest.mark.campaign
 def test_a_layer_is_tuned_and_goes_on_where_it_stopped(small, tmp_path):
     said, db = [], str(tmp_path / "trials.sqlite")
     for trials in (1, 2):

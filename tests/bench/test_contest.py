@@ -127,6 +127,7 @@ def test_a_kernel_that_cannot_be_built_is_a_row_that_says_so(bench, monkeypatch)
     assert result.reason.startswith("split of i: the factor is no number")
 
 
+@pytest.mark.campaign
 def test_a_table_with_a_work_that_fails_is_judged(monkeypatch):
     monkeypatch.setattr(contest, "implementation_of", _failing_for(OTHER, ValueError("no")))
     table = Table("two", "Two", {"good": GEMM, "bad": OTHER}, (MeanRatio(0.1), WorstRatio(0.1)))
@@ -167,6 +168,7 @@ def test_a_peer_that_crashes_costs_only_itself(bench, monkeypatch):
     assert result.absent == {"numpy": "in a process that was lost: ended by SIGSEGV"}
 
 
+@pytest.mark.campaign
 def test_one_thread_may_be_another_operators_work(monkeypatch):
     made = {1: implementation_of(GEMM, "plain"), 2: implementation_of(GEMM, "prepacked")}
     monkeypatch.setattr(

@@ -3,6 +3,8 @@
 import functools
 import json
 
+import pytest
+
 from dlcompiler.bench import gpu
 from dlcompiler.bench.gpu_templates import gpu_gemm
 from dlcompiler.bench.programs import tiled_gpu_gemm
@@ -41,6 +43,7 @@ def test_a_space_is_counted_in_batches():
     assert "2,400 configs: " in str(row)
 
 
+@pytest.mark.campaign
 def test_a_kernel_that_fails_does_not_end_the_suite(monkeypatch, capsys):
     def broken():
         raise TargetError("make a kernel", "nothing fits")

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from dlcompiler.bench import gpu_search
 
 
+@pytest.mark.campaign
 def test_a_row_counts_the_verified_candidates():
     said = []
     works = {"small": ("matmul", {"m": 16, "n": 16, "k": 8})}

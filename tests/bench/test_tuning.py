@@ -47,6 +47,7 @@ def test_a_tuner_that_ends_without_a_hit_counts_as_the_whole_table():
     assert trials_to_hit(TABLE, Idle())[0] == len(TABLE.rows)
 
 
+@pytest.mark.campaign
 def test_the_features_are_knobs_and_programs_while_the_space_is_the_same():
     features, note = features_of_table(TABLE)
     assert note == ""
@@ -122,6 +123,7 @@ def test_equal_seeds_give_equal_trials():
     assert len(counts) == 1
 
 
+@pytest.mark.campaign
 def test_experience_is_replayed_where_the_tables_are_there(tmp_path, capsys):
     for name in ("C2", "C6", "C9"):
         made(name, 300).save(path_of(tmp_path, name))

@@ -118,6 +118,7 @@ def test_tour_reports_a_cell_that_fails_and_keeps_what_ran(tmp_path, capsys):
     assert "ran" in (output / "bad.ipynb").read_text()
 
 
+@pytest.mark.campaign
 def test_tour_asks_before_it_replaces_its_results(tmp_path, capsys):
     book = notebook(tmp_path / "small.ipynb", STEPS, "table")
     output = tmp_path / "out"

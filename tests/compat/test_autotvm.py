@@ -219,6 +219,7 @@ def test_an_expression_may_depend_on_the_config():
     assert (np.abs(out.numpy() - inputs.expected["C"]) <= inputs.bound["C"]).all()
 
 
+@pytest.mark.campaign
 def test_wrong_answers_are_found():
     @autotvm.template("tests/wrong")
     def wrong(n):
@@ -248,6 +249,7 @@ def test_each_tuner_searches(kind):
     assert tuner.best_measure_pair[1].error_no == 0
 
 
+@pytest.mark.campaign
 def test_the_best_is_that_of_the_run_where_trials_are_measured_again(monkeypatch):
     slowest = property(lambda run: max(run.trials, key=lambda trial: trial.seconds))
     monkeypatch.setattr(TuningRun, "best", slowest)
@@ -324,6 +326,7 @@ def test_bad_lines_are_told_and_the_best_is_picked(tmp_path):
     assert text.getvalue() == best.read_text()
 
 
+@pytest.mark.campaign
 def test_a_search_begins_with_what_is_loaded(tmp_path):
     made = task()
     tuner = autotvm.tuner.RandomTuner(made)
@@ -379,6 +382,7 @@ def test_options_of_classic_tuners_are_noted():
         autotvm.LocalRunner(enable_cpu_cache_flush=True)
 
 
+@pytest.mark.campaign
 def test_an_error_of_a_callback_ends_the_search():
     def callback(tuner, inputs, results):
         raise RuntimeError("enough")

@@ -61,6 +61,7 @@ def test_a_tensor_of_another_expression_is_refused():
         tvm.build(s, [*args, other])
 
 
+@pytest.mark.campaign
 def test_a_template_with_an_optional_bias_is_tuned():
     @autotvm.template("tests/dense_without_bias")
     def dense(n):

@@ -59,6 +59,7 @@ def descendants(pid):
     return found
 
 
+@pytest.mark.campaign
 def test_a_hang_in_the_compiler_is_killed_and_the_next_one_is_built_at_once():
     with open_bench(ceiling=Ceiling(build_s=LIMIT_S, run_s=20.0)) as bench:
         assert one(bench).outcome == "ok"

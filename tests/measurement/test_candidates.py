@@ -244,6 +244,7 @@ def test_another_thread_ends_a_batch(bench):
     assert one(bench).outcome == "ok"
 
 
+@pytest.mark.campaign
 def test_starting_can_be_interrupted_and_goes_on():
     release = threading.Event()
 
@@ -291,6 +292,7 @@ def test_candidates_are_compared_in_turn(bench):
     assert min(first.samples_s) < min(second.samples_s)
 
 
+@pytest.mark.campaign
 def test_expected_nan_and_infinity_are_right():
     values = [np.nan, np.inf, -np.inf, 1, 2, 3, 4, 5]
     with CandidateBench(CorrectnessTest([case(values)]), CPU, effort=QUICK, overlap=False) as other:

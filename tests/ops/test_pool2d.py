@@ -48,6 +48,7 @@ def test_values(choice):
     check(POOL, workload_of(choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("kind", ["max", "avg"])
 def test_random_configs(kind, layout):

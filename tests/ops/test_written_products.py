@@ -75,6 +75,7 @@ def test_the_default_schedule_is_right(m, n, k, target):
     assert "numpy" in verify(s, args).oracles
 
 
+@pytest.mark.campaign
 def test_other_machines_have_theirs():
     args = product(64, 64, 64, "float64")
     s = create_schedule(args[-1].op)

@@ -23,6 +23,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_cpu_computes_what_the_threads_do(name):
     schedule, args = PROGRAMS[name]()

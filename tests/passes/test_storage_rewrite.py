@@ -162,6 +162,7 @@ def main(A: float32[4, 16], C: float32[4, 16]):
     assert flatten_storage(flat) is flat
 
 
+@pytest.mark.campaign
 def test_results_stay_on_random_schedules():
     assert keeps_results(share, range(400, 480))
     assert keeps_results(flatten_storage, range(400, 412))

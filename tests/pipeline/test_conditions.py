@@ -50,6 +50,7 @@ def test_guards_are_gone_where_the_conditions_hold(product):
     assert " where " in general or "if " in general
 
 
+@pytest.mark.campaign
 def test_verify_tries_sizes_that_fulfil_them(product):
     s, args, m, n = product
     assert verify(s, args, conditions=[m % 8 == 0, n >= 2])

@@ -51,6 +51,7 @@ def _schedules(X, Y, Z):
     yield "cached", s
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["plain", "tiled", "fused", "cached"])
 def test_any_size_runs_under_any_schedule(name):
     X, Y, Z = _matmul()

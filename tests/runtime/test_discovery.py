@@ -122,6 +122,7 @@ def test_a_device_is_chosen_by_its_number(opencl):
         assert "0 is " in caught.value.because
 
 
+@pytest.mark.campaign
 def test_a_worker_uses_the_device_of_the_number(opencl):
     c, count = np.zeros(8, "float32"), len(discovery.devices("opencl").names)
     said = {}

@@ -136,6 +136,7 @@ def test_an_interrupt_and_a_close_end_all(worker):
     assert ends(before["parent"])
 
 
+@pytest.mark.campaign
 def test_no_process_and_no_file_is_left_after_many_crashes(worker):
     ids(worker)
     files = len(os.listdir("/proc/self/fd"))

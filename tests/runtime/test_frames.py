@@ -16,6 +16,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.campaign
 @settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON), st.binary(), st.integers(1, 50))
 def test_a_frame_arrives_as_it_was_in_pieces_of_any_size(header, data, size):

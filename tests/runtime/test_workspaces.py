@@ -207,6 +207,7 @@ def test_want_of_memory_of_known_size():
     assert "not enough memory for temporaries" in remote.message
 
 
+@pytest.mark.campaign
 def test_in_a_forked_child():
     done = run_script(
         """

@@ -67,6 +67,7 @@ def test_all_values_of_16_bits(dtype):
         assert_same(got[name], right, [values], name)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_functions(dtype):
     values = values_of(dtype)

@@ -21,6 +21,7 @@ def _values(dtype, generator):
     return generator.choice(edge_values(dtype), ELEMENTS).astype(dtypes.to_numpy(dtype))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_all_evaluations_agree(seed):
     choose, generator = random.Random(seed), np.random.default_rng(seed)

@@ -28,6 +28,7 @@ def program():
     return s, [A, B, f, g, C]
 
 
+@pytest.mark.campaign
 def test_one_kernel_for_all_factors(program):
     s, args = program
     kernel, func = dlc.build(s, args), dlc.lower(s, args)
@@ -41,6 +42,7 @@ def test_one_kernel_for_all_factors(program):
             np.testing.assert_array_equal(c, a @ b, err_msg=f"factors {f} and {g}")
 
 
+@pytest.mark.campaign
 def test_verify_tries_factors(program):
     s, args = program
     assert "interpreter" in dlc.verify(s, args).oracles

@@ -367,6 +367,7 @@ def is_broken(found, step):
     return carrier == f"{step.stage}/{step.args['axis']}"
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("first", [0, 15])
 def test_every_arrow_at_a_refused_step_forbids_it(first):
     schedules = [random_schedule(seed) for seed in range(first, first + 15)]

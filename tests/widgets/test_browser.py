@@ -270,6 +270,7 @@ def test_the_other_program(explorer):
     assert "broadcast(" in explorer.program.inner_text()
 
 
+@pytest.mark.campaign
 def test_assembly_comes_when_it_is_ready_and_leads_back_to_its_loop(explorer):
     explorer.loop("C/j").click()
     explorer.settle()

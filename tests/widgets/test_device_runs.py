@@ -46,6 +46,7 @@ def product():
     widget.close()
 
 
+@pytest.mark.campaign
 def test_run_on_a_device_is_measured_there_without_the_processors_ceilings(contexts, opencl):
     schedule, args = one_thread_each()
     context = contexts.open(viewport={"width": 1200, "height": 900})

@@ -223,6 +223,7 @@ def test_states_that_are_added_meanwhile_are_not_in_it(explorer):
     assert len(explorer.schedule.history.history.nodes) > 5
 
 
+@pytest.mark.campaign
 def test_the_lock_is_free_again_and_again(explorer):
     """A click waits for the contents of one pane, not for the whole recording."""
     taken = []

@@ -122,6 +122,7 @@ def test_names_are_text():
     assert "alert(1)" in svg
 
 
+@pytest.mark.campaign
 def test_matplotlib_waits_for_the_first_figure():
     code = (
         "import sys, dlcompiler_widgets.figures as f; assert 'matplotlib' not in sys.modules; "

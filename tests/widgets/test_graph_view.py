@@ -155,6 +155,7 @@ def test_levels_and_boxes(view):
     assert [frame["key"] for frame in view.panel.picture["frames"]] == [closed[0]]
 
 
+@pytest.mark.campaign
 def test_times_are_measured_on_request_and_say_where(made):
     view = made(lstm_cell(width=16).bound)
     assert view.panel.times["scene"] is None

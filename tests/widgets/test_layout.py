@@ -363,6 +363,7 @@ def test_long_lines_wrap_with_a_hanging_indent_or_scroll(show):
 # -- all the room there is ------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 def test_a_view_of_its_own_in_jupyterlab_is_filled(show):
     """JupyterLab's "Create New View for Output" is a panel whose size its user chooses."""
     for width, height in ((1200, 700), (800, 900), (400, 600)):

@@ -432,6 +432,7 @@ def test_a_state_with_a_pending_obligation_is_an_empty_step():
     explorer.close()
 
 
+@pytest.mark.campaign
 def test_a_recording_has_what_is_known_and_measures_nothing():
     watch = Watch()
     explorer = explore(watch)

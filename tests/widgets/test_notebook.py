@@ -108,6 +108,7 @@ def test_options_that_are_none(line):
         explore(line, CELL)
 
 
+@pytest.mark.campaign
 def test_outside_of_a_kernel_importing_changes_nothing():
     assert dlcompiler_widgets.load_ipython_extension
     code = (

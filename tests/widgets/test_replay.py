@@ -211,6 +211,7 @@ class TestInBrowser:
         assert "k" in replay.page.locator(".dlc-moves h3").inner_text()
         assert replay.page.locator(".dlc-own").count() > 0
 
+    @pytest.mark.campaign
     def test_every_tab(self, replay):
         tabs = replay.page.locator('[role="tab"]')
         assert tabs.count() > 8

@@ -255,6 +255,7 @@ def test_an_expression_that_numpy_has_no_function_for():
     assert "numpy" not in finished(explorer)["history"]["rows"][0]["notes"]["measured"]
 
 
+@pytest.mark.campaign
 def test_a_look_up_is_measured_at_indices_that_name_elements():
     T, ids = te.placeholder((10, 4), name="T"), te.placeholder((50,), "int32", name="I")
     C = te.compute((50, 4), lambda i, j: T[ids[i], j], name="C")

@@ -115,6 +115,7 @@ def test_pushes_are_few_small_and_in_no_thread_of_the_run():
     dashboard.close()
 
 
+@pytest.mark.campaign
 def test_no_trait_is_over_a_megabyte_at_ten_thousand_trials():
     run = ended(10_000, batch=500, has_model=True)
     dashboard = TuningDashboard(run)

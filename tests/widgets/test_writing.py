@@ -224,6 +224,7 @@ class TestInBrowser:
         page.page.keyboard.type("A: float32[8]")
         assert area.input_value() == "S[i] = A[i]\nA: float32[8]"
 
+    @pytest.mark.campaign
     def test_axe_finds_nothing_serious_in_the_editor_and_the_export(self, page):
         page.click("export")
         page.click("write")

@@ -79,6 +79,7 @@ def test_a_space_is_counted_with_few_lowered_programs(unchecked):
     assert not counts.is_refused.all()
 
 
+@pytest.mark.campaign
 def test_a_refused_config_has_the_reason_of_lowering():
     found = counters_of(GEMM, {"n": 512, "m": 512, "k": 512})
     tiles = {"tile_x": (-1, 1, 2, 2), "tile_k": (-1, 256), "unroll": 1}

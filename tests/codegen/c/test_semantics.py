@@ -145,6 +145,7 @@ def _runs(program, build, *arrays):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.campaign
 def test_a_sum_of_thousands(build):
     a, c = buffer("A", 3000, dtype="int32"), buffer("C", 1, dtype="int32")
     value = Load(a, (index_const(0),))

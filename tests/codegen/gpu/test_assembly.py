@@ -68,6 +68,7 @@ def test_ptx_is_accepted_for_every_architecture(program, ptxas):
         assert not said, said
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_its_llvm_ir_computes_what_the_simulator_does(program, folder):
     schedule, args = PROGRAMS[program]()

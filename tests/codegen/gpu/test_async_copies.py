@@ -42,6 +42,7 @@ def sums(dtype="float32", lanes=1, double=True, pragma=True, change=None):
     return s, [A, S]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("dtype", "lanes", "double"),
     [("float32", 1, True), ("float32", 4, True), ("float16", 4, True), ("float32", 2, False)],

@@ -44,6 +44,7 @@ def numbers_for(args, seed=0):
     return x, w, expected
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("dtype", "shared"), [("uint8", True), ("int8", False)])
 def test_values(dtype, shared, tmp_path, folder):
     s, args = products(dtype, shared=shared)

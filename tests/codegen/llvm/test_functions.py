@@ -194,5 +194,6 @@ def test_the_page_says_what_is_stated():
     assert [(name, float(ulps)) for name, ulps in rows] == stated
 
 
+@pytest.mark.campaign
 def test_coefficients_are_those_of_the_tool():
     assert minimax.FILE.read_text(encoding="utf-8") == minimax.text()

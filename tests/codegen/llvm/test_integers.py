@@ -147,6 +147,7 @@ def test_division_by_a_power_of_two_is_a_shift(target, dtype):
     assert "div" not in text
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("lanes", [2])  # tests/scalars has 1 and 8
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("op", COMPARISONS)

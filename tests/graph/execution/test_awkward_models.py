@@ -97,6 +97,7 @@ def test_a_function_that_is_not_main():
     assert model([1, 4]).tolist() == [2, 8]
 
 
+@pytest.mark.campaign
 def test_a_long_chain_is_several_kernels():
     x = var("x", (3,))
     y = x

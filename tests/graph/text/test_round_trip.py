@@ -28,6 +28,7 @@ from tests.share import share_of
 F32 = TensorType((2, 3))
 
 
+@pytest.mark.campaign
 def test_random_graphs_are_read_back():
     for seed in range(share_of(1000, at_least=50)):
         module = RandomGraph(seed).module()

@@ -39,6 +39,7 @@ def test_batch_matmul(choice):
     check(BATCH_MATMUL, BATCH_MATMUL.workload(**choice))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("epilogue", ["bias", "bias+gelu", "batch_norm+residual+relu6"])
 @pytest.mark.parametrize("m", [1, 20])
 def test_epilogues(m, epilogue):

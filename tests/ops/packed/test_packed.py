@@ -151,6 +151,7 @@ def test_rows_that_the_memories_do_not_hold(operator):
         operator.default_config(operator.workload(c=16, h=1, w=2100, kernel=(1, 2100)), VTA)
 
 
+@pytest.mark.campaign
 def test_the_gemm_core_is_busy_where_nothing_else_binds():
     workload = CONV.workload(c=128, h=28, w=28, o=128, kernel=3, padding=1)
     kernel = check(workload, CONV.default_config(workload, VTA))

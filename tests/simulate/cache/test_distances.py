@@ -45,6 +45,7 @@ def lowered(s):
     return lower(s, default_args(s), simple_mode=True)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs_miss_in_a_fully_associative_cache_where_the_distance_is_too_large(seed):
     s = case_of(f"distances {seed}").schedule()

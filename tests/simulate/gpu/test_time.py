@@ -294,6 +294,7 @@ def test_a_bank_conflict_is_never_faster(target):
     assert slow > 1.2 * max(padded)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_spilled_registers_are_never_faster(name):
     schedule = PROGRAMS[name]()
