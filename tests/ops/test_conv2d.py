@@ -98,6 +98,20 @@ def test_epilogues(layout, epilogue):
     ))  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"c": 5, "o": 33, "kernel": (3, 2), "padding": (0, 1, 2, 1), "dilation": 2},
+        {"c": 10, "o": 34, "kernel": 3, "groups": 2, "padding": 2, "block": 16, "stride": 2},
+        {"c": 16, "o": 32, "kernel": 1, "layout": "NCHW16c", "n": 2},
+        {"c": 7, "o": 48, "kernel": 3, "padding": 1, "layout": "NHWC"},
+    ],
+    ids=str,
+)
+def test_int8_by_groups_of_four_channels(params):
+    check(DIRECT, DIRECT.workload(h=9, w=11, dtype="int8", epilogue="bias+relu", **params))
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
 @pytest.mark.parametrize(
@@ -116,10 +130,11 @@ def test_epilogues_of_narrow_dtypes(layout, dtype, epilogue):
         ))  # fmt: skip
 
 
-def test_sums_of_int8_are_exact_beyond_16_bits():
-    work = DIRECT.workload(c=64, h=3, w=3, o=8, kernel=3, dtype="int8", epilogue="relu")
+@pytest.mark.parametrize("o", [8, 48])
+def test_sums_of_int8_are_exact_beyond_16_bits(o):
+    work = DIRECT.workload(c=64, h=3, w=3, o=o, kernel=3, dtype="int8", epilogue="relu")
     data = np.full((1, 64, 3, 3), -128, np.int8)
-    weight = DIRECT.prepack(work, {"weight": np.full((8, 64, 3, 3), -128, np.int8)})["weight"]
+    weight = DIRECT.prepack(work, {"weight": np.full((o, 64, 3, 3), -128, np.int8)})["weight"]
     result = check(DIRECT, work, inputs={"data": data, "weight": weight})["result"]
     assert result.dtype == np.int32
     assert (result == 64 * 9 * 128 * 128).all()

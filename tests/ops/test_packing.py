@@ -15,6 +15,9 @@ from dlcompiler.target import resolve
         {"c": 3, "o": 37, "kernel": 1},
         {"c": 6, "o": 40, "kernel": 3, "groups": 2},
         {"c": 2, "o": 3, "kernel": 5},
+        {"c": 6, "o": 40, "kernel": 3, "groups": 2, "dtype": "int8"},
+        {"c": 5, "o": 40, "kernel": 3, "dtype": "int8", "block": 16},
+        {"c": 18, "o": 64, "kernel": (1, 2), "groups": 2, "dtype": "int8"},
     ],
     ids=str,
 )
@@ -27,6 +30,6 @@ def test_packed_convolution_weights(sizes):
     reference = operator.reference(workload, 1)
     weight, expected = reference.plain["weight"], reference.inputs["weight"]
     given, packed = kernel.params
-    out = np.full(packed.static_shape, np.nan, np.float32)
+    out = np.full(packed.static_shape, 77, expected.dtype)
     kernel(weight.reshape(given.static_shape), out)
     np.testing.assert_array_equal(out.reshape(expected.shape), expected)

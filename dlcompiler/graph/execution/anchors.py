@@ -17,7 +17,7 @@ from dlcompiler.graph.operators.base import Array, Attributes, operator_name
 from dlcompiler.graph.operators.relations import chosen_axes
 from dlcompiler.ops.gemm import packed_width
 from dlcompiler.ops.norms import EPSILON
-from dlcompiler.ops.widening import sums_dtype
+from dlcompiler.ops.widening import result_dtype, sums_dtype
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
 
@@ -145,7 +145,10 @@ def _conv2d(
     layout, turn = attrs["data_layout"], _TURNED.get(attrs["kernel_layout"])
     if not is_packed or turn is None or layout not in ("NCHW", "NHWC"):
         return None
-    if attrs["out_layout"] not in ("", layout) or attrs["out_dtype"] not in ("", data.dtype):
+    if attrs["out_layout"] not in ("", layout) or attrs["out_dtype"] not in (
+        "",
+        result_dtype(data.dtype),
+    ):
         return None
     n, c, h, w = (data.shape[layout.index(letter)] for letter in "NCHW")
     o, _, kh, kw = (weight.shape[axis] for axis in turn or range(4))
@@ -163,7 +166,7 @@ def _dense(
     attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
 ) -> Wanted | None:
     data, weight = kinds
-    if data.rank != 2 or attrs["out_dtype"] not in ("", data.dtype):
+    if data.rank != 2 or attrs["out_dtype"] not in ("", result_dtype(data.dtype)):
         return None
     (m, k), n = data.shape, weight.shape[0]
     params: dict[str, Any] = {"m": m, "n": n, "k": k, "dtype": data.dtype}
@@ -177,7 +180,7 @@ def _matmul(
     attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
 ) -> Wanted | None:
     a, b = kinds
-    if attrs["out_dtype"] not in ("", a.dtype) or a.rank != b.rank:
+    if attrs["out_dtype"] not in ("", result_dtype(a.dtype)) or a.rank != b.rank:
         return None
     layout = "".join("T" if attrs[f"transpose_{name}"] else "N" for name in "ab")
     *lead, m, k = _turned(a.shape, attrs["transpose_a"])

@@ -19,7 +19,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
-from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d import fours, shapes
 from dlcompiler.ops.conv2d.direct_schedule import (
     EXTRA_ROWS,
     default_config,
@@ -72,6 +72,15 @@ def _default_block(channels: int) -> int:
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return data, the packed weights, the operands of the epilogue, and the result."""
+    return _defined(workload, is_for_cpu=False)
+
+
+def define_for_cpu(workload: Workload) -> tuple[Tensor, ...]:
+    """Return what `define` returns; int8 is computed through the stages of `fours`."""
+    return _defined(workload, is_for_cpu=True)
+
+
+def _defined(workload: Workload, *, is_for_cpu: bool) -> tuple[Tensor, ...]:
     shape, layout, block = shape_of(workload), Layout(workload["layout"]), workload["block"]
     epilogue = Epilogue.read(shape.epilogue, channel=1)
     data = te.placeholder(layout.shape(shape.image), shape.dtype, "data")
@@ -82,14 +91,20 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
         )
         for name, extents in epilogue.operands(shape.result).items()
     }
-    sums = _sums(shape, layout, data, weight)
+    offsets = None
+    if is_for_cpu and fours.goes_by_fours(shape, block):
+        sums, offsets = fours.define_sums(shape, layout, data, weight, _tall(shape))
+    else:
+        sums = _sums(shape, layout, data, weight)
     per_group = max(shape.o // shape.groups, 1)
     blocks = -(-per_group // block)
 
     def element(*indices: Any) -> Any:
         n, o, y, x = layout.element(*indices)
         group, rest = (o // per_group, o % per_group) if shape.groups > 1 else (0, o)
-        value = sums[n, group * blocks + rest // block, y, x, rest % block]
+        place = group * blocks + rest // block, rest % block
+        value = sums[n, place[0], y, x, place[1]]
+        value = value if offsets is None else value - offsets[place]
         value = epilogue.element(value, indices, operands, channel=o)
         return converted(value, shape.result_dtype)
 
@@ -98,15 +113,31 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
     return data, weight, *operands.values(), result
 
 
-def packed_shape(shape: Shape, block: int) -> tuple[int, int, int, int, int]:
-    """Return the shape of packed weights: ``(blocks, c / groups, kh, kw, block)``."""
+def packed_shape(shape: Shape, block: int) -> tuple[int, ...]:
+    """Return the shape of packed weights: ``(blocks, c / groups, kh, kw, block)``.
+
+    Those of int8 may have another one: `fours.packed_shape`.
+    """
+    if fours.goes_by_fours(shape, block):
+        return fours.packed_shape(shape, block)
     blocks = -(-(shape.o // shape.groups) // block)
     return shape.groups * blocks, *shape.weight[1:], block
 
 
+def weight_of(shape: Shape, weight: Tensor, b: Any, c: Any, p: Any, q: Any, v: Any) -> Any:
+    """Return an element of packed weights in the dtype of the sums."""
+    is_by_fours = weight.ndim > len(shape.weight) + 1
+    place = (b, c // 4, p, q, v, c % 4) if is_by_fours else (b, c, p, q, v)
+    return converted(weight[place], shape.sums_dtype)
+
+
+def _tall(shape: Shape) -> int:
+    return shape.rows.out + EXTRA_ROWS if shape.rows.out else 0
+
+
 def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
     rows, columns = shape.rows, shape.columns
-    tall = rows.out + EXTRA_ROWS if rows.out else 0
+    tall = _tall(shape)
     image = _copied(shape, layout, data, tall) if shape.is_copied else data
     channels = shape.c // shape.groups
     blocks = max(weight.static_shape[0] // shape.groups, 1)
@@ -122,8 +153,7 @@ def _sums(shape: Shape, layout: Layout, data: Tensor, weight: Tensor) -> Tensor:
         row = y * rows.stride if shape.is_copied else last * rows.stride - rows.before
         column = x * columns.stride - (0 if shape.is_copied else columns.before)
         place = layout.place(n, first + c, row + p * rows.dilation, column + q * columns.dilation)
-        factor = converted(weight[b, c, p, q, v], shape.sums_dtype)
-        return te.sum(image[place] * factor, axis=[c, p, q])
+        return te.sum(image[place] * weight_of(shape, weight, b, c, p, q, v), axis=[c, p, q])
 
     extents = (shape.n, weight.static_shape[0], tall, columns.out, weight.static_shape[4])
     sums: Tensor = te.compute(extents, element, name="conv2d.sums")
@@ -165,6 +195,8 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
 
 def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
     """Pack weights (o, c / groups, kh, kw) into the shape of `packed_shape`."""
+    if fours.goes_by_fours(shape, block):
+        return fours.packed_weight(shape, block, weight)
     per_group = shape.o // shape.groups
     blocks = -(-per_group // block)
     grouped = weight.reshape(shape.groups, per_group, *shape.weight[1:])
@@ -176,11 +208,13 @@ def packed_weight(shape: Shape, block: int, weight: Array) -> Array:
 
 def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor, ...]]:
     """Return the kernel that packs weights as `prepack` does."""
-    shape = shape_of(workload)
-    return panels(shape.weight, shape.groups, workload["block"], shape.dtype, target)
+    shape, block = shape_of(workload), workload["block"]
+    if fours.goes_by_fours(shape, block):
+        return fours.packing_kernel(shape, block, target)
+    return panels(shape.weight, shape.groups, block, shape.dtype, target)
 
 
-CPU = DeviceSchedule(space, default_config, schedule, packing, estimate)
+CPU = DeviceSchedule(space, default_config, schedule, packing, estimate, define_for_cpu)
 GPU = "dlcompiler.ops.gpu.conv2d_direct:CONV2D_DIRECT"
 CONV2D_DIRECT = Operator(
     NAME, workload, define, reference, by_device({"cpu": CPU, "gpu": GPU}), prepack

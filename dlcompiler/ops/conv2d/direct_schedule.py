@@ -8,6 +8,7 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis
+from dlcompiler.ops.conv2d.fours import goes_by_fours
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.nest import (
     parallelize_outermost,
@@ -24,6 +25,7 @@ from dlcompiler.ops.conv2d.tiles import (
     pieces,
     shares_evenly,
 )
+from dlcompiler.ops.fours import schedule_dots, schedule_offsets, tile_fits
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
@@ -39,6 +41,8 @@ _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
 _MOST_ACCUMULATORS = 28
 _LINE_BYTES = 64
+_INTEGER_STEP = 2
+"""Steps of float32 in the time of one of int32, which multiplies half as fast; [1]."""
 
 
 def space(workload: Workload, target: Target) -> Space:
@@ -59,14 +63,14 @@ def space(workload: Workload, target: Target) -> Space:
     shape = shape_of(workload)
     vectors = max(workload["block"] // target.lanes(shape.sums_dtype), 1)
     most = max(_MOST_ACCUMULATORS, vectors)  # the smallest tile is always allowed
-    channels = max(shape.weight[1], 1)
+    channels = max(_steps(shape, workload["block"]), 1)
     taps = shape.rows.kernel * shape.columns.kernel
-    is_point = taps == 1
+    is_unrolled = taps == 1 and not goes_by_fours(shape, workload["block"])
     height = max(shape.rows.out, 1)
     knobs = [
         Knob("tile_rows", tuple(r for r in _TILE_ROWS if r <= height)),
         Knob("tile_columns", tuple(c for c in _TILE_COLUMNS if c <= max(shape.columns.out, 1))),
-        Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
+        Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_unrolled and channels % u == 0) or (1,)),
         Knob("split_c", (0, *(d for d in divisors(channels) if d < channels and d * taps >= 8))),
         Knob("block_rows", tuple(range(1, min(height, MAX_BLOCK_ROWS) + 1))),
         Knob("order", ("rows", "channels"), is_by_cores=True),
@@ -101,7 +105,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     shape = shape_of(workload)
     choices = space(workload, target)
     values: dict[str, list[Any]] = {knob.name: list(knob.values) for knob in choices.knobs}
-    block_rows = _block_rows(shape, target)
+    block_rows = _block_rows(shape, workload["block"], target)
     tile = _best_tile(shape, workload["block"], block_rows, target, values)
     is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.sums_dtype, target), target)
     row_blocks = shape.n * -(-shape.rows.out // block_rows)
@@ -118,13 +122,23 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
 
 
-def _block_rows(shape: Shape, target: Target) -> int:
+def _steps(shape: Shape, block: int) -> int:
+    """Return the steps of the reduction over the channels of a group.
+
+    A step of int8 takes four channels: as many bytes as the channel of another dtype has, once it
+    is converted to that of the sums.
+    """
+    return -(-shape.weight[1] // 4) if goes_by_fours(shape, block) else shape.weight[1]
+
+
+def _block_rows(shape: Shape, block: int, target: Target) -> int:
     """Return a number of result rows whose part of the image fits half of the L2 cache."""
     height = max(shape.rows.out, 1)
     width = max(shape.columns.span, 1)
     item = dtypes.bytes_of(shape.sums_dtype)
     room = target.cache_bytes(1) // 2
-    rows_of_image = max(room // max(shape.c * width * item, 1), shape.rows.reach)
+    channels = shape.groups * _steps(shape, block)
+    rows_of_image = max(room // max(channels * width * item, 1), shape.rows.reach)
     fitting = (rows_of_image - shape.rows.reach) // shape.rows.stride + 1
     most = min(max(fitting, 1), height, MAX_BLOCK_ROWS)
     if shape.is_copied:
@@ -143,7 +157,7 @@ def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) ->
     if taps == 1:  # each step also reads another row of the image, which must come from L1
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
         room = target.cache_bytes(0)
-    if shape.weight[1] * of_channel <= room:
+    if _steps(shape, block) * of_channel <= room:
         return 0
     parts = [value for value in values if value]
     fitting = [value for value in parts if value * of_channel <= room]
@@ -155,11 +169,17 @@ def _best_tile(
 ) -> tuple[int, int]:
     """Return the rows and columns of the register tile with the lowest modelled cost."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
+
+    def fits(elements: int) -> bool:
+        if goes_by_fours(shape, block):
+            return tile_fits(elements, vectors, target)
+        return machine.fits(elements, vectors)
+
     tiles = [
         (rows, columns)
         for rows in values["tile_rows"]
         for columns in values["tile_columns"]
-        if rows <= block_rows and machine.fits(rows * columns, vectors)
+        if rows <= block_rows and fits(rows * columns)
     ] or [(1, 1)]
 
     def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
@@ -193,7 +213,10 @@ def estimate(workload: Workload, target: Target) -> float:
     tiles = -(-rows // tile[0]) * -(-shape.columns.out // tile[1])
     image = math.prod(shape.image) if shape.is_copied else 0
     copies: float = COPY_CYCLES * (image + 2 * math.prod(shape.result))
-    return float(blocks * (step * shape.terms + tiles * TILE_CYCLES) + copies)
+    terms = _steps(shape, block) * shape.rows.kernel * shape.columns.kernel
+    if shape.dtype == "int8" and not goes_by_fours(shape, block):
+        terms *= _INTEGER_STEP
+    return float(blocks * (step * terms + tiles * TILE_CYCLES) + copies)
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -223,8 +246,13 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     s[sums].compute_inline()
     rows, inner = _schedule_result(s, result, weight, cfg, lanes)
     s[local].compute_at(s[result], inner)
-    _schedule_sums(s, local, cfg, lanes)
-    place_copy(s, image, result, rows, cfg, lanes=lanes)
+    offsets = next((t for t in result.op.input_tensors if t.name == "conv2d.offsets"), None)
+    _schedule_sums(s, local, cfg, lanes, target)
+    if offsets is None:
+        place_copy(s, image, result, rows, cfg, lanes=lanes)
+        return
+    schedule_offsets(s, offsets, weight.static_shape[4], lanes, target)
+    place_copy(s, image, result, rows, cfg, lanes=4)
 
 
 def _schedule_result(
@@ -284,11 +312,11 @@ def _split_channels(
     return outer, [inside, *rest]
 
 
-def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
+def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, target: Target) -> None:
     """Order the loops of the register tile: the reduction outside, pixels and vectors inside."""
     stage = s[sums]
     n, b, y, x, v = stage.op.axis
-    c, p, q = stage.op.reduce_axis
+    c, p, q, *four = stage.op.reduce_axis
     y, row = stage.split(y, cfg["tile_rows"])
     x, column = stage.split(x, cfg["tile_columns"])
     vectors, vector = stage.split(v, lanes)
@@ -297,7 +325,10 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
         part, c = stage.split(c, cfg["split_c"])
         parts = [part]
     steps = split_reduction(stage, c, (p, q), cfg["unroll_c"])
-    stage.reorder(n, b, *parts, y, x, *steps, row, column, vectors, vector)
-    stage.vectorize(vector)
+    stage.reorder(n, b, *parts, y, x, *steps, row, column, vectors, *four, vector)
+    if four:
+        schedule_dots(stage, vector, steps, [row, column, vectors], target)
+    else:
+        stage.vectorize(vector)
     for loop in (row, column, vectors):
         stage.unroll(loop)

@@ -3,6 +3,7 @@
 from dlcompiler.ops.base import DeviceSchedule, Operator, by_device
 from dlcompiler.ops.gemm.default import default_config, packed_width
 from dlcompiler.ops.gemm.definition import batch_matmul, define, dense, matmul
+from dlcompiler.ops.gemm.fours import define_for_cpu
 from dlcompiler.ops.gemm.product import (
     batch_matmul_workload,
     dense_workload,
@@ -22,7 +23,7 @@ MATMUL, DENSE, BATCH_MATMUL = (
         reference,
         by_device(
             {
-                "cpu": DeviceSchedule(space, default_config, schedule),
+                "cpu": DeviceSchedule(space, default_config, schedule, define=define_for_cpu),
                 "gpu": "dlcompiler.ops.gpu.products:GPU",
             }
         ),

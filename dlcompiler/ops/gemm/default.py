@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
+from dlcompiler.ops.fours import tile_fits
 from dlcompiler.ops.gemm.predict import predicted_cycles, step_cycles
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
-from dlcompiler.ops.gemm.space import NEAR, even_blocks, is_panel, space, usual_blocks
+from dlcompiler.ops.gemm.space import NEAR, even_blocks, is_panel, is_whole, space, usual_blocks
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -132,12 +133,18 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
     values = _values(choices)
     lanes = product.tile_lanes(target)
     widths = [int(width) for width in values["tile_n"] if int(width) % lanes == 0]
+
+    def fits(rows: int, vectors: int) -> bool:
+        if product.goes_by_fours:
+            return tile_fits(rows, vectors, target)
+        return rows * vectors + vectors + 1 <= target.vector_registers
+
     rows, columns = best_tile(
         product.m,
         product.n,
         lanes,
-        target.vector_registers,
-        [int(r) for r in values["tile_m"] if product.k >= _SHORT_K or int(r) <= _LOW_TILE],
+        fits,
+        [int(r) for r in values["tile_m"] if product.steps >= _SHORT_K or int(r) <= _LOW_TILE],
         widths,
     )
     is_copied = product.layout[0] == "T" or product.sums_dtype != product.dtype
@@ -155,7 +162,12 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
 
 
 def best_tile(
-    m: int, n: int, lanes: int, registers: int, heights: Sequence[int], widths: Sequence[int]
+    m: int,
+    n: int,
+    lanes: int,
+    fits: Callable[[int, int], bool],
+    heights: Sequence[int],
+    widths: Sequence[int],
 ) -> tuple[int, int]:
     """Return rows and columns of the register tile; see `default_config`."""
 
@@ -165,7 +177,7 @@ def best_tile(
         return below * -(-n // (vectors * lanes))
 
     shapes = [(rows, width // lanes) for rows in heights for width in widths]
-    fitting = [(r, v) for r, v in shapes if r * v + v + 1 <= registers] or [min(shapes)]
+    fitting = [(r, v) for r, v in shapes if fits(r, v)] or [min(shapes)]
     least = min(cycles(r, v) for r, v in fitting)
     good = [(r, v) for r, v in fitting if cycles(r, v) <= 1.03 * least]
     rows, vectors = min(good, key=lambda tile: (tile[0] + FROM_L2 * tile[1]) / (tile[0] * tile[1]))
@@ -188,7 +200,7 @@ def _pieces(
     within 1 %).
     """
     l2 = target.cache_bytes(1)
-    along_k = max(product.k, 1) * dtypes.bytes_of(product.sums_dtype)
+    along_k = max(product.steps, 1) * product.step_bytes
     in_l2 = 3 * l2 // 4 // (along_k * chosen["tile_m"])
     is_in_l2 = product.m * along_k <= l2
     fitting = [tiles for tiles in usual if tiles <= in_l2]
@@ -196,13 +208,18 @@ def _pieces(
     if fitting and (chosen["pack_a"] or not is_in_l2):
         widest = _WIDE_PANEL if chosen["pack_a"] else _PANEL
         block = max((tiles for tiles in even if tiles <= NEAR * in_l2), default=max(fitting))
-        return {"block": block, "panel": _largest((1, 2, 4, widest), column_tiles)}
+        return {"block": block, "panel": _largest(_whole(product, (1, 2, 4, widest)), column_tiles)}
     if chosen["pack_a"]:
         return {"block": min(usual, default=0), "panel": 0}
     widest = min(l2 // 2 // (along_k * chosen["tile_n"]), column_tiles)
     if widest >= column_tiles:
         return {"block": 0, "panel": 0}
-    return {"block": 0, "panel": _largest((1, 2, 4), widest)}
+    return {"block": 0, "panel": _largest(_whole(product, (1, 2, 4)), widest)}
+
+
+def _whole(product: Product, panels: Sequence[int]) -> list[int]:
+    """Return the sizes of panels [tile] that the space allows."""
+    return [size for size in panels if not product.goes_by_fours or is_whole(product, size)]
 
 
 def _shared(
@@ -213,7 +230,8 @@ def _shared(
     stack = product.batch[0] if product.batch else 1
     column_tiles, row_tiles = -(-product.n // chosen["tile_n"]), -(-product.m // chosen["tile_m"])
     widest = chosen["panel"] or column_tiles
-    narrower = () if chosen["pack_a"] else tuple(p for p in (4, 2, 1) if p < widest)
+    narrower = [] if chosen["pack_a"] else [p for p in (4, 2, 1) if p < widest]
+    narrower = _whole(product, narrower)
     candidates = (chosen["panel"], *narrower)
     panels = [(p, stack * (-(-column_tiles // p) if p else 1)) for p in candidates]
     for panel, pieces in panels:

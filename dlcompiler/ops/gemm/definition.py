@@ -145,8 +145,8 @@ def batch_matmul(
 def _product(
     a: Tensor, b: Tensor, transposed: tuple[bool, bool], dtype: str | None, name: str, tag: str
 ) -> Tensor:
-    *batch, rows, inner = _swapped(a.shape, transposed[0])
-    *others, depth, columns = _swapped(b.shape, transposed[1])
+    *batch, rows, inner = swapped(a.shape, transposed[0])
+    *others, depth, columns = swapped(b.shape, transposed[1])
     lead = tuple(batch)
     if isinstance(inner, int) and isinstance(depth, int) and inner != depth:
         raise ExpressionError(tag, "the shapes differ", got=f"{a.shape} and {b.shape}")
@@ -156,11 +156,11 @@ def _product(
 
     def element(*indices: Any) -> Any:
         *places, i, j = indices
-        left = a[(*_of_stack(batch, lead, places), *_swapped((i, k), transposed[0]))]
-        right = b[(*_of_stack(others, lead, places), *_swapped((k, j), transposed[1]))]
+        left = a[(*_of_stack(batch, lead, places), *swapped((i, k), transposed[0]))]
+        right = b[(*_of_stack(others, lead, places), *swapped((k, j), transposed[1]))]
         return te.sum(_as(left, dtype) * _as(right, dtype), axis=k)
 
-    named = _of_i_j(element, len(lead)) if len(lead) < 2 else element
+    named = of_i_j(element, len(lead)) if len(lead) < 2 else element
     return tensor((*lead, rows, columns), named, name=name, tag=tag)
 
 
@@ -169,12 +169,12 @@ def _of_stack(own: Sequence[Any], lead: Sequence[Any], places: Sequence[Any]) ->
     return places if tuple(own) == tuple(lead) else element_indices(tuple(own), places)
 
 
-def _of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:
+def of_i_j(element: Callable[..., Any], batches: int) -> Callable[..., Any]:
     """Wrap `element` so that its parameters name the axes of the result: b, i, j or i, j."""
     return (lambda b, i, j: element(b, i, j)) if batches else (lambda i, j: element(i, j))
 
 
-def _swapped(items: Sequence[Any], is_swapped: bool) -> tuple[Any, ...]:
+def swapped(items: Sequence[Any], is_swapped: bool) -> tuple[Any, ...]:
     """Exchange the last two items if `is_swapped`."""
     return (*items[:-2], items[-1], items[-2]) if is_swapped else tuple(items)
 
@@ -209,7 +209,7 @@ class Stages:
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return A, B, the operands of the epilogue, and C."""
     product = Product.of(workload)
-    A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
+    A, B = operands_of(product)
     left, right = _left(product, A, workload.op), _right(product, B, workload.op)
     sums = _product(left, right, (False, False), None, f"{workload.op}.sums", workload.op)
     operands = product.epilogue.placeholders(product.shapes["C"], product.sums_dtype)
@@ -218,8 +218,14 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
         value = product.epilogue.element(sums[indices], indices, operands)
         return converted(value, product.result_dtype)
 
-    named = _of_i_j(element, len(product.batch))
+    named = of_i_j(element, len(product.batch))
     return A, B, *operands.values(), tensor(product.shapes["C"], named, name="C")
+
+
+def operands_of(product: Product) -> tuple[Tensor, Tensor]:
+    """Return A and B as the kernel receives them."""
+    A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
+    return A, B
 
 
 def _left(product: Product, A: Tensor, op: str) -> Tensor:
@@ -228,7 +234,7 @@ def _left(product: Product, A: Tensor, op: str) -> Tensor:
     def element(*indices: Any) -> Any:
         *lead, i, k = indices
         place = (te.minimum(i, max(product.m - 1, 0)), k)
-        return converted(A[(*lead, *_swapped(place, product.layout[0] == "T"))], product.sums_dtype)
+        return converted(A[(*lead, *swapped(place, product.layout[0] == "T"))], product.sums_dtype)
 
     named = (lambda b, i, k: element(b, i, k)) if product.batch else (lambda i, k: element(i, k))
     return tensor((*product.batch, rows, product.k), named, name=f"{op}.left")
@@ -239,20 +245,28 @@ def _right(product: Product, B: Tensor, op: str) -> Tensor:
         width = product.packed
         return tensor(
             (product.k, product.panels * width),
-            lambda k, j: converted(B[j // width, k, j % width], product.sums_dtype),
+            lambda k, j: converted(B[_in_panels(product, k, j)], product.sums_dtype),
             name=f"{op}.right",
         )
 
     def element(*indices: Any) -> Any:
         *lead, k, j = indices
         value = converted(
-            B[(*lead, *_swapped((k, j), product.layout[1] == "T"))], product.sums_dtype
+            B[(*lead, *swapped((k, j), product.layout[1] == "T"))], product.sums_dtype
         )
         return te.if_then_else(j < product.n, value, te.const(0, product.sums_dtype))
 
     named = (lambda b, k, j: element(b, k, j)) if product.batch else (lambda k, j: element(k, j))
     shape = (*product.batch, product.k, product.n + EXTRA_COLUMNS)
     return tensor(shape, named, name=f"{op}.right")
+
+
+def _in_panels(product: Product, k: Any, j: Any) -> tuple[Any, ...]:
+    """Return the indices of an element of a packed B."""
+    width = product.packed
+    if product.goes_by_fours:
+        return j // width, k // 4, j % width, k % 4
+    return j // width, k, j % width
 
 
 def runs_along(stage: Tensor, axis: Axis) -> bool:

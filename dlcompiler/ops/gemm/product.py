@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dlcompiler import dtypes
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.fours import LONGEST_VECTOR
 from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.ops.widening import DTYPES, result_dtype, sums_dtype
 from dlcompiler.space import Workload
@@ -15,6 +17,8 @@ from dlcompiler.target import Target
 LAYOUTS = ("NN", "NT", "TN", "TT")
 MAX_EXTENT = 1 << 20
 MAX_PANEL = 64
+FEW_ROWS = 4
+"""Rows of A up to which an int8 B is read as it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,26 @@ class Product:
         return self.layout[1] == "T" or self.n == 1
 
     @property
+    def goes_by_fours(self) -> bool:
+        """Whether CPUs add four products of int8 at a time: see `dlcompiler.ops.gemm.fours`.
+
+        B is copied for it, which few rows of A do not pay for. Vectors go along n.
+        """
+        if self.dtype != "int8" or 0 in (*self.batch, self.m, self.k):
+            return False
+        return self.n >= max(LONGEST_VECTOR, self.packed) and max(self.packed, self.m) > FEW_ROWS
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the reduction: one for each k, or for four of them."""
+        return -(-self.k // 4) if self.goes_by_fours else self.k
+
+    @property
+    def step_bytes(self) -> int:
+        """Size of the numbers of A or B for one step and one sum [byte]."""
+        return 4 if self.goes_by_fours else dtypes.bytes_of(self.sums_dtype)
+
+    @property
     def panels(self) -> int:
         """Number of panels of a packed B."""
         return -(-self.n // self.packed)
@@ -94,6 +118,8 @@ class Product:
         b: tuple[int, ...] = (n, k) if self.layout[1] == "T" else (k, n)
         if self.packed:
             b = (self.panels, k, self.packed)
+            if self.goes_by_fours:
+                b = (self.panels, self.steps, self.packed, 4)
         return {"A": (*self.batch, *a), "B": (*self.batch, *b), "C": (*self.batch, m, n)}
 
 
@@ -135,7 +161,8 @@ def matmul_workload(
         Steps of `dlcompiler.ops.epilogues`, along n.
     packed : int
         Columns in a panel of B, if it is packed (`prepack`): it has the shape
-        ``(ceil(n / packed), k, packed)``; 0: it was not.
+        ``(ceil(n / packed), k, packed)``, of int8 ``(ceil(n / packed), ceil(k / 4), packed, 4)``;
+        0: it was not.
     """
     given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
     Epilogue.check(epilogue, dtype, "matmul")

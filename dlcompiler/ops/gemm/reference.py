@@ -60,13 +60,16 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     Returns
     -------
     mapping of str to array
-        ``B`` of shape ``(ceil(n / packed), k, packed)``, filled up with 0.
+        ``B`` of shape ``(ceil(n / packed), k, packed)``, of int8
+        ``(ceil(n / packed), ceil(k / 4), packed, 4)``, filled up with 0.
     """
     product = Product.of(workload)
     if not product.packed or "B" not in arrays:
         return arrays
     b = arrays["B"].T if product.layout[1] == "T" else arrays["B"]
-    padded = np.zeros((product.k, product.panels * product.packed), b.dtype)
-    padded[:, : product.n] = b
-    panels = padded.reshape(product.k, product.panels, product.packed)
-    return {**arrays, "B": np.ascontiguousarray(panels.transpose(1, 0, 2))}
+    together = 4 if product.goes_by_fours else 1
+    padded = np.zeros((product.steps * together, product.panels * product.packed), b.dtype)
+    padded[: product.k, : product.n] = b
+    panels = padded.reshape(product.steps, together, product.panels, product.packed)
+    packed = panels.transpose(2, 0, 3, 1).reshape(product.shapes["B"])
+    return {**arrays, "B": np.ascontiguousarray(packed)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.gemm.definition import Stages, runs_along
+from dlcompiler.ops.gemm.fours import offsets_of, schedule_fours
 from dlcompiler.ops.gemm.product import tile_lanes
+from dlcompiler.ops.gemm.result_loops import HINT, schedule_result, split_panels
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config
 from dlcompiler.target import Target
@@ -15,7 +16,6 @@ from dlcompiler.te import Tensor
 
 _COPIED_ROWS = 8
 """Columns of a transposed B that are read together: a square of registers."""
-HINT = "loop_partition_hint"
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -33,7 +33,11 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         A CPU.
     """
     (C,) = outs
-    schedule_stages(s, C, Stages.of(C), cfg, target)
+    offsets = offsets_of(C)
+    if offsets is None:
+        schedule_stages(s, C, Stages.of(C), cfg, target)
+    else:
+        schedule_fours(s, C, offsets, cfg, target)
 
 
 def schedule_stages(s: Schedule, C: Tensor, stages: Stages, cfg: Config, target: Target) -> None:
@@ -75,7 +79,7 @@ def _schedule_tiles(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: 
     is_empty = 0 in (*left.shape, *right.shape)
     right_axes = _panels_of(s, stages, columns) if cfg["pack"] and not is_empty else ()
     left_axes = _blocks_of(s, stages, rows) if cfg["pack_a"] and not is_empty else ()
-    panels, blocks, innermost = _schedule_result(s, C, cfg, lanes)
+    panels, blocks, innermost = schedule_result(s, C, cfg, lanes)
 
     s[sums].set_scope("local")
     s[sums].compute_at(s[C], innermost)
@@ -124,37 +128,6 @@ def _blocks_of(s: Schedule, stages: Stages, rows: int) -> tuple[Axis, ...]:
         case _:
             axes = left.transform_layout(lambda k, i: [i // rows, k, i % rows])
     return axes[-3:]
-
-
-def _schedule_result(s: Schedule, C: Tensor, cfg: Config, lanes: int) -> tuple[Any, Any, Any]:
-    """Split C into tiles; return the panel loop, the block loop and the innermost tile loop.
-
-    Without blocks, A is packed for each panel.
-    """
-    *stack, i, j = s[C].op.axis
-    tiles_i, rows = s[C].split(i, cfg["tile_m"])
-    tiles_j, columns = s[C].split(j, cfg["tile_n"])
-    panels, tiles_j = _split_panels(s, C, tiles_j, cfg["panel"])
-    vectors, vector = s[C].split(columns, lanes)
-    blocks = panels
-    inside = [tiles_i, tiles_j]
-    if cfg["block"]:
-        blocks, tiles_i = s[C].split(tiles_i, cfg["block"])
-        inside = [blocks, tiles_j, tiles_i]
-    s[C].reorder(*stack, panels, *inside, rows, vectors, vector)
-    s[C].unroll(rows)
-    s[C].unroll(vectors)
-    s[C].vectorize(vector)
-    if stack:
-        fused = s[C].fuse(*stack, panels)
-        blocks = fused if blocks is panels else blocks
-        panels = fused
-    match cfg["parallel"]:
-        case "panels":
-            s[C].parallel(panels)
-        case "blocks":
-            s[C].parallel(blocks)
-    return panels, blocks, inside[-1]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:
@@ -209,7 +182,7 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     s[stages.right].compute_inline()
     *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
-    panels, columns = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
+    panels, columns = split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
     vectors, vector = s[C].split(columns, lanes)
     s[C].reorder(*stack, panels, tiles_i, rows, vectors, vector)
     s[C].vectorize(vector)
@@ -230,11 +203,6 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     s[sums].unroll(i)
 
 
-def _split_panels(s: Schedule, stage: Tensor, axis: Axis, factor: int) -> tuple[Axis, Axis]:
-    """Split an axis by a factor; a factor of 0 makes one piece."""
-    return s[stage].split(axis, factor) if factor else s[stage].split(axis, nparts=1)
-
-
 # -- dot products ---------------------------------------------------------------------------------
 
 
@@ -251,7 +219,7 @@ def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     right_axes = _rows_of(s, stages) if cfg["pack"] and not is_empty else ()
     *stack, i, j = s[C].op.axis
     tiles_i, rows = s[C].split(i, cfg["tile_m"])
-    panels, tiles_j = _split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
+    panels, tiles_j = split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
     tiles_j, columns = s[C].split(tiles_j, cfg["tile_n"])
     s[C].reorder(*stack, panels, tiles_i, tiles_j, rows, columns)
     s[C].unroll(rows)

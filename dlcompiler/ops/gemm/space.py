@@ -51,7 +51,8 @@ def space(workload: Workload, target: Target) -> Space:
     columns = tuple(lanes * v for v in _TILE_VECTORS if lanes * v <= widest)
     if product.packed:
         columns = (product.packed,)
-    forms = _forms(product)
+    by_fours = product.goes_by_fours
+    forms = ("tiles",) if by_fours else _forms(product)
     few = tuple(c for c in _DOTS if c <= max(n, 1) and c not in columns and "dots" in forms)
     rows = split_knob("tile_m", product.m, TILE_ROWS)
     even = (even_blocks(product.m, int(r)) for r in rows.values)
@@ -64,8 +65,8 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("tile_n", (*few, *columns)),
         Knob("unroll_k", (1, 2, 4)),
         Knob("form", forms),
-        Knob("pack", (False,) if product.packed else (False, True)),
-        Knob("pack_a", (False, True)),
+        Knob("pack", (False,) if product.packed else (True,) if by_fours else (False, True)),
+        Knob("pack_a", (True,) if by_fours else (False, True)),
         Knob("panel", (1, 2, 4, 8, 32, 0), is_by_cores=True),
         Knob("block", blocks, is_by_cores=True),
         Knob("parallel", shared, is_by_cores=True),
@@ -86,6 +87,11 @@ def is_panel(tiles: int, columns: int, n: int) -> bool:
         Columns of the matrix.
     """
     return tiles <= 1 or tiles * columns < 2 * n
+
+
+def is_whole(product: Product, tiles: int) -> bool:
+    """Tell whether panels of so many tiles end where a packed B ends; 0 is one panel."""
+    return tiles == 0 or product.packed == 0 or product.panels % tiles == 0
 
 
 def usual_blocks(m: int) -> tuple[int, ...]:
@@ -148,6 +154,10 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
             "a panel is not wider than twice the matrix",
             lambda v: is_panel(v["panel"], v["tile_n"], product.n),
         ),
+        Filter(
+            "nothing is computed beyond packed panels of int8",
+            lambda v: not product.goes_by_fours or is_whole(product, v["panel"]),
+        ),
     )
 
 
@@ -161,7 +171,7 @@ def _goes_with(product: Product, lanes: int) -> Callable[[Any], bool]:
                 reaches_over = product.packed == 0 and product.n % v["tile_n"] != 0
                 return (
                     v["tile_n"] % lanes == 0
-                    and max(product.k, 1) % v["unroll_k"] == 0
+                    and max(product.steps, 1) % v["unroll_k"] == 0
                     and (v["pack"] or not reaches_over)
                 )
             case "rows":

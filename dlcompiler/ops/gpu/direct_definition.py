@@ -14,7 +14,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.ops.conv2d import shapes
-from dlcompiler.ops.conv2d.direct import NAME, packed_shape
+from dlcompiler.ops.conv2d.direct import NAME, packed_shape, weight_of
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
@@ -70,7 +70,7 @@ def _filter(shape: Shape, block: int, weight: Tensor) -> Tensor:
     blocks = -(-(shape.o // shape.groups) // block)
 
     def element(g: Any, c: Any, p: Any, q: Any, o: Any) -> Any:
-        return converted(weight[g * blocks + o // block, c, p, q, o % block], shape.sums_dtype)
+        return weight_of(shape, weight, g * blocks + o // block, c, p, q, o % block)
 
     extents = (shape.groups, *shape.weight[1:], blocks * block)
     made: Tensor = tensor(extents, element, "conv2d.filter")

@@ -49,7 +49,16 @@ def test_epilogues(m, epilogue):
 
 
 def test_an_epilogue_of_integers():
-    check(MATMUL, MATMUL.workload(m=7, n=9, k=5, dtype="int8", epilogue="bias+relu"))
+    for n in (9, 37):
+        check(MATMUL, MATMUL.workload(m=7, n=n, k=5, dtype="int8", epilogue="bias+relu"))
+
+
+@pytest.mark.parametrize("low", [-128, 127])
+def test_the_extremes_of_int8(low):
+    workload = DENSE.workload(m=6, n=33, k=35, dtype="int8", packed=16)
+    a, b = np.full((6, 35), low, np.int8), np.full((33, 35), -128, np.int8)
+    inputs = DENSE.prepack(workload, {"A": a, "B": b})
+    assert (check(DENSE, workload, inputs=inputs)["C"] == 35 * low * -128).all()
 
 
 @pytest.mark.campaign
@@ -61,7 +70,10 @@ def test_random_configs_of_odd_shapes(seed):
     sizes = dict(zip("mnk", generator.choices(extents, k=3), strict=True))
     stack = {"batch": 3} if operator is BATCH_MATMUL else {}
     workload = operator.workload(
-        **sizes, **stack, layout=generator.choice(LAYOUTS), dtype=generator.choice(DTYPES[:3])
+        **sizes,
+        **stack,
+        layout=generator.choice(LAYOUTS),
+        dtype=generator.choice((*DTYPES[:3], "int8")),
     )
     space = operator.space(workload, CPU)
     for index in space.sample(2, generator):

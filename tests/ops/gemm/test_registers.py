@@ -1,5 +1,7 @@
 """ops.gemm: the sums of a tile stay in registers, and an inner loop does nothing but multiply."""
 
+from dataclasses import replace
+
 import pytest
 
 from dlcompiler.codegen import emit
@@ -40,3 +42,24 @@ def test_inner_loops_are_multiply_adds_on_registers(case):
     assert largest.count("vbroadcasts") == cfg.tile_m, "a factor of A is one load"
     assert largest.count("vmov") == vectors, "a vector of B is one load, and nothing is stored"
     assert len(largest.instructions) <= cfg.tile_m * vectors + cfg.tile_m + vectors + 4
+
+
+@pytest.mark.parametrize(("target", "instruction"), [
+    ("x86-64-avx2", "vpmaddwd"),
+    ("x86-64-avx512", "vpdpbusd"),
+])  # fmt: skip
+def test_inner_loops_of_int8_add_four_products_at_a_time(target, instruction):
+    target = resolve(target)
+    if instruction == "vpdpbusd":
+        target = replace(target, features=(*target.features, "+avx512vnni"))
+    workload = MATMUL.workload(m=96, n=192, k=200, dtype="int8")
+    cfg = MATMUL.default_config(workload, target)
+    schedule, args = MATMUL.template(workload, target, cfg)
+    func = lower(schedule, args)
+    text = llvm.assembly(emit(func, target).text, llvm.Options.for_target(target))
+    loops = inner_loops(func, text, "matmul.sums")
+    largest = max(loops, key=lambda loop: loop.count(instruction))
+    assert largest.stack_accesses == ()
+    vectors = cfg.tile_n // target.lanes("int32")
+    halves = 1 if instruction == "vpdpbusd" else 2
+    assert largest.count(instruction) == halves * cfg.tile_m * vectors

@@ -4,9 +4,9 @@
 
 ==================================  ===============================================================
 x86 with VNNI, unsigned X           ``vpdpbusd``: four products and the sum, on 32 bits
-other x86                           ``vpmovsxbw`` or ``vpmovzxbw``, then ``vpmaddwd`` (``pmaddwd``):
-                                    the numbers as 16 bits, products and sums of pairs on 32 bits;
-                                    neighbouring pairs are added behind the last g
+other x86                           the numbers with even and those with odd q as 16 bits, by
+                                    shifts; then ``vpmaddwd`` (``pmaddwd``) for each: products and
+                                    sums of two on 32 bits
 others                              products on 32 bits, by LLVM's generic vectors
 ==================================  ===============================================================
 
@@ -78,18 +78,16 @@ def _dots(w: Function, total: str, part: _Part) -> str:
     """Add the dot products of all groups to `total`."""
     if part.x.dtype == "uint8" and (fused := _fused(w.module, part.lanes)):
         return _dots_fused(w, total, part, fused)
+    if _has_pairs(w.module, part.lanes):
+        return _dots_of_pairs(w, total, part)
     lanes, groups = part.lanes, range(part.x.shape[0])
-    wide = 2 * lanes if _has_pairs(w.module, lanes) else 4 * lanes
+    wide = 4 * lanes
     sums = constant(0, _vector("int32", wide))
     for group in groups:
         x, weights = part.numbers(w, group)
-        width = "int16" if wide == 2 * lanes else "int32"
-        a = _widened(w, x, part.x.dtype, width, 4 * lanes)
-        b = _widened(w, weights, "int8", width, 4 * lanes)
-        if width == "int16":
-            products = _pair_sums(w, a, b, lanes)
-        else:
-            products = w.value(f"mul {_type(width, wide)} {a}, {b}")
+        a = _widened(w, x, part.x.dtype, wide)
+        b = _widened(w, weights, "int8", wide)
+        products = w.value(f"mul {_type('int32', wide)} {a}, {b}")
         sums = w.value(f"add {_type('int32', wide)} {sums}, {products}")
     while wide > lanes:
         sums, wide = _adjacent_added(w, sums, wide), wide // 2
@@ -121,20 +119,31 @@ def _has_pairs(module: Module, lanes: int) -> bool:
     return is_x86 and lanes in NEEDS and (lanes == 4 or NEEDS[lanes] in module.features)
 
 
-def _pair_sums(w: Function, a: str, b: str, lanes: int) -> str:
-    """Multiply 4·lanes numbers of 16 bits and add adjacent products, in two instructions."""
-    type_, whole = _type("int16", 2 * lanes), _type("int16", 4 * lanes)
-    sums = _type("int32", lanes)
-    symbol = w.module.declare(f"llvm.x86.{PAIRS[lanes]}", sums, f"{type_}, {type_}")
-    halves = []
-    for half in range(2):
-        chosen = _indices(range(2 * lanes * half, 2 * lanes * (half + 1)))
+def _dots_of_pairs(w: Function, total: str, part: _Part) -> str:
+    """Add the products of two numbers at a time: those with even q, then those with odd q."""
+    sums, words = _type("int32", part.lanes), _type("int16", 2 * part.lanes)
+    symbol = w.module.declare(f"llvm.x86.{PAIRS[part.lanes]}", sums, f"{words}, {words}")
+    for group in range(part.x.shape[0]):
+        x, weights = part.numbers(w, group)
         left, right = (
-            w.pure(f"shufflevector {whole} {value}, {whole} poison, {chosen}") for value in (a, b)
+            _halves(w, x, part.x.dtype, part.lanes),
+            _halves(w, weights, "int8", part.lanes),
         )
-        halves.append(w.value(f"call {sums} {symbol}({type_} {left}, {type_} {right})"))
-    chosen = _indices(range(2 * lanes))
-    return w.pure(f"shufflevector {sums} {halves[0]}, {sums} {halves[1]}, {chosen}")
+        for a, b in zip(left, right, strict=True):
+            products = w.value(f"call {sums} {symbol}({words} {a}, {words} {b})")
+            total = w.value(f"add {sums} {total}, {products}")
+    return total
+
+
+def _halves(w: Function, value: str, dtype: str, lanes: int) -> tuple[str, str]:
+    """Return the numbers of 8 bits with even places, and those with odd ones, as 16 bits."""
+    words = _type("int16", 2 * lanes)
+    eight = constant(8, _vector("int16", 2 * lanes))
+    shift = "lshr" if dtypes.is_unsigned(dtype) else "ashr"
+    both = w.pure(f"bitcast {_type('int8', 4 * lanes)} {value} to {words}")
+    raised = w.pure(f"shl {words} {both}, {eight}")
+    even = w.pure(f"{shift} {words} {raised}, {eight}")
+    return even, w.pure(f"{shift} {words} {both}, {eight}")
 
 
 def _adjacent_added(w: Function, sums: str, count: int) -> str:
@@ -149,9 +158,9 @@ def _adjacent_added(w: Function, sums: str, count: int) -> str:
     return w.value(f"add {_type('int32', count // 2)} {even}, {odd}")
 
 
-def _widened(w: Function, value: str, dtype: str, to: str, lanes: int) -> str:
+def _widened(w: Function, value: str, dtype: str, lanes: int) -> str:
     how = "zext" if dtypes.is_unsigned(dtype) else "sext"
-    return w.pure(f"{how} {_type('int8', lanes)} {value} to {_type(to, lanes)}")
+    return w.pure(f"{how} {_type('int8', lanes)} {value} to {_type('int32', lanes)}")
 
 
 def _indices(places: range) -> str:
