@@ -29,7 +29,9 @@ _MIXES = {
 
 def baseline_offers(job: Job) -> dict[str, Callable[[Job], Sequence[Offer]]]:
     """Return the functions that make offers of memcpy and of streams."""
-    if job.function not in _MIXES or job.threads > 1:
+    sizes = {array.shape for array in job.arrays.values()}
+    is_stream = job.family in ("elementwise", "reduction") and job.given == "float32"
+    if job.function not in _MIXES or job.threads > 1 or not is_stream or len(sizes) > 1:
         return {}
     return {"memcpy": _memcpy, "stream": _stream}
 

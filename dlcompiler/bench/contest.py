@@ -42,6 +42,8 @@ class Settings:
     """Whether configs that ship are used; else the analytic ones only."""
     judged_only: bool = False
     """Whether to measure only the row of each work that targets read."""
+    has_baselines: bool = True
+    """Whether works that only move memory are also compared with memcpy and streams."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of `dlcompiler.runtime.timing.alternate`."""
 
@@ -148,6 +150,7 @@ class Bench:
             "ours": kernels.handles,
             "alone": None if alone is None else alone.handles,
             "peers": names,
+            "baselines": self.settings.has_baselines,
             "job": job_fields(work, row),
             "roles": roles,
             "threads": threads,
@@ -189,10 +192,11 @@ def job_fields(work: Work, row: Row) -> dict[str, Any]:
     return {
         "family": work.family,
         "function": work.function,
-        "sizes": work.sizes,
+        "sizes": {**work.sizes, **work.options},
         "epilogue": work.epilogue,
         "row": row,
         "out": work.shapes["out"],
+        "dtype": work.dtypes["out"],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def measure_works(works: Iterable[Work], settings: Settings, say: Say) -> dict[s
             for result in bench.measure(work):
                 rows.append(_row(result, bandwidth))
                 say(line(rows[-1]))
-    return {**_head(settings), "results": rows}
+    return {**head(settings), "results": rows}
 
 
 def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def measure_tables(tables: Sequence[Table], settings: Settings, say: Say) -> dic
         judged.append({**facts, "date": _today(), "goals": verdicts})
         for verdict in verdicts:
             say(f"  {verdict_text(verdict)}")
-    return {**_head(settings), "results": rows, "tables": judged}
+    return {**head(settings), "results": rows, "tables": judged}
 
 
 def _row(result: Result, bandwidth: float) -> dict[str, Any]:
@@ -154,10 +154,11 @@ def settings_for(table: Table, settings: Settings) -> Settings:
     threads = available_cores() if table.on_all_cores else settings.threads
     is_tuned = settings.is_tuned and table.is_tuned
     judged_only = settings.judged_only or not table.is_tuned or table.on_all_cores
-    return Settings(settings.peers, threads, is_tuned, judged_only, settings.limits)
+    return replace(settings, threads=threads, is_tuned=is_tuned, judged_only=judged_only)
 
 
-def _head(settings: Settings) -> dict[str, Any]:
+def head(settings: Settings) -> dict[str, Any]:
+    """Return the version, date, threads and peers of a document."""
     return {
         "version": SCHEMA_VERSION,
         "date": _today(),

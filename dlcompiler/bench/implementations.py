@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
 from dlcompiler import ops
-from dlcompiler.bench.works import Row, Work
+from dlcompiler.bench.works import GRAMMAR, Row, Work
 from dlcompiler.measurement import RemoteKernel
 from dlcompiler.ops import Operator, Reference
 from dlcompiler.ops.gemm import packed_width
@@ -22,6 +22,8 @@ from dlcompiler.te import Tensor
 
 Array = npt.NDArray[Any]
 SEED = 0
+_PACKED_BEFORE = ("matmul", "dense")
+"""Operators whose workload says that weights are packed; others always or never pack them."""
 
 OperatorCall: TypeAlias = tuple[str, dict[str, Any], dict[str, str]]
 """Kind of an operator, its parameters, and the name of an array in the work -> that of the
@@ -96,13 +98,15 @@ def operator_call(work: Work, row: Row = "plain") -> OperatorCall:
     NotThere
         If no operator computes the work.
     """
-    make = _CALLS.get(work.family)
-    if make is None:
-        raise NotThere(f"there is no operator for {work.family} yet")
-    call = make(work, row)
-    if call[0] not in (*ops.REGISTRY, "conv2d"):
-        raise NotThere(f"there is no operator {call[0]} yet")
-    return call
+    family = GRAMMAR[work.family]
+    if family.operator not in (*ops.REGISTRY, "conv2d"):
+        raise NotThere(f"there is no operator {family.operator} yet")
+    parameters = work.parameters
+    if row == "prepacked" and family.operator in _PACKED_BEFORE:
+        parameters["packed"] = packed_width(work["m"], resolve("cpu"))
+    names = {role: name for name, role in family.roles.items()}
+    roles = {role: names.get(role, role) for role in work.shapes if role != "out"}
+    return family.operator, parameters, roles
 
 
 def target_of(threads: int) -> Target:
@@ -121,77 +125,3 @@ def remote_kernel(
     target = target_of(threads)
     source, _ = emit_source(*template, target, name)
     return RemoteKernel(source, target, threads=threads, worker=worker, args=template[1])
-
-
-def _product(work: Work, row: Row) -> OperatorCall:
-    parameters: dict[str, Any] = {**work.sizes, "epilogue": "+".join(work.epilogue)}
-    if row == "prepacked":
-        parameters["packed"] = packed_width(work["m"], resolve("cpu"))
-    name = "matmul" if work.family == "gemm" else work.family
-    second = "other" if work.family == "batch_matmul" else "weight"
-    operands = {role: role for role in work.shapes if role not in ("data", second, "out")}
-    return name, parameters, {"data": "A", second: "B", **operands}
-
-
-def _along_rows(work: Work, row: Row) -> OperatorCall:
-    del row
-    return work.family, {"shape": work.numbers}, _same_names(work)
-
-
-def _elementwise(work: Work, row: Row) -> OperatorCall:
-    del row
-    roles = _same_names(work)
-    shapes = [work.shapes[role] for role in roles]
-    return "elementwise", {"function": work.function, "shapes": shapes}, roles
-
-
-def _reduction(work: Work, row: Row) -> OperatorCall:
-    del row
-    parameters = {"function": work.function, "shape": work.numbers, "axes": 1}
-    return "reduction", parameters, _same_names(work)
-
-
-def _depthwise(work: Work, row: Row) -> OperatorCall:
-    del row  # its weights are not packed
-    return "depthwise_conv2d", convolution_parameters(work), _same_names(work)
-
-
-def _pool2d(work: Work, row: Row) -> OperatorCall:
-    del row
-    known = convolution_parameters(work)
-    parameters = {name: value for name, value in known.items() if name != "epilogue"}
-    return "pool2d", {**parameters, "kind": work.function}, _same_names(work)
-
-
-def _conv2d(work: Work, row: Row) -> OperatorCall:
-    del row  # the kernel is the same
-    return "conv2d", {**convolution_parameters(work), "o": work["outputs"]}, _same_names(work)
-
-
-def convolution_parameters(work: Work) -> dict[str, Any]:
-    """Return the sizes of a work by the names of a convolution operator's parameters."""
-    n, c, h, w = work.numbers[:4]
-    kernel, stride, padding = work.numbers[-3:]
-    return {
-        "n": n, "c": c, "h": h, "w": w, "kernel": kernel, "stride": stride, "padding": padding,
-        "epilogue": "+".join(work.epilogue),
-    }  # fmt: skip
-
-
-def _same_names(work: Work) -> dict[str, str]:
-    return {role: role for role in work.shapes if role != "out"}
-
-
-_CALLS: dict[str, Callable[[Work, Row], OperatorCall]] = {
-    "gemm": _product,
-    "dense": _product,
-    "batch_matmul": _product,
-    "conv2d": _conv2d,
-    "depthwise": _depthwise,
-    "pool2d": _pool2d,
-    "softmax": _along_rows,
-    "log_softmax": _along_rows,
-    "layer_norm": _along_rows,
-    "elementwise": _elementwise,
-    "reduction": _reduction,
-}

@@ -23,7 +23,7 @@ from pathlib import Path
 from dlcompiler.autotune import LocalPool, Record, RecordStore, Result, target_key
 from dlcompiler.autotune.pools.measure_pool import MeasurePool
 from dlcompiler.autotune.pools.replay import SUFFIX, ReplayTable, TableRow
-from dlcompiler.bench.implementations import convolution_parameters, implementation_of, target_of
+from dlcompiler.bench.implementations import implementation_of, operator_call, target_of
 from dlcompiler.bench.intervals import geometric_mean, median_interval
 from dlcompiler.bench.works import parse_work
 from dlcompiler.errors import TuningError
@@ -168,7 +168,7 @@ def subject_of(text: str) -> Subject:
     name = next((name for name, known in WORKS.items() if known == work.text), None)
     if work.family == "conv2d":
         item = operator("conv2d_direct")
-        workload = item.workload(**convolution_parameters(work), o=work["outputs"])
+        workload = item.workload(**operator_call(work)[1])
     else:
         implementation = implementation_of(work, work.judged)
         item, workload = implementation.operator, implementation.workload

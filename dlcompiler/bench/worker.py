@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
+from dlcompiler import dtypes
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
 from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer, torch_peer
@@ -50,11 +51,11 @@ class Contests:
 
         Parameters: ``ours``, handles of ``main``, which computes, and ``packing``, which packs the
         weights in each call, or null; ``alone``, those of the same for one thread, or null;
-        ``peers``, names; ``job``, the fields of `Job` without arrays; ``roles``, role -> name of an
-        array; ``threads``; ``limits``, of `alternate`. The arrays are named ``input:…``,
-        ``expected:…`` and ``bound:…``, ``plain:…`` where peers take
-        another one than the kernel, and all again as ``alone:…`` where the kernel for one thread
-        takes others.
+        ``peers``, names; ``baselines``, whether memcpy and streams take part; ``job``, the fields
+        of `Job` without arrays; ``roles``, role -> name of an array; ``threads``; ``limits``, of
+        `alternate`. The arrays are named ``input:…``, ``expected:…`` and ``bound:…``, ``plain:…``
+        where peers take another one than the kernel, and all again as ``alone:…`` where the kernel
+        for one thread takes others.
 
         Returns ``worst``, the largest difference as a fraction of the bound; ``samples_s``, name ->
         seconds of each round; ``ways``, peer -> how it computed; ``absent``, peer -> reason; and
@@ -81,7 +82,8 @@ class Contests:
             entrants["peak alone"] = _Entrant(FMALoop(1))
         with threadpoolctl.threadpool_limits(count):
             job = _job(params, arrays)
-            peers, absent = _peers(params["peers"], job, arrays)
+            baselines = baseline_offers(job) if params["baselines"] else {}
+            peers, absent = _peers(params["peers"], job, arrays, baselines)
             entrants |= peers
             timings = _measure(entrants, count, params["limits"])
         ours.verify(arrays)
@@ -131,14 +133,18 @@ class _Entrant:
         packing: Function | None, main: Function, arrays: Mapping[str, Array]
     ) -> _Entrant:
         """Return a kernel as an entrant; `packing`, if given, first packs one of its inputs."""
-        outputs = {p.name: aligned(p.static_shape) for p in main.params if p.is_output}
+        outputs = {
+            p.name: aligned(p.static_shape, dtypes.to_numpy(p.dtype))
+            for p in main.params
+            if p.is_output
+        }
         inputs = {p.name: arrays[INPUT + p.name] for p in main.params if not p.is_output}
         if packing is None:
             own = [{**inputs, **outputs}[param.name] for param in main.params]
             return _Entrant(lambda: main(*own), outputs)
         given, packed = packing.params
         source = arrays[PLAIN + given.name.removesuffix(GIVEN)].reshape(given.static_shape)
-        panels = aligned(packed.static_shape)
+        panels = aligned(packed.static_shape, dtypes.to_numpy(packed.dtype))
         inputs[packed.name] = panels.reshape(inputs[packed.name].shape)
         own = [{**inputs, **outputs}[param.name] for param in main.params]
 
@@ -175,12 +181,15 @@ def _measure(
 
 
 def _peers(
-    names: Sequence[str], job: Job, arrays: Mapping[str, Array]
+    names: Sequence[str],
+    job: Job,
+    arrays: Mapping[str, Array],
+    baselines: Mapping[str, Callable[[Job], Sequence[Offer]]],
 ) -> tuple[dict[str, _Entrant], dict[str, str]]:
     """Return an entrant for each peer that computes the job, and why others do not."""
     makers = {name: REGISTRY[name] for name in names}
     found, absent = {}, {}
-    for name, make in {**makers, **baseline_offers(job)}.items():
+    for name, make in {**makers, **baselines}.items():
         try:
             found[name] = _fastest(make(job), arrays, job.threads)
         except Absent as reason:

@@ -1,6 +1,6 @@
-"""Works: computations to measure, named by a text such as ``gemm:512x640x768``.
+"""Works: computations to measure, named by a text such as ``gemm:512x640x768,dtype=int8``.
 
-`parse_work` reads such a text; `GRAMMAR` is its grammar, a family to a line.
+`parse_work` reads such a text; `dlcompiler.bench.families` has the grammar, a family to an entry.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ import difflib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from dlcompiler.errors import UserError
+from dlcompiler import dtypes, ops
+from dlcompiler.bench.families import GRAMMAR, LENGTHS, REPEATED, Family, Row, Value, Values
+from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.space import Workload
+from dlcompiler.te import PlaceholderOp, Tensor
 
-Row: TypeAlias = Literal["plain", "prepacked"]
+__all__ = ["GRAMMAR", "Row", "Work", "form", "parse_work", "parse_works"]
 
 LARGEST_TENSOR = 1 << 29
 """Elements of the largest array of a work: 2 GiB of float32."""
@@ -23,66 +28,13 @@ ACTIVATIONS = ("relu", "relu6", "gelu", "silu", "sigmoid", "tanh")
 EPILOGUES = ("bias", "batch_norm", "residual", *ACTIVATIONS)
 """Steps that may be fused after a product or a convolution, in their order."""
 
-ELEMENTWISE = {
-    **dict.fromkeys(("copy", "scale", "relu", "exp", "tanh", "sigmoid"), 1),
-    **dict.fromkeys(("add", "multiply"), 2),
-}
-"""Elementwise functions, and how many arrays each reads."""
-REDUCTIONS = ("sum", "max", "min", "mean")
-POOLINGS = ("max", "avg")
-"""Functions of pooling; an average also counts the zeros of the padding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Works that differ in their sizes only."""
-
-    form: str
-    """The sizes as a user writes them."""
-    names: tuple[str, ...]
-    """Names of the numbers of `form`, in its order."""
-    functions: tuple[str, ...] = ()
-    """Names of functions that may precede the sizes."""
-    has_weights: bool = False
-    """Whether an operand is known before the call, and may be packed ahead."""
-    judged: Row = "plain"
-    """The row that goals are judged by."""
-    bound_by: Literal["compute", "memory"] = "compute"
-    """What limits a good implementation."""
-
-
-_MATRIX, _IMAGE = ("m", "n", "k"), ("batch", "channels", "height", "width")
-_WINDOW = ("kernel", "stride", "padding")
-
-GRAMMAR: dict[str, Family] = {
-    "gemm": Family("MxNxK", _MATRIX, has_weights=True),
-    "dense": Family("MxNxK", _MATRIX, has_weights=True),
-    "batch_matmul": Family("BxMxNxK", ("batch", *_MATRIX)),
-    "conv2d": Family(
-        "NxCxHxW,output channels,kernel,stride,padding",
-        (*_IMAGE, "outputs", *_WINDOW),
-        has_weights=True,
-        judged="prepacked",
-    ),
-    "depthwise": Family(
-        "NxCxHxW,kernel,stride,padding", (*_IMAGE, *_WINDOW), has_weights=True, judged="prepacked"
-    ),
-    "pool2d": Family(
-        "NxCxHxW,kernel,stride,padding", (*_IMAGE, *_WINDOW), POOLINGS, bound_by="memory"
-    ),
-    "softmax": Family("RxC", ("rows", "columns"), bound_by="memory"),
-    "log_softmax": Family("RxC", ("rows", "columns"), bound_by="memory"),
-    "layer_norm": Family("RxC", ("rows", "columns"), bound_by="memory"),
-    "elementwise": Family("N", ("length",), tuple(ELEMENTWISE), bound_by="memory"),
-    "reduction": Family("RxC", ("rows", "columns"), REDUCTIONS, bound_by="memory"),
-}
-"""Family -> its grammar. ``gemm`` is A(M, K)·B(K, N), ``dense`` has its weights as (N, K);
-``reduction`` reduces the columns of each row."""
+_NUMBER = r"-?\d{1,9}"
+_MAY_BE_ZERO = ("padding", "before", "after")
 
 
 @dataclass(frozen=True)
 class Work:
-    """A computation of given sizes, float32.
+    """A computation of given sizes.
 
     Examples
     --------
@@ -94,20 +46,17 @@ class Work:
     """As the user wrote it."""
     family: str
     """A key of `GRAMMAR`."""
-    numbers: tuple[int, ...]
-    """Its sizes, named by `Family.names`."""
+    sizes: Values = field(hash=False)
+    """Its sizes by name, as in `Family.parts`."""
+    options: Values = field(default_factory=dict, hash=False)
+    """All options of its family by name."""
     function: str = ""
     """Name of the function, in families that have several."""
     epilogue: tuple[str, ...] = ()
     """The fused steps that follow it."""
 
-    def __getitem__(self, name: str) -> int:
-        return self.numbers[GRAMMAR[self.family].names.index(name)]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes by name."""
-        return dict(zip(GRAMMAR[self.family].names, self.numbers, strict=True))
+    def __getitem__(self, name: str) -> Any:
+        return {**self.sizes, **self.options}[name]
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -120,19 +69,49 @@ class Work:
         return GRAMMAR[self.family].judged
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that `dlcompiler.ops.select` takes, with the epilogue."""
+        family = GRAMMAR[self.family]
+        given = family.parameters(self.function, {**self.sizes, **self.options})
+        return {**given, "epilogue": "+".join(self.epilogue)} if family.fuses else given
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The workload, which is checked; for a convolution, of `conv2d_direct`."""
+        family = GRAMMAR[self.family]
+        return ops.operator(family.checked_by or family.operator).workload(**self.parameters)
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """Parameters of the operator's definition by their roles; ``out`` is the last one."""
+        *inputs, out = ops.operator(self.workload.op).define(self.workload)
+        roles = GRAMMAR[self.family].roles
+        assert all(isinstance(tensor.op, PlaceholderOp) for tensor in inputs)
+        return {**{roles.get(t.name, t.name): t for t in inputs}, "out": out}
+
+    @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of its arrays by their roles; ``out`` is the last one."""
-        return shapes_of(self)
+        of = GRAMMAR[self.family].shapes
+        if of is not None:
+            return of(self.workload)
+        return {role: tensor.static_shape for role, tensor in self.tensors.items()}
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Dtypes of its arrays by their roles."""
+        return {role: tensor.dtype for role, tensor in self.tensors.items()}
 
     @property
     def flops(self) -> int:
         """Multiplications and additions of a product or convolution; 0 for other works."""
-        return _flops(self)
+        return 2 * math.prod(self.shapes["out"]) * GRAMMAR[self.family].terms(self.workload)
 
     @property
     def nbytes(self) -> int:
         """Least number of bytes that must be read and written [byte]."""
-        return 4 * sum(math.prod(shape) for shape in self.shapes.values())
+        sizes = {role: dtypes.to_numpy(dtype).itemsize for role, dtype in self.dtypes.items()}
+        return sum(sizes[role] * math.prod(shape) for role, shape in self.shapes.items())
 
     def __repr__(self) -> str:
         return f"Work({self.text!r})"
@@ -144,7 +123,8 @@ def parse_work(text: str) -> Work:
     Parameters
     ----------
     text : str
-        ``family:sizes``, ``family:function:sizes``, and ``+name`` for each fused step.
+        ``family:sizes`` or ``family:function:sizes``, then ``,name=value`` for each option, and
+        ``+name`` for each fused step.
 
     Raises
     ------
@@ -153,10 +133,12 @@ def parse_work(text: str) -> Work:
 
     Examples
     --------
-    >>> parse_work("conv2d:1x64x56x56,64,3,1,1+bias+relu").sizes["outputs"]
+    >>> parse_work("conv2d:1x64x56x56,64,3,1,1,groups=32+bias+relu").sizes["outputs"]
     64
     >>> parse_work("elementwise:add:16777216").shapes
     {'data': (16777216,), 'other': (16777216,), 'out': (16777216,)}
+    >>> parse_work("reduction:sum:2x3x4,axes=0x2").shapes["out"]
+    (3,)
     """
     head, *epilogue = text.split("+")
     family, *parts = head.split(":")
@@ -170,39 +152,89 @@ def parse_work(text: str) -> Work:
     function = parts.pop(0) if grammar.functions and len(parts) > 1 else ""
     if (grammar.functions and function not in grammar.functions) or len(parts) != 1:
         raise _refusal(text, "not of the form of its family", expected=form(family))
-    work = Work(text, family, _sizes(text, family, parts[0]), function, tuple(epilogue))
+    pieces = parts[0].split(",")
+    first = next((n for n, piece in enumerate(pieces) if "=" in piece), len(pieces))
+    sizes = _sizes(text, family, pieces[:first])
+    options = _options(text, grammar, pieces[first:])
+    work = Work(text, family, sizes, options, function, tuple(epilogue))
     _check_epilogue(work)
+    _check_sizes(work)
     _check_shapes(work)
     return work
 
 
 def form(family: str) -> str:
-    """Return the notation for works of a family.
+    """Return the notation for works of a family, with its options and their defaults.
 
     Examples
     --------
-    >>> form("softmax"), form("reduction")
-    ('softmax:RxC', 'reduction:{sum,max,min,mean}:RxC')
+    >>> form("softmax"), form("pool2d")[:35]
+    ('softmax:shape[,axis=-1,dtype=float32]', 'pool2d:{max,avg}:NxCxHxW,kernel,str')
     """
     grammar = GRAMMAR[family]
     choice = f"{{{','.join(grammar.functions)}}}:" if grammar.functions else ""
-    steps = "[+step…]" if grammar.has_weights else ""
-    return f"{family}:{choice}{grammar.form}{steps}"
+    options = ",".join(f"{name}={default}" for name, default in grammar.options.items())
+    steps = "[+step…]" if grammar.fuses else ""
+    return f"{family}:{choice}{grammar.form}[,{options}]{steps}"
 
 
-def _sizes(text: str, family: str, sizes: str) -> tuple[int, ...]:
-    grammar = GRAMMAR[family]
-    # The form is its own pattern: a letter or a name stands for a number.
-    pattern = re.sub(r"[A-Z]|[a-z][a-z ]+[a-z]", r"(\\d{1,9})", grammar.form)
-    found = re.fullmatch(pattern, sizes, re.ASCII)
-    if found is None:
-        raise _refusal(text, "not the sizes of its family", got=repr(sizes), expected=form(family))
-    return tuple(int(number) for number in found.groups())
+def _sizes(text: str, family: str, pieces: Sequence[str]) -> dict[str, Value]:
+    parts = GRAMMAR[family].parts
+    pattern = rf"{_NUMBER}(x{_NUMBER})*"
+    problem = _refusal(
+        text, "not the sizes of its family", got=repr(",".join(pieces)), expected=form(family)
+    )
+    if not all(re.fullmatch(pattern, piece, re.ASCII) for piece in pieces):
+        raise problem
+    numbers = [_numbers(piece) for piece in pieces]
+    if parts == (REPEATED,):
+        return {REPEATED: tuple(numbers)}
+    if len(numbers) != len(parts):
+        raise problem
+    sizes: dict[str, Value] = {}
+    for names, given in zip(parts, numbers, strict=True):
+        lengths = LENGTHS.get(names) if isinstance(names, str) else (len(names),)
+        if lengths is not None and len(given) not in lengths:
+            raise problem
+        if isinstance(names, tuple):
+            sizes |= dict(zip(names, given, strict=True))
+        else:
+            sizes[names] = given[0] if lengths and len(given) == 1 else given
+    return sizes
+
+
+def _numbers(piece: str) -> tuple[int, ...]:
+    return tuple(map(int, piece.split("x")))
+
+
+def _options(text: str, grammar: Family, pieces: Sequence[str]) -> dict[str, Value]:
+    """Return the value of each option: a number, several joined by ``x``, or a word."""
+    given: dict[str, Value] = {}
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        if name not in grammar.options:
+            close = difflib.get_close_matches(name, grammar.options, n=1)
+            raise _refusal(
+                text, "no option of its family has this name", got=repr(piece),
+                expected=", ".join(f"{n}={default}" for n, default in grammar.options.items()),
+                hint=f"did you mean {close[0]!r}?" if close else None,
+            )  # fmt: skip
+        if name in given:
+            raise _refusal(text, "an option is given twice", got=repr(name))
+        given[name] = _value(value)
+    return {**grammar.options, **given}
+
+
+def _value(text: str) -> Value:
+    if re.fullmatch(rf"{_NUMBER}(x{_NUMBER})*", text, re.ASCII) is None:
+        return text
+    numbers = _numbers(text)
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _check_epilogue(work: Work) -> None:
     steps = work.epilogue
-    if steps and not GRAMMAR[work.family].has_weights:
+    if steps and not GRAMMAR[work.family].fuses:
         raise _refusal(work.text, f"nothing can be fused behind {work.family}")
     for step in steps:
         if step not in EPILOGUES:
@@ -219,12 +251,26 @@ def _check_epilogue(work: Work) -> None:
         raise _refusal(work.text, "batch_norm is a step behind convolutions only")
 
 
-def _check_shapes(work: Work) -> None:
-    sizes = {name: size for name, size in work.sizes.items() if name != "padding"}
-    if zero := [name for name, size in sizes.items() if size == 0]:
+def _check_sizes(work: Work) -> None:
+    """Refuse sizes of 0, and what the operator refuses."""
+    sizes = {name: size for name, size in work.sizes.items() if name not in _MAY_BE_ZERO}
+    if zero := [name for name, size in sizes.items() if _has_zero(size)]:
         raise _refusal(work.text, "a size is 0: there is nothing to measure", got=", ".join(zero))
+    try:
+        _ = work.workload
+    except DLCompilerError as error:
+        raise _refusal(
+            work.text, error.problem, got=error.got, expected=error.expected, hint=error.hint
+        ) from error
+
+
+def _has_zero(size: Any) -> bool:
+    return size == 0 or (isinstance(size, tuple) and any(map(_has_zero, size)))
+
+
+def _check_shapes(work: Work) -> None:
     shapes = work.shapes
-    if min(shapes["out"]) < 1:
+    if min(shapes["out"], default=1) < 1:
         raise _refusal(work.text, "the kernel is larger than the padded image")
     role, shape = max(shapes.items(), key=lambda item: math.prod(item[1]))
     if math.prod(shape) > LARGEST_TENSOR:
@@ -234,70 +280,7 @@ def _check_shapes(work: Work) -> None:
         )  # fmt: skip
 
 
-def shapes_of(work: Work) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a work's arrays by role: inputs, then ``out``."""
-    inputs, out = _main_shapes(work)
-    channels = out[1] if len(out) == 4 else out[-1]
-    for step in work.epilogue:
-        match step:
-            case "bias":
-                inputs["bias"] = (channels,)
-            case "batch_norm":
-                inputs |= {"scale": (channels,), "shift": (channels,)}
-            case "residual":
-                inputs["residual"] = out
-    return {**inputs, "out": out}
-
-
-def _main_shapes(work: Work) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-    numbers = work.numbers
-    match work.family:
-        case "gemm":
-            m, n, k = numbers
-            return {"data": (m, k), "weight": (k, n)}, (m, n)
-        case "dense":
-            m, n, k = numbers
-            return {"data": (m, k), "weight": (n, k)}, (m, n)
-        case "batch_matmul":
-            batch, m, n, k = numbers
-            return {"data": (batch, m, k), "other": (batch, k, n)}, (batch, m, n)
-        case "conv2d" | "depthwise":
-            return _convolution_shapes(work)
-        case "pool2d":
-            shapes, out = _convolution_shapes(work)
-            return {"data": shapes["data"]}, out
-        case "elementwise":
-            roles = ("data", "other")[: ELEMENTWISE[work.function]]
-            return dict.fromkeys(roles, numbers), numbers
-        case "reduction":
-            return {"data": numbers}, numbers[:1]
-        case "layer_norm":
-            return {"data": numbers, "scale": numbers[1:], "shift": numbers[1:]}, numbers
-    return {"data": numbers}, numbers
-
-
-def _convolution_shapes(work: Work) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-    batch, channels, height, width = work.numbers[:4]
-    kernel, stride, padding = work.numbers[-3:]
-    is_depthwise = work.family != "conv2d"
-    outputs = channels if is_depthwise else work["outputs"]
-    spatial = [(extent + 2 * padding - kernel) // max(stride, 1) + 1 for extent in (height, width)]
-    weight = (outputs, 1 if is_depthwise else channels, kernel, kernel)
-    data = (batch, channels, height, width)
-    return {"data": data, "weight": weight}, (batch, outputs, *spatial)
-
-
-def _flops(work: Work) -> int:
-    shapes = work.shapes
-    match work.family:
-        case "gemm" | "dense" | "batch_matmul":
-            return 2 * math.prod(work.numbers)
-        case "conv2d" | "depthwise":
-            return 2 * math.prod(shapes["out"]) * math.prod(shapes["weight"][1:])
-    return 0
-
-
-def _refusal(text: str, problem: str, **parts: str | None) -> UserError:
+def _refusal(text: str, problem: str, **parts: Any) -> UserError:
     return UserError(f"work {text!r}", problem, **parts)
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from dlcompiler.bench import (
     intrinsics,
     offload,
     run_benchmarks,
+    sweep,
     tables,
     tuning,
 )
@@ -86,23 +87,12 @@ def _contest(args: argparse.Namespace) -> int:
     """Measure works or a suite, and print each row as soon as it is measured."""
     if args.works and args.suite:
         raise UserError("bench", "works and --suite cannot be given together", hint="leave one out")
-    settings = Settings(
-        peers=tuple(name for name in args.peers.split(",") if name),
-        threads=_threads(args.threads),
-        is_tuned=not args.untuned,
-        judged_only=args.rows == "judged",
-        limits={} if args.seconds is None else {"budget_s": args.seconds},
-    )
+    settings = _settings(args)
     say = _say_nothing if args.json else _say
     works = parse_works(args.works)
-    machine = _machine()
-    for key, value in machine.items():
-        say(f"{key:<26} {value}")
-    for name in settings.peers:
-        if name in REGISTRY and (reason := missing(name)):
-            say(f"{name:<26} {reason}")
+    machine = _described(settings, say)
     if args.suite:
-        tables = tables_of(args.suite, seed=args.seed, count=args.count)
+        tables = tables_of(args.suite, seed=args.seed, count=args.count or COUNT)
         if _is_merged(args):
             saved = read_document(Path(args.save), "bench --save")
             check_mergeable(saved, tables, settings.peers, machine["cpu"])
@@ -117,6 +107,51 @@ def _contest(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document))
     return _report(document)
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    return Settings(
+        peers=tuple(name for name in args.peers.split(",") if name),
+        threads=_threads(args.threads),
+        is_tuned=not args.untuned,
+        judged_only=args.rows == "judged",
+        limits={} if args.seconds is None else {"budget_s": args.seconds},
+    )
+
+
+def _described(settings: Settings, say: Callable[[str], None]) -> dict[str, str]:
+    """Print and return the description of the machine, and print which peers are missing."""
+    machine = _machine()
+    for key, value in machine.items():
+        say(f"{key:<26} {value}")
+    for name in settings.peers:
+        if name in REGISTRY and (reason := missing(name)):
+            say(f"{name:<26} {reason}")
+    return machine
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    """Measure works of all families; go on with the sweep that the file of ``--save`` holds."""
+    if args.works:
+        raise UserError("bench", "works and --suite cannot be given together", hint="leave one out")
+    given = _settings(args)
+    limits = {**sweep.LIMITS, **given.limits}
+    settings = replace(given, is_tuned=False, judged_only=True, has_baselines=False, limits=limits)
+    path = None if args.save is None else Path(args.save)
+    before = None
+    if path is not None and path.is_file() and not args.overwrite:
+        before = sweep.read_sweep(path)
+    say = _say_nothing if args.json else _say
+    document = sweep.run_suite(
+        say,
+        settings,
+        count=args.count or sweep.COUNT,
+        seed=args.seed,
+        machine=_described(settings, say),
+        before=before,
+        keep=lambda found: None if path is None else write_file(path, serialised(found), REPLACES),
+    )
+    return _ended(document, args)
 
 
 def _check_save(args: argparse.Namespace) -> None:
@@ -134,7 +169,7 @@ def _is_merged(args: argparse.Namespace) -> bool:
     """Tell whether to merge the document into the saved one, whose other tables are kept."""
     return (
         args.save is not None
-        and args.suite in SUITES
+        and args.suite in (*SUITES, "sweep")
         and not args.overwrite
         and Path(args.save).is_file()
     )
@@ -298,6 +333,7 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     ),
     "accelerator-tuning": _accelerator_tuning,
     "offload": lambda args: _rows_of(args, offload.run_suite),
+    "sweep": _sweep,
 }
 """Suites that are no tables of works beside peers, by name."""
 
@@ -310,8 +346,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
         "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
-        "models with and without fusion, convolutions on a simulated accelerator, or judge "
-        "predicted times by measured ones",
+        "models with and without fusion, convolutions on a simulated accelerator, a sweep over "
+        "works of all families, or judge predicted times by measured ones",
     )
     parser.add_argument(
         "--device", default="cuda", help="the device of --suite gpu-device (default: %(default)s)"
@@ -338,9 +374,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--untuned", action="store_true", help="use analytic configs only")
     parser.add_argument("--seconds", type=_positive, help="time for the rounds of one row")
-    seed, count = "seed of the heldout shapes", "number of heldout shapes in a family"
+    seed = "seed of the heldout shapes, or of --suite sweep"
+    count = (
+        f"number of heldout shapes in a family (default: {COUNT}), or of works of --suite sweep "
+        f"(default: {sweep.COUNT})"
+    )
     parser.add_argument("--seed", type=int, default=SEED, help=seed)
-    parser.add_argument("--count", type=int, default=COUNT, help=count)
+    parser.add_argument("--count", type=int, help=count)
     parser.add_argument(
         "--save",
         metavar="FILE",

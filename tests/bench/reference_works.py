@@ -9,9 +9,13 @@ import sys
 
 import numpy as np
 
+from dlcompiler.bench.contest import job_fields
+from dlcompiler.bench.implementations import implementation_of
 from dlcompiler.bench.peers import REGISTRY, Absent, Job
-from dlcompiler.bench.works import GRAMMAR, parse_work
+from dlcompiler.bench.works import parse_work
+from dlcompiler.measurement.equality import differences
 
+ELEMENTWISE = ("copy", "scale", "relu", "exp", "tanh", "sigmoid", "add", "multiply")
 WORKS = (
     "gemm:5x7x3",
     "gemm:5x7x3+bias+relu",
@@ -28,9 +32,42 @@ WORKS = (
     "softmax:3x11",
     "log_softmax:3x11",
     "layer_norm:3x11",
-    *(f"elementwise:{function}:64" for function in GRAMMAR["elementwise"].functions),
-    *(f"reduction:{function}:3x11" for function in GRAMMAR["reduction"].functions),
+    *(f"elementwise:{function}:64" for function in ELEMENTWISE),
+    *(f"reduction:{function}:3x11" for function in ("sum", "max", "min", "mean")),
 )
+OPTIONS = (
+    "gemm:5x7x3,dtype=int8",
+    "gemm:16x32x64,dtype=int8,layout=NT+bias",
+    "gemm:5x7x3,layout=TT+bias+relu",
+    "gemm:16x24x8,dtype=bfloat16+bias",
+    "gemm:16x24x8,dtype=float16",
+    "batch_matmul:2x3x4x5,layout=NT+bias+relu",
+    "conv2d:1x8x9x9,4,3x1,1,1x0,groups=2+bias+relu",
+    "conv2d:1x8x9x9,4,3,1,2,dilation=2,layout=NHWC+bias+residual+relu",
+    "conv2d:1x8x9x9,4,3,1,1x1x0x0,dtype=int8",
+    "depthwise:1x8x9x9,5,2,2,multiplier=2",
+    "pool2d:max:1x8x10x10,3,2,0,ceil_mode=1",
+    "pool2d:avg:1x8x9x9,3,1,1,count_include_pad=0,layout=NHWC",
+    "softmax:2x3x5,axis=1",
+    "rms_norm:2x3x8",
+    "batch_norm:1x8x4x4",
+    "batch_norm:1x4x4x8,axis=-1",
+    "elementwise:add:64x10,10,dtype=int8",
+    "elementwise:less:64",
+    "elementwise:gelu:64",
+    "elementwise:leaky_relu:64",
+    "elementwise:relu:64,dtype=bfloat16",
+    "reduction:sum:2x3x4,axes=0x2",
+    "reduction:argmax:4x5,axes=0,keepdims=1",
+    "reduction:max:4x5,axes=all",
+    "reduction:any:4x5,dtype=bool",
+    "transpose:2x3x4,axes=0x2x1,dtype=bfloat16",
+    "pad:1x3x4x4,0x0x1x1,0x0x1x2",
+    "pad:1x3x4x4,0x0x1x2,0x0x2x1,mode=reflect",
+    "pad:1x3x4x4,0x0x1x1,0x0x1x1,mode=edge",
+    "concatenate:1x3x4,1x5x4,axis=1",
+)
+"""Works with options: peers are compared with the references of our operators."""
 TOLERANCE = 1e-5  # of values of about 1
 
 
@@ -41,8 +78,8 @@ def arrays_of(work):
 
 
 def job_of(work, row, arrays):
-    shape = work.shapes["out"]
-    return Job(work.family, work.function, work.sizes, work.epilogue, row, 1, arrays, shape)
+    fields = {**job_fields(work, row), "threads": 1, "arrays": arrays}
+    return Job(**fields)
 
 
 def convolution(data, weight, stride, padding, groups):
@@ -143,5 +180,27 @@ def check(name, text):
     return count
 
 
+def check_options(name, text):
+    """Compare all offers of a peer with the reference of our operator; return how many."""
+    work = parse_work(text)
+    implementation = implementation_of(work, work.judged)
+    reference = implementation.reference()
+    given = {**reference.inputs, **reference.plain}
+    arrays = {role: given[own] for role, own in implementation.roles.items()}
+    (expected,), (bound,) = reference.expected.values(), reference.bound.values()
+    try:
+        offers = REGISTRY[name](job_of(work, work.judged, arrays))
+        for offer in offers:
+            offer.call()
+    except Absent:
+        return 0
+    for offer in offers:
+        got = offer.result()
+        assert got.shape == work.shapes["out"], (text, offer.way)
+        assert not differences(got, expected, 1000 * bound).wrong.any(), (text, offer.way)
+    return len(offers)
+
+
 if __name__ == "__main__":
-    print(sum(check(sys.argv[1], text) for text in WORKS))
+    count = sum(check(sys.argv[1], text) for text in WORKS)
+    print(sum(check_options(sys.argv[1], text) for text in OPTIONS), count)

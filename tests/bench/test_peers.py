@@ -10,7 +10,7 @@ from dlcompiler.bench import peers
 from dlcompiler.bench.peers import REGISTRY, Absent
 from dlcompiler.bench.works import GRAMMAR, parse_work
 from dlcompiler.errors import UserError
-from tests.bench.reference_works import WORKS, arrays_of, check, job_of
+from tests.bench.reference_works import OPTIONS, WORKS, arrays_of, check, check_options, job_of
 
 WITHOUT_NUMPY = {
     "elementwise:sigmoid:64",
@@ -38,11 +38,22 @@ def test_a_library_computes_the_works(name):
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) >= len(WORKS) - 2
+    with_options, plain = map(int, done.stdout.split())
+    assert plain >= len(WORKS) - 2
+    assert with_options >= len(OPTIONS) - 9
+
+
+@pytest.mark.parametrize("text", OPTIONS)
+def test_numpy_computes_the_work_with_its_options(text):
+    family = parse_work(text).family
+    is_narrow = "dtype=float16" in text or "dtype=bfloat16" in text
+    has_none = family in ("conv2d", "depthwise", "pool2d") or "elu:64" in text
+    is_absent = (has_none and "relu:64,dtype" not in text) or (is_narrow and family == "gemm")
+    assert check_options("numpy", text) == (not is_absent)
 
 
 def test_each_family_has_a_work_here():
-    assert {parse_work(text).family for text in WORKS} == set(GRAMMAR)
+    assert {parse_work(text).family for text in (*WORKS, *OPTIONS)} == set(GRAMMAR)
 
 
 def test_numpy_says_what_it_has_not():

@@ -32,6 +32,18 @@ def test_the_works_of_the_command_line():
         ("gemm:1x2x３", "not the sizes"),
         ("gemm:1x0x3", "a size is 0"),
         ("gemm:99999x99999x1", "an array is too large"),
+        ("gemm:4x4x4,foo=1", "no option of its family has this name"),
+        ("gemm:4x4x4,layouts=NT", "did you mean 'layout'?"),
+        ("gemm:4x4x4,layout=NT,layout=NT", "an option is given twice"),
+        ("gemm:4x4x4,dtype=int4", "did you mean 'int64'?"),
+        ("gemm:4x4x4,layout=XX", "NN, NT, TN, TT"),
+        ("gemm:4x4x4,dtype=int8,4", "no option of its family"),
+        ("conv2d:1x8x9x9,5,3,1,1,groups=3", "the groups do not divide the channels"),
+        ("conv2d:1x8x9x9,5,3x3x3,1,1", "not the sizes"),
+        ("conv2d:1x8x9x9,5,3,0,1", "a size is 0"),
+        ("elementwise:add:3,4", "the shapes cannot be aligned"),
+        ("softmax:4x4,axis=5", "no such dimension"),
+        ("pad:4x4,1x1", "not the sizes"),
         ("gemm:1x2x3+relu+bias", "repeated or out of order"),
         ("gemm:1x2x3+relu+tanh", "repeated or out of order"),
         ("gemm:1x2x3+batch_norm", "behind convolutions only"),
@@ -50,12 +62,46 @@ def test_what_is_wrong_is_said(text, problem):
 
 def test_each_form_names_all_sizes():
     for family, grammar in GRAMMAR.items():
-        choice = f"{grammar.functions[0]}:" if grammar.functions else ""
-        sizes = {"N": "1", "MxNxK": "1x1x1", "BxMxNxK": "1x1x1x1", "RxC": "1x1"}.get(grammar.form)
-        sizes = sizes or "1x1x1x1" + ",1" * grammar.form.count(",")
-        assert len(parse_work(f"{family}:{choice}{sizes}").sizes) == len(grammar.names), form(
-            family
-        )
+        assert len(grammar.form.split(",")) >= len(grammar.parts), form(family)
+        for part, names in zip(grammar.form.split(","), grammar.parts, strict=False):
+            assert isinstance(names, str) or len(names) == len(part.split("x")), form(family)
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "dtype"),
+    [
+        ("gemm:5x7x3,layout=TT", {"data": (3, 5), "weight": (7, 3), "out": (5, 7)}, "float32"),
+        ("gemm:5x7x3,dtype=int8", {"data": (5, 3), "weight": (3, 7), "out": (5, 7)}, "int32"),
+        ("conv2d:1x8x9x7,4,3x1,2,1x0,groups=2,layout=NHWC",
+         {"data": (1, 9, 7, 8), "weight": (4, 4, 3, 1), "out": (1, 5, 4, 4)}, "float32"),
+        ("conv2d:1x8x9x9,4,3,1,1x1x0x0,dilation=2",
+         {"data": (1, 8, 9, 9), "weight": (4, 8, 3, 3), "out": (1, 4, 6, 6)}, "float32"),
+        ("depthwise:1x8x9x9,3,1,1,multiplier=2",
+         {"data": (1, 8, 9, 9), "weight": (16, 1, 3, 3), "out": (1, 16, 9, 9)}, "float32"),
+        ("pool2d:max:1x8x10x10,3,2,0,ceil_mode=1",
+         {"data": (1, 8, 10, 10), "out": (1, 8, 5, 5)}, "float32"),
+        ("reduction:argmax:2x3x4,axes=1,keepdims=1",
+         {"data": (2, 3, 4), "out": (2, 1, 4)}, "int32"),
+        ("reduction:sum:2x3x4,axes=0x2", {"data": (2, 3, 4), "out": (3,)}, "float32"),
+        ("reduction:sum:2x3x4,axes=all", {"data": (2, 3, 4), "out": ()}, "float32"),
+        ("elementwise:less:2x3,3", {"data": (2, 3), "other": (3,), "out": (2, 3)}, "bool"),
+        ("transpose:2x3x4,axes=0x2x1", {"data": (2, 3, 4), "out": (2, 4, 3)}, "float32"),
+        ("pad:2x3,0x1,-1x1,mode=edge", {"data": (2, 3), "out": (1, 5)}, "float32"),
+        ("concatenate:2x3,2x4,axis=1",
+         {"data0": (2, 3), "data1": (2, 4), "out": (2, 7)}, "float32"),
+    ],
+)  # fmt: skip
+def test_options_give_shapes_and_dtypes(text, shapes, dtype):
+    work = parse_work(text)
+    assert work.shapes == shapes
+    assert work.dtypes["out"] == dtype
+
+
+def test_bytes_and_operations_follow_the_options():
+    assert parse_work("gemm:5x7x3,dtype=int8").nbytes == 5 * 3 + 3 * 7 + 4 * 5 * 7
+    assert parse_work("gemm:5x7x3,dtype=bfloat16+bias").nbytes == 2 * (15 + 21 + 35) + 4 * 7
+    grouped = parse_work("conv2d:1x8x9x9,4,3,1,1,groups=2")
+    assert grouped.flops == 2 * 4 * 81 * 4 * 9
 
 
 @pytest.mark.parametrize("family", FAMILIES)

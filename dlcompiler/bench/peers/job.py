@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 
+from dlcompiler import dtypes
+from dlcompiler.measurement.aligned import aligned
+
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The windows of a convolution or pooling: for height and width each."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    """Top, left, bottom, right."""
+
+    @property
+    def borders(self) -> tuple[int, int] | None:
+        """The padding of height and width if it is the same on both sides; else None."""
+        top, left, bottom, right = self.padding
+        return (top, left) if (top, left) == (bottom, right) else None
 
 
 @dataclass(frozen=True)
@@ -19,8 +39,8 @@ class Job:
     """A key of `dlcompiler.bench.works.GRAMMAR`."""
     function: str
     """Name of the function, in families that have several."""
-    sizes: Mapping[str, int]
-    """The work's sizes by name."""
+    sizes: Mapping[str, Any]
+    """The work's sizes and options by name."""
     epilogue: tuple[str, ...]
     """Steps that follow the product or convolution."""
     row: str
@@ -29,9 +49,16 @@ class Job:
     """Number of threads that may be used."""
     arrays: Mapping[str, Array]
     """Inputs by role: ``data``, ``other``, ``weight``, ``bias``, ``scale``, ``shift``,
-    ``residual``."""
+    ``residual``; ``data0`` … of a concatenation."""
     out: tuple[int, ...]
     """Shape of the result."""
+    dtype: str = "float32"
+    """Dtype of the result."""
+
+    @property
+    def given(self) -> str:
+        """Dtype of the operands."""
+        return str(self.sizes.get("dtype", "float32"))
 
     @property
     def activation(self) -> str:
@@ -44,8 +71,44 @@ class Job:
         """Roles of the inputs whose values are known before the call."""
         return tuple(role for role in self.arrays if self._is_known(role))
 
+    @property
+    def groups(self) -> int:
+        """Groups of the channels of a convolution."""
+        return int(self.sizes["channels" if self.family == "depthwise" else "groups"])
+
+    @property
+    def layout(self) -> str:
+        """Layout of images, or of matrices."""
+        return str(self.sizes.get("layout", "NT" if self.family == "dense" else "NN"))
+
+    @property
+    def window(self) -> Window:
+        """The windows of a convolution or pooling."""
+        kernel, stride, dilation = (_pair(self.sizes[n]) for n in ("kernel", "stride", "dilation"))
+        given = self.sizes["padding"]
+        sides = tuple(given) if isinstance(given, list | tuple) else (given, given)
+        top, left, bottom, right = sides if len(sides) == 4 else (*sides, *sides)
+        return Window(kernel, stride, dilation, (top, left, bottom, right))
+
+    def axes(self, name: str) -> tuple[int, ...]:
+        """Return an option that is one dimension, several, ``all`` or ``reversed``."""
+        given, ndim = self.sizes[name], self.arrays["data"].ndim
+        if given in ("all", "reversed"):
+            return tuple(range(ndim))[:: -1 if given == "reversed" else 1]
+        chosen: Sequence[int] = given if isinstance(given, list | tuple) else (given,)
+        return tuple(n % ndim for n in chosen)
+
+    def result(self) -> Array:
+        """Return an array for the result."""
+        return aligned(self.out, dtypes.to_numpy(self.dtype))
+
     def _is_known(self, role: str) -> bool:
         return self.row == "prepacked" and role not in ("data", "other", "residual")
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    first, second = value if isinstance(value, list | tuple) else (value, value)
+    return first, second
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""NumPy: products, elementwise functions, reductions and their compositions."""
+"""NumPy: products, elementwise functions, reductions, movements and their compositions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
-from dlcompiler.measurement.aligned import aligned
 
 EPSILON = 1e-5
 """Epsilon of layer norm: the default of torch and ONNX."""
@@ -24,18 +24,27 @@ def offers(job: Job) -> list[Offer]:
     """
     if job.family not in _WAYS:
         raise Absent(f"NumPy has no {job.family}")
-    out = aligned(job.out)
+    out = job.result()
     return [Offer("functions with out=", _WAYS[job.family](job, out), lambda: out)]
 
 
 def _product(job: Job, out: Array) -> Callable[[], object]:
-    data, second = job.arrays["data"], job.arrays.get("weight", job.arrays.get("other"))
+    if job.given in ("float16", "bfloat16"):
+        raise Absent(f"NumPy's products of {job.given} are plain loops")
+    second = job.arrays.get("weight", job.arrays.get("other"))
     assert second is not None
-    weight = second.T if job.family == "dense" else second
+    left, right = (
+        np.swapaxes(array, -1, -2) if letter == "T" else array
+        for array, letter in zip((job.arrays["data"], second), job.layout, strict=True)
+    )
     finish = _epilogue(job, out)
+    is_narrow = left.dtype != out.dtype and out.dtype.kind == "i"
 
     def call() -> None:
-        np.matmul(data, weight, out=out)
+        if is_narrow:
+            np.matmul(left.astype(out.dtype), right.astype(out.dtype), out=out)
+        else:
+            np.matmul(left, right, out=out)
         for step in finish:
             step()
 
@@ -45,14 +54,15 @@ def _product(job: Job, out: Array) -> Callable[[], object]:
 def _epilogue(job: Job, out: Array) -> list[Callable[[], object]]:
     steps: list[Callable[[], object]] = []
     arrays = job.arrays
+    zero, six = out.dtype.type(0), out.dtype.type(6)
     for step in job.epilogue:
         match step:
             case "bias" | "residual":
                 steps.append(partial(np.add, out, arrays[step], out=out))
             case "relu":
-                steps.append(partial(np.maximum, out, np.float32(0), out=out))
+                steps.append(partial(np.maximum, out, zero, out=out))
             case "relu6":
-                steps.append(partial(np.clip, out, np.float32(0), np.float32(6), out=out))
+                steps.append(partial(np.clip, out, zero, six, out=out))
             case "tanh":
                 steps.append(partial(np.tanh, out, out=out))
             case _:
@@ -60,45 +70,71 @@ def _epilogue(job: Job, out: Array) -> list[Callable[[], object]]:
     return steps
 
 
+_FUNCTIONS = {
+    **{
+        name: getattr(np, name)
+        for name in (
+            *("negative", "abs", "sign", "square", "exp", "sin", "cos", "tanh", "floor", "ceil"),
+            *("trunc", "add", "subtract", "multiply", "divide", "maximum", "minimum", "equal"),
+            *("not_equal", "less", "less_equal", "greater", "greater_equal", "log", "sqrt"),
+            *("power", "arctan", "sinh", "cosh", "log1p", "expm1", "logical_not"),
+        )
+    },
+    "round": np.rint,
+}
+"""Elementwise function -> NumPy's."""
+
+
 def _elementwise(job: Job, out: Array) -> Callable[[], object]:
     x = job.arrays["data"]
-    y = job.arrays.get("other", x)
-    factor = np.float32(0.5)
+    half, zero, six = (x.dtype.type(number) for number in (0.5, 0, 6))
     calls: dict[str, Callable[[], object]] = {
         "copy": lambda: np.copyto(out, x),
-        "scale": lambda: np.multiply(x, factor, out=out),
-        "relu": lambda: np.maximum(x, np.float32(0), out=out),
-        "exp": lambda: np.exp(x, out=out),
-        "tanh": lambda: np.tanh(x, out=out),
-        "add": lambda: np.add(x, y, out=out),
-        "multiply": lambda: np.multiply(x, y, out=out),
+        "scale": lambda: np.multiply(x, half, out=out),
+        "relu": lambda: np.maximum(x, zero, out=out),
+        "relu6": lambda: np.clip(x, zero, six, out=out),
     }
+    if job.function in _FUNCTIONS:
+        return partial(_FUNCTIONS[job.function], *job.arrays.values(), out=out)
     if job.function not in calls:
         raise Absent(f"NumPy has no {job.function}")
     return calls[job.function]
 
 
 def _reduction(job: Job, out: Array) -> Callable[[], object]:
-    x = job.arrays["data"]
+    x, axes = job.arrays["data"], job.axes("axes")
     ways: dict[str, Callable[..., object]] = {
-        "sum": np.sum,
-        "max": np.max,
-        "min": np.min,
-        "mean": np.mean,
-    }
-    reduce = ways[job.function]
-    return lambda: reduce(x, axis=1, out=out)
+        name: getattr(np, name)
+        for name in ("sum", "max", "min", "mean", "prod", "all", "any", "argmax", "argmin",
+                     "var", "std")
+    }  # fmt: skip
+    if job.function not in ways:
+        raise Absent(f"NumPy has no {job.function}")
+    keepdims = bool(job.sizes["keepdims"])
+    if job.function.startswith("arg"):
+        # NumPy's positions are int64, whatever `out` is.
+        positions = np.empty(job.out, np.int64)
+        axis = axes[0] if len(axes) == 1 else None
+        find = partial(ways[job.function], x, axis=axis, out=positions, keepdims=keepdims)
+
+        def call() -> None:
+            find()
+            np.copyto(out, positions, casting="same_kind")
+
+        return call
+    more: dict[str, Any] = {"dtype": out.dtype} if job.function in ("sum", "prod") else {}
+    return partial(ways[job.function], x, axis=axes, out=out, keepdims=keepdims, **more)
 
 
 def _softmax(job: Job, out: Array) -> Callable[[], object]:
-    x = job.arrays["data"]
+    x, (axis,) = job.arrays["data"], job.axes("axis")
     is_log = job.family == "log_softmax"
     exponentials = np.empty_like(x)
 
     def call() -> None:
-        np.subtract(x, x.max(axis=1, keepdims=True), out=out)
+        np.subtract(x, x.max(axis=axis, keepdims=True), out=out)
         np.exp(out, out=exponentials)
-        total = exponentials.sum(axis=1, keepdims=True)
+        total = exponentials.sum(axis=axis, keepdims=True)
         if is_log:
             np.subtract(out, np.log(total), out=out)
         else:
@@ -107,17 +143,61 @@ def _softmax(job: Job, out: Array) -> Callable[[], object]:
     return call
 
 
-def _layer_norm(job: Job, out: Array) -> Callable[[], object]:
-    x, scale, shift = (job.arrays[role] for role in ("data", "scale", "shift"))
+def _norm(job: Job, out: Array) -> Callable[[], object]:
+    """Return layer norm, or with the root mean square, which has no shift."""
+    x, scale = job.arrays["data"], job.arrays["scale"]
+    shift = job.arrays.get("shift")
+    length, epsilon = x.dtype.type(x.shape[-1]), x.dtype.type(EPSILON)
 
     def call() -> None:
-        np.subtract(x, x.mean(axis=1, keepdims=True), out=out)
-        variance = np.einsum("ij,ij->i", out, out)[:, None] / np.float32(x.shape[1])
-        np.divide(out, np.sqrt(variance + np.float32(EPSILON)), out=out)
+        centred = x
+        if shift is not None:
+            centred = np.subtract(x, x.mean(axis=-1, keepdims=True), out=out)
+        variance = np.einsum("...j,...j->...", centred, centred)[..., None] / length
+        np.divide(centred, np.sqrt(variance + epsilon), out=out)
         np.multiply(out, scale, out=out)
+        if shift is not None:
+            np.add(out, shift, out=out)
+
+    return call
+
+
+def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
+    x, (axis,) = job.arrays["data"], job.axes("axis")
+    along = tuple(-1 if n == axis else 1 for n in range(x.ndim))
+    scale, shift = (job.arrays[role].reshape(along) for role in ("scale", "shift"))
+
+    def call() -> None:
+        np.multiply(x, scale, out=out)
         np.add(out, shift, out=out)
 
     return call
+
+
+def _transpose(job: Job, out: Array) -> Callable[[], object]:
+    return partial(np.copyto, out, np.transpose(job.arrays["data"], job.axes("axes")))
+
+
+def _pad(job: Job, out: Array) -> Callable[[], object]:
+    x, mode = job.arrays["data"], job.sizes["mode"]
+    pairs = list(zip(job.sizes["before"], job.sizes["after"], strict=True))
+    if min(map(min, pairs)) < 0:
+        raise Absent("NumPy's pad takes no negative widths")
+    if mode != "constant":
+        # np.pad has no out=: it makes the array.
+        return lambda: np.copyto(out, np.pad(x, pairs, mode=mode))
+    inner = tuple(slice(a, a + extent) for (a, _), extent in zip(pairs, x.shape, strict=True))
+
+    def call() -> None:
+        out.fill(0)
+        out[inner] = x
+
+    return call
+
+
+def _concatenate(job: Job, out: Array) -> Callable[[], object]:
+    parts = list(job.arrays.values())
+    return partial(np.concatenate, parts, axis=job.sizes["axis"], out=out)
 
 
 _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
@@ -128,5 +208,10 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "reduction": _reduction,
     "softmax": _softmax,
     "log_softmax": _softmax,
-    "layer_norm": _layer_norm,
+    "layer_norm": _norm,
+    "rms_norm": _norm,
+    "batch_norm": _batch_norm,
+    "transpose": _transpose,
+    "pad": _pad,
+    "concatenate": _concatenate,
 }

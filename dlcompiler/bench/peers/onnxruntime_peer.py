@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
-from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.bench.peers.onnxruntime_nodes import gives_positions, nodes_of
+from dlcompiler.dtypes import from_numpy, to_numpy
 from dlcompiler.measurement.aligned import aligned
+from dlcompiler.ops.shapes import FLOATS, INTEGERS
 
+_BFLOAT16 = 16
+"""The number of bfloat16 in ONNX, for which NumPy has no type of its own."""
+_DTYPES = (*FLOATS, *INTEGERS, "bool")
 OPSET = 20
 """The first version of the operator set with Gelu."""
 _IR_VERSION = 9
@@ -40,13 +44,16 @@ def _session(runtime: Any, job: Job, model: bytes) -> Offer:
     options.intra_op_num_threads = job.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    try:
+        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its classes are private
+        raise Absent(f"ONNX Runtime refuses the model: {error}") from error
     binding = session.io_binding()
-    out = aligned(job.out)
+    out = aligned(job.out, np.int64) if gives_positions(job) else job.result()
     arrays = {role: array for role, array in job.arrays.items() if role not in job.known}
     for role, array in arrays.items():
-        binding.bind_input(role, "cpu", 0, np.float32, array.shape, array.ctypes.data)
-    binding.bind_output("out", "cpu", 0, np.float32, out.shape, out.ctypes.data)
+        binding.bind_input(role, "cpu", 0, _element(array), array.shape, array.ctypes.data)
+    binding.bind_output("out", "cpu", 0, _element(out), out.shape, out.ctypes.data)
     keep = (arrays, out)  # the binding has addresses only
 
     def call() -> object:
@@ -55,17 +62,25 @@ def _session(runtime: Any, job: Job, model: bytes) -> Offer:
     return Offer("bound session", call, lambda: out)
 
 
+def _element(array: Array) -> Any:
+    """Return the type of an array's elements as a binding takes it."""
+    return _BFLOAT16 if from_numpy(array.dtype) == "bfloat16" else array.dtype.type
+
+
 def _model(onnx: Any, job: Job) -> bytes:
     """Return the job as a serialised model."""
     helper = onnx.helper
-    nodes, constants = _nodes(job)
+    nodes, constants = nodes_of(job)
     constants |= {role: job.arrays[role] for role in job.known}
+    kinds = {name: helper.np_dtype_to_tensor_dtype(to_numpy(name)) for name in _DTYPES}
+    result = "int64" if gives_positions(job) else job.dtype
     described = [
-        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-        for name, shape in [
-            *((role, array.shape) for role, array in job.arrays.items() if role not in job.known),
-            ("out", job.out),
-        ]
+        *(
+            helper.make_tensor_value_info(role, kinds[from_numpy(array.dtype)], array.shape)
+            for role, array in job.arrays.items()
+            if role not in job.known
+        ),
+        helper.make_tensor_value_info("out", kinds[result], job.out),
     ]
     graph = helper.make_graph(
         [helper.make_node(kind, inputs, [out], **more) for kind, inputs, out, more in nodes],
@@ -78,100 +93,3 @@ def _model(onnx: Any, job: Job) -> bytes:
     model.ir_version = _IR_VERSION
     serialised: bytes = model.SerializeToString()
     return serialised
-
-
-_Node = tuple[str, Sequence[str], str, Mapping[str, Any]]
-
-
-def _nodes(job: Job) -> tuple[list[_Node], dict[str, Array]]:
-    """Return the kind, inputs, output and attributes of each node, and the constants by name."""
-    match job.family:
-        case "gemm" | "dense" | "conv2d" | "depthwise":
-            return _followed(job)
-        case "batch_matmul":
-            return [("MatMul", ["data", "other"], "out", {})], {}
-        case "pool2d":
-            more = {n: value for n, value in _conv_attributes(job).items() if n != "group"}
-            kind = {"max": "MaxPool", "avg": "AveragePool"}[job.function]
-            more |= {"count_include_pad": 1} if job.function == "avg" else {}
-            return [(kind, ["data"], "out", more)], {}
-        case "softmax":
-            return [("Softmax", ["data"], "out", {"axis": -1})], {}
-        case "log_softmax":
-            return [("LogSoftmax", ["data"], "out", {"axis": -1})], {}
-        case "layer_norm":
-            more = {"axis": -1, "epsilon": EPSILON}
-            return [("LayerNormalization", ["data", "scale", "shift"], "out", more)], {}
-        case "reduction":
-            kind = f"Reduce{job.function.capitalize()}"
-            axes = {"axes": np.array([1], np.int64)}
-            return [(kind, ["data", "axes"], "out", {"keepdims": 0})], axes
-        case "elementwise":
-            return _elementwise(job)
-    raise Absent(f"no way to compute {job.family} with ONNX Runtime is written here")
-
-
-def _elementwise(job: Job) -> tuple[list[_Node], dict[str, Array]]:
-    match job.function:
-        case "add":
-            return [("Add", ["data", "other"], "out", {})], {}
-        case "multiply":
-            return [("Mul", ["data", "other"], "out", {})], {}
-        case "scale":
-            return [("Mul", ["data", "half"], "out", {})], {"half": np.array(0.5, np.float32)}
-        case "relu" | "exp" | "tanh" | "sigmoid":
-            return [(job.function.capitalize(), ["data"], "out", {})], {}
-    raise Absent(f"a model of one {job.function} is optimised away")
-
-
-def _followed(job: Job) -> tuple[list[_Node], dict[str, Array]]:
-    """Return a product or convolution and its epilogue."""
-    steps: list[_Node] = []
-    constants: dict[str, Array] = {}
-    main = ["data", "weight", *(["bias"] if "bias" in job.epilogue else [])]
-    if job.family in ("conv2d", "depthwise"):
-        steps.append(("Conv", main, "", _conv_attributes(job)))
-    elif job.family == "gemm" and len(main) == 2:
-        steps.append(("MatMul", main, "", {}))
-    else:
-        steps.append(("Gemm", main, "", {"transB": int(job.family == "dense")}))
-    for step in job.epilogue:
-        match step:
-            case "batch_norm":
-                channels = job.out[1]
-                constants |= {
-                    "mean": np.zeros(channels, np.float32),
-                    "variance": np.ones(channels, np.float32),
-                }
-                inputs = ["scale", "shift", "mean", "variance"]
-                steps.append(("BatchNormalization", inputs, "", {"epsilon": 0.0}))
-            case "residual":
-                steps.append(("Add", ["residual"], "", {}))
-            case "relu6":
-                constants |= {"low": np.array(0, np.float32), "high": np.array(6, np.float32)}
-                steps.append(("Clip", ["low", "high"], "", {}))
-            case "silu":
-                raise Absent("no node of its opset computes silu")
-            case "relu" | "gelu" | "sigmoid" | "tanh":
-                steps.append((step.capitalize(), [], "", {}))
-    return _chained(steps), constants
-
-
-def _chained(steps: Sequence[_Node]) -> list[_Node]:
-    """Name the results of nodes; each node takes the previous result as its first input."""
-    names = [f"step{n}" for n in range(len(steps) - 1)] + ["out"]
-    chained: list[_Node] = []
-    for n, ((kind, inputs, _, more), out) in enumerate(zip(steps, names, strict=True)):
-        before = [] if n == 0 else [names[n - 1]]
-        chained.append((kind, [*before, *inputs], out, more))
-    return chained
-
-
-def _conv_attributes(job: Job) -> dict[str, Any]:
-    kernel, stride, padding = (job.sizes[name] for name in ("kernel", "stride", "padding"))
-    return {
-        "kernel_shape": [kernel] * 2,
-        "strides": [stride] * 2,
-        "pads": [padding] * 4,
-        "group": job.sizes["channels"] if job.family == "depthwise" else 1,
-    }

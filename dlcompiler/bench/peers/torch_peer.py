@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dlcompiler.bench.peers.job import Absent, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
-from dlcompiler.measurement.aligned import aligned
+from dlcompiler.bench.peers.torch_functions import WITH_OUTPUT, numpy_of, tensor_of, writing
 from dlcompiler.runtime.timing import Clocked, time_call
 
+_PRODUCTS = ("gemm", "dense", "batch_matmul")
 _PROFILED_RUNS = 5
 """Number of calls after which the optimiser of the traced program has finished."""
 
@@ -25,11 +27,11 @@ def offers(job: Job) -> list[Offer]:
         The package is not there, or has no function for it.
     """
     torch = _torch(job.threads)
-    tensors = {role: torch.from_numpy(array) for role, array in job.arrays.items()}
-    if job.family in ("elementwise", "reduction", "batch_matmul") or _is_plain_product(job):
+    tensors = {role: tensor_of(torch, array) for role, array in job.arrays.items()}
+    if job.family in WITH_OUTPUT or _is_plain_product(job):
         return [_with_output(torch, job, tensors)]
     compute = _function(torch, job)
-    found = [_calling("eager", lambda: compute(**tensors))]
+    found = [_calling(torch, "eager", lambda: compute(**tensors))]
     if job.known:
         found.append(_traced(torch, job, tensors, compute))
     return found
@@ -47,7 +49,7 @@ def seconds_on_gpu(job: Job) -> float:
     if not torch.cuda.is_available():
         raise Absent("torch finds no GPU")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    tensors = {role: torch.from_numpy(array).cuda() for role, array in job.arrays.items()}
+    tensors = {role: tensor_of(torch, array).cuda() for role, array in job.arrays.items()}
     compute = _function(torch, job)
 
     def seconds(calls: int) -> float:
@@ -73,38 +75,33 @@ def _torch(threads: int) -> Any:
 
 
 def _is_plain_product(job: Job) -> bool:
-    return job.family == "gemm" and not job.epilogue and not job.known
+    is_product = job.family in ("gemm", "batch_matmul") and job.dtype == job.given
+    return is_product and not job.epilogue and not job.known
 
 
 def _with_output(torch: Any, job: Job, tensors: Mapping[str, Any]) -> Offer:
-    out = torch.from_numpy(aligned(job.out))
-    x = tensors["data"]
-    other = tensors.get("other", tensors.get("weight"))
-    calls: dict[str, Callable[[], object]] = {
-        "": lambda: torch.matmul(x, other, out=out),
-        "copy": lambda: out.copy_(x),
-        "scale": lambda: torch.mul(x, 0.5, out=out),
-        "relu": lambda: torch.clamp_min(x, 0, out=out),
-        "exp": lambda: torch.exp(x, out=out),
-        "tanh": lambda: torch.tanh(x, out=out),
-        "sigmoid": lambda: torch.sigmoid(x, out=out),
-        "add": lambda: torch.add(x, other, out=out),
-        "multiply": lambda: torch.mul(x, other, out=out),
-        "sum": lambda: torch.sum(x, 1, out=out),
-        "max": lambda: torch.amax(x, 1, out=out),
-        "min": lambda: torch.amin(x, 1, out=out),
-        "mean": lambda: torch.mean(x, 1, out=out),
-    }
-    return Offer("out=", calls[job.function], out.numpy)
+    out = tensor_of(torch, job.result())
+    if job.family in WITH_OUTPUT:
+        call = writing(torch, job, tensors, out)
+    else:
+        left, right = _matrices(job, tensors["data"], tensors.get("weight", tensors.get("other")))
+        call = partial(torch.matmul, left, right, out=out)
+    return Offer("out=", call, lambda: numpy_of(torch, out))
 
 
-def _calling(way: str, compute: Callable[[], Any]) -> Offer:
+def _matrices(job: Job, left: Any, right: Any) -> tuple[Any, Any]:
+    """Return views of the factors of a product that are not transposed."""
+    first, second = (letter == "T" for letter in job.layout)
+    return (left.mT if first else left), (right.mT if second else right)
+
+
+def _calling(torch: Any, way: str, compute: Callable[[], Any]) -> Offer:
     last: list[Any] = [None]
 
     def call() -> None:
         last[0] = compute()
 
-    return Offer(way, call, lambda: last[0].numpy())
+    return Offer(way, call, lambda: numpy_of(torch, last[0]))
 
 
 def _traced(torch: Any, job: Job, tensors: Mapping[str, Any], compute: Callable[..., Any]) -> Offer:
@@ -128,40 +125,116 @@ def _traced(torch: Any, job: Job, tensors: Mapping[str, Any], compute: Callable[
         program = torch.jit.optimize_for_inference(torch.jit.trace(Net().eval(), inputs))
     for _ in range(_PROFILED_RUNS):
         program(*inputs)
-    return _calling("traced", lambda: program(*inputs))
+    return _calling(torch, "traced", lambda: program(*inputs))
 
 
 def _function(torch: Any, job: Job) -> Callable[..., Any]:
     """Return the job as a function whose arguments are tensors named by role."""
-    nn = torch.nn.functional
-    match job.family:
-        case "gemm":
-            return _followed(torch, job, lambda x, w, b: _matmul(torch, x, w, b))
-        case "dense":
-            return _followed(torch, job, lambda x, w, b: nn.linear(x, w, b))
-        case "conv2d" | "depthwise":
-            groups = job.sizes["channels"] if job.family == "depthwise" else 1
-            stride, padding = job.sizes["stride"], job.sizes["padding"]
-            return _followed(
-                torch, job, lambda x, w, b: nn.conv2d(x, w, b, stride, padding, 1, groups)
-            )
-        case "pool2d":
-            pool = {"max": nn.max_pool2d, "avg": nn.avg_pool2d}[job.function]
-            window = [job.sizes[name] for name in ("kernel", "stride", "padding")]
-            return lambda data: pool(data, *window)
-        case "softmax":
-            return lambda data: torch.softmax(data, -1)
-        case "log_softmax":
-            return lambda data: torch.log_softmax(data, -1)
-        case "layer_norm":
-            return lambda data, scale, shift: nn.layer_norm(
-                data, (job.sizes["columns"],), scale, shift, EPSILON
-            )
-    raise Absent(f"no way to compute {job.family} with torch is written here")
+    if job.family not in _FUNCTIONS:
+        raise Absent(f"no way to compute {job.family} with torch is written here")
+    return _FUNCTIONS[job.family](torch, job)
 
 
-def _matmul(torch: Any, x: Any, w: Any, b: Any) -> Any:
-    return torch.mm(x, w) if b is None else torch.addmm(b, x, w)
+def _products(torch: Any, job: Job) -> Callable[..., Any]:
+    if job.given == "int8":
+        return _followed(torch, job, partial(_int8_product, torch, job))
+    if job.family == "dense":
+        return _followed(torch, job, torch.nn.functional.linear)
+    return _followed(torch, job, partial(_product, torch, job))
+
+
+def _convolutions(torch: Any, job: Job) -> Callable[..., Any]:
+    return _followed(torch, job, partial(_convolution, torch, job))
+
+
+def _softmax(torch: Any, job: Job) -> Callable[..., Any]:
+    function = getattr(torch, job.family)
+    return lambda data: function(data, job.sizes["axis"])
+
+
+def _norm(torch: Any, job: Job) -> Callable[..., Any]:
+    nn, row = torch.nn.functional, job.out[-1:]
+    if job.family == "rms_norm":
+        return lambda data, scale: nn.rms_norm(data, row, scale, EPSILON)
+    return lambda data, scale, shift: nn.layer_norm(data, row, scale, shift, EPSILON)
+
+
+def _product(torch: Any, job: Job, x: Any, w: Any, b: Any) -> Any:
+    left, right = _matrices(job, x, w)
+    if b is None:
+        return torch.matmul(left, right)
+    return torch.addmm(b, left, right) if left.ndim == 2 else torch.matmul(left, right).add_(b)
+
+
+def _int8_product(torch: Any, job: Job, x: Any, w: Any, b: Any) -> Any:
+    """Return the int32 product of int8 matrices, by a function that PyTorch keeps private."""
+    if x.ndim != 2:
+        raise Absent("torch has no batched product of int8 with int32 sums")
+    sums = torch._int_mm(*_matrices(job, x, w))
+    return sums if b is None else sums.add_(b)
+
+
+def _convolution(torch: Any, job: Job, x: Any, w: Any, b: Any) -> Any:
+    """Convolve images; those in NHWC are what PyTorch calls ``channels_last``."""
+    if job.given == "int8":
+        raise Absent("torch has no convolution of int8 with int32 sums")
+    window, borders = job.window, job.window.borders
+    image = _channels_first(torch, job, x)
+    if borders is None:
+        top, left, bottom, right = window.padding
+        image, borders = torch.nn.functional.pad(image, (left, right, top, bottom)), (0, 0)
+    convolve = torch.nn.functional.conv2d
+    return convolve(image, w, b, window.stride, borders, window.dilation, job.groups)
+
+
+def _channels_first(torch: Any, job: Job, x: Any) -> Any:
+    if job.layout not in ("NCHW", "NHWC"):
+        raise Absent(f"torch has no layout {job.layout}")
+    return x.permute(0, 3, 1, 2) if job.layout == "NHWC" else x
+
+
+def _channels_last(job: Job, y: Any) -> Any:
+    return y.permute(0, 2, 3, 1) if job.layout == "NHWC" else y
+
+
+def _pooling(torch: Any, job: Job, data: Any) -> Any:
+    nn, window = torch.nn.functional, job.window
+    if window.borders is None:
+        raise Absent("torch pools with the same padding on both sides only")
+    ceil = bool(job.sizes["ceil_mode"])
+    x = _channels_first(torch, job, data)
+    given = window.kernel, window.stride, window.borders
+    if job.function == "max":
+        return _channels_last(job, nn.max_pool2d(x, *given, window.dilation, ceil))
+    if window.dilation != (1, 1):
+        raise Absent("torch has no dilation of an average")
+    counts = bool(job.sizes["count_include_pad"])
+    return _channels_last(job, nn.avg_pool2d(x, *given, ceil, counts))
+
+
+def _batch_norm(torch: Any, job: Job) -> Callable[..., Any]:
+    (axis,) = job.axes("axis")
+    if axis != 1:
+        along = [-1 if n == axis else 1 for n in range(len(job.out))]
+        return lambda data, scale, shift: torch.addcmul(
+            shift.reshape(along), data, scale.reshape(along)
+        )
+    zero, one = (
+        torch.full((job.out[1],), value, dtype=getattr(torch, job.given)) for value in (0.0, 1.0)
+    )
+    return lambda data, scale, shift: torch.nn.functional.batch_norm(
+        data, zero, one, scale, shift, False, 0.0, 0.0
+    )
+
+
+def _pad(torch: Any, job: Job, data: Any) -> Any:
+    pairs = list(zip(job.sizes["before"], job.sizes["after"], strict=True))
+    mode = {"edge": "replicate"}.get(job.sizes["mode"], job.sizes["mode"])
+    if mode != "constant":
+        while len(pairs) > data.ndim - 2 and len(pairs) > 1 and pairs[0] == (0, 0):
+            pairs.pop(0)
+    widths = [width for pair in reversed(pairs) for width in pair]
+    return torch.nn.functional.pad(data, widths, mode=mode)
 
 
 def _followed(torch: Any, job: Job, main: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
@@ -176,21 +249,43 @@ def _followed(torch: Any, job: Job, main: Callable[[Any, Any, Any], Any]) -> Cal
         "sigmoid": torch.sigmoid_,
         "tanh": torch.tanh_,
     }[job.activation]
-    zero, one = (torch.full((job.out[1],), value) for value in (0.0, 1.0))
+    channels = job.arrays["weight" if "weight" in job.arrays else "other"].shape[0]
+    kind = getattr(torch, job.dtype)
+    zero, one = (torch.full((channels,), value, dtype=kind) for value in (0.0, 1.0))
 
     def compute(
         data: Any,
-        weight: Any,
+        weight: Any = None,
         bias: Any = None,
         scale: Any = None,
         shift: Any = None,
         residual: Any = None,
+        other: Any = None,
     ) -> Any:
-        y = main(data, weight, bias)
+        if bias is not None and data.is_floating_point():
+            bias = bias.to(data.dtype)  # of 16-bit floats
+        y = main(data, other if weight is None else weight, bias)
         if scale is not None:
             y = nn.batch_norm(y, zero, one, scale, shift, False, 0.0, 0.0)
         if residual is not None:
-            y = y.add_(residual)
-        return activate(y)
+            is_image = job.family not in _PRODUCTS
+            y = y.add_(_channels_first(torch, job, residual) if is_image else residual)
+        y = activate(y)
+        return y if job.family in _PRODUCTS else _channels_last(job, y)
 
     return compute
+
+
+_FUNCTIONS: dict[str, Callable[[Any, Job], Callable[..., Any]]] = {
+    **dict.fromkeys(_PRODUCTS, _products),
+    "conv2d": _convolutions,
+    "depthwise": _convolutions,
+    "pool2d": lambda torch, job: partial(_pooling, torch, job),
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "layer_norm": _norm,
+    "rms_norm": _norm,
+    "batch_norm": _batch_norm,
+    "pad": lambda torch, job: partial(_pad, torch, job),
+}
+"""Family -> returns the function of tensors by role."""

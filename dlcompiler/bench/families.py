@@ -1,0 +1,196 @@
+"""Families of works: how their sizes and options are written, and which operator computes them.
+
+`GRAMMAR` is the table of all families. A new operator needs one entry: `parse_work` reads it, the
+operator's own workload checks the sizes and options, and its definition gives the shapes and dtypes
+of the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from dlcompiler.ops import arithmetic, pool2d, reduction
+from dlcompiler.ops.conv2d import shapes
+from dlcompiler.ops.conv2d.layouts import Layout
+from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.shapes import shape_of
+from dlcompiler.space import Workload
+
+Row: TypeAlias = Literal["plain", "prepacked"]
+Value: TypeAlias = int | str | tuple[int, ...] | tuple[tuple[int, ...], ...]
+Shape: TypeAlias = tuple[int, ...]
+Values: TypeAlias = Mapping[str, Any]
+"""Sizes and options by name."""
+
+LENGTHS = {
+    **dict.fromkeys(("kernel", "stride"), (1, 2)),
+    "padding": (1, 2, 4),
+    "outputs": (1,),
+}
+"""How many numbers, joined by ``x``, a part of the sizes may have; other parts have any number."""
+REPEATED = "shapes"
+"""Name of a part that takes all shapes that are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Works that differ in their sizes and options only."""
+
+    operator: str
+    """Name of the operator, or ``"conv2d"``: see `dlcompiler.ops.select`."""
+    form: str
+    """The sizes as a user writes them: parts that are separated by commas."""
+    parts: tuple[str | tuple[str, ...], ...]
+    """For each part of `form` the names of its numbers, or one name of all its numbers."""
+    options: Mapping[str, int | str] = field(default_factory=dict)
+    """Options, which follow the sizes as ``name=value``, with their defaults."""
+    functions: tuple[str, ...] = ()
+    """Names of functions that may precede the sizes."""
+    parameters: Callable[[str, Values], dict[str, Any]] = lambda function, values: {
+        **({"function": function} if function else {}),
+        **values,
+    }
+    """Returns the operator's parameters for the name of a function, and sizes and options."""
+    checked_by: str = ""
+    """The operator that checks the parameters, if it is not `operator`."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Name of the operator's parameter -> its role in a work, where they differ."""
+    shapes: Callable[[Workload], dict[str, Shape]] | None = None
+    """Returns the shapes of the arrays by role, ``out`` last, as callers have them; None: those of
+    the operator's definition, which takes longer."""
+    terms: Callable[[Workload], int] = lambda workload: 0
+    """Returns the number of products that are summed for an element of the result."""
+    fuses: bool = False
+    """Whether steps of an epilogue can be fused behind it."""
+    has_weights: bool = False
+    """Whether an operand is known before the call, and may be packed ahead."""
+    judged: Row = "plain"
+    """The row that goals are judged by."""
+    bound_by: Literal["compute", "memory"] = "compute"
+    """What limits a good implementation."""
+
+
+_SHORT = {"batch": "n", "channels": "c", "height": "h", "width": "w", "outputs": "o"}
+"""Names of the sizes of images -> those of the operators' parameters."""
+
+
+def _of_images(function: str, values: Values) -> dict[str, Any]:
+    kind = {"kind": function} if function else {}
+    return {**kind, **{_SHORT.get(name, name): value for name, value in values.items()}}
+
+
+def _of_shapes(function: str, values: Values) -> dict[str, Any]:
+    """Repeat a single shape for each operand of the function."""
+    given = values[REPEATED]
+    arity = arithmetic.FUNCTIONS[function].arity
+    return {"function": function, **values, REPEATED: given * arity if len(given) == 1 else given}
+
+
+def _of_products(workload: Workload) -> dict[str, Shape]:
+    product = Product.of(workload)
+    a, b, out = product.shapes.values()
+    second = "other" if product.batch else "weight"
+    return {"data": a, second: b, **product.epilogue.operands(out), "out": out}
+
+
+def _of_convolutions(workload: Workload) -> dict[str, Shape]:
+    shape, layout = shapes.shape_of(workload), Layout(str(workload["layout"]))
+    operands = Epilogue.read(shape.epilogue, channel=1).operands(shape.result)
+    if "residual" in operands:
+        operands["residual"] = layout.shape(shape.result)
+    image, out = layout.shape(shape.image), layout.shape(shape.result)
+    return {"data": image, "weight": shape.weight, **operands, "out": out}
+
+
+def _along_rows(*operands: str) -> Callable[[Workload], dict[str, Shape]]:
+    """Return the shapes of functions of rows, with operands of the length of a row."""
+
+    def of(workload: Workload) -> dict[str, Shape]:
+        shape = shape_of(str(workload["shape"]))
+        return {"data": shape, **dict.fromkeys(operands, shape[-1:]), "out": shape}
+
+    return of
+
+
+def _product(operator: str, form: str, parts: tuple[str, ...], **more: Any) -> Family:
+    return Family(
+        operator,
+        form,
+        (parts,),
+        roles={"A": "data", "B": more.pop("second", "weight")},
+        terms=lambda workload: int(workload["k"]),
+        shapes=_of_products,
+        fuses=True,
+        **more,
+    )
+
+
+def _convolution(operator: str, form: str, *parts: str, **more: Any) -> Family:
+    return Family(
+        operator,
+        f"NxCxHxW,{form}",
+        (_IMAGE, *parts),
+        parameters=_of_images,
+        shapes=_of_convolutions,
+        terms=lambda workload: shapes.shape_of(workload).terms,
+        fuses=True,
+        has_weights=True,
+        judged="prepacked",
+        **more,
+    )
+
+
+def _memory(operator: str, options: Mapping[str, int | str], **more: Any) -> Family:
+    """Return a family of one tensor that is limited by memory."""
+    form, parts = more.pop("form", "shape"), more.pop("parts", ("shape",))
+    return Family(operator, form, parts, {**options, "dtype": "float32"}, bound_by="memory", **more)
+
+
+_MATRIX, _IMAGE = ("m", "n", "k"), ("batch", "channels", "height", "width")
+_WINDOW = ("kernel", "stride", "padding")
+_FORM = "kernel,stride,padding"
+_FLOAT = {"dtype": "float32"}
+
+GRAMMAR: dict[str, Family] = {
+    "gemm": _product("matmul", "MxNxK", _MATRIX, options={**_FLOAT, "layout": "NN"},
+                     has_weights=True),
+    "dense": _product("dense", "MxNxK", _MATRIX, options=_FLOAT, has_weights=True),
+    "batch_matmul": _product("batch_matmul", "BxMxNxK", ("batch", *_MATRIX), second="other",
+                             options={**_FLOAT, "layout": "NN"}),
+    "conv2d": _convolution(
+        "conv2d", f"output channels,{_FORM}", "outputs", *_WINDOW,
+        options={"groups": 1, "dilation": 1, **_FLOAT, "layout": "NCHW"},
+        checked_by="conv2d_direct",
+    ),
+    "depthwise": _convolution(
+        "depthwise_conv2d", _FORM, *_WINDOW,
+        options={"multiplier": 1, "dilation": 1, **_FLOAT, "layout": "NCHW"},
+    ),
+    "pool2d": _memory(
+        "pool2d",
+        {"dilation": 1, "ceil_mode": 0, "count_include_pad": 1, "layout": "NCHW"},
+        form=f"NxCxHxW,{_FORM}", parts=(_IMAGE, *_WINDOW), functions=pool2d.KINDS,
+        parameters=_of_images,
+    ),
+    "softmax": _memory("softmax", {"axis": -1}, shapes=_along_rows()),
+    "log_softmax": _memory("log_softmax", {"axis": -1}, shapes=_along_rows()),
+    "layer_norm": _memory("layer_norm", {}, shapes=_along_rows("scale", "shift")),
+    "rms_norm": _memory("rms_norm", {}, shapes=_along_rows("scale")),
+    "batch_norm": _memory("batch_norm", {"axis": 1}),
+    "elementwise": _memory(
+        "elementwise", {}, form="shape[,shape…]", parts=(REPEATED,), parameters=_of_shapes,
+        functions=tuple(arithmetic.FUNCTIONS),
+    ),
+    "reduction": _memory(
+        "reduction", {"axes": -1, "keepdims": 0}, functions=tuple(reduction.FUNCTIONS)
+    ),
+    "transpose": _memory("transpose", {"axes": "reversed"}),
+    "pad": _memory("pad", {"mode": "constant"}, form="shape,before,after",
+                   parts=("shape", "before", "after")),
+    "concatenate": _memory("concatenate", {"axis": 0}, form="shape,shape…", parts=(REPEATED,)),
+}  # fmt: skip
+"""Family -> its grammar. ``gemm`` is A(M, K)·B(K, N), ``dense`` has its weights as (N, K); a single
+shape of ``elementwise`` is that of all operands."""

@@ -1,0 +1,225 @@
+"""The jobs as nodes of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlcompiler.bench.peers.job import Absent, Array, Job
+from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.dtypes import to_numpy
+
+Node: TypeAlias = tuple[str, Sequence[str], str, Mapping[str, Any]]
+"""Kind, inputs, output and attributes of a node."""
+
+
+Nodes: TypeAlias = tuple[list[Node], dict[str, Array]]
+"""Nodes, and the constants that they read, by name."""
+
+
+def nodes_of(job: Job) -> Nodes:
+    """Return the nodes that compute a job, and the constants by name.
+
+    Raises
+    ------
+    Absent
+        No node computes it.
+    """
+    if job.family not in _MAKERS:
+        raise Absent(f"no way to compute {job.family} with ONNX Runtime is written here")
+    return _MAKERS[job.family](job)
+
+
+def gives_positions(job: Job) -> bool:
+    """Tell whether the result is of int64, whatever the job's dtype is."""
+    return job.function in ("argmax", "argmin")
+
+
+def _softmax(job: Job) -> Nodes:
+    kind = {"softmax": "Softmax", "log_softmax": "LogSoftmax"}[job.family]
+    return [(kind, ["data"], "out", {"axis": job.sizes["axis"]})], {}
+
+
+def _norm(job: Job) -> Nodes:
+    has_shift = "shift" in job.arrays
+    kind = "LayerNormalization" if has_shift else "SimplifiedLayerNormalization"
+    return [(kind, list(job.arrays), "out", {"axis": -1, "epsilon": EPSILON})], {}
+
+
+def _normalised(job: Job) -> Nodes:
+    if job.axes("axis") != (1,):
+        raise Absent("BatchNormalization takes channels in the second dimension only")
+    return [_batch_norm(["data"])], _statistics(job, job.out[1])
+
+
+def _transpose(job: Job) -> Nodes:
+    return [("Transpose", ["data"], "out", {"perm": job.axes("axes")})], {}
+
+
+def _concatenate(job: Job) -> Nodes:
+    return [("Concat", list(job.arrays), "out", {"axis": job.sizes["axis"]})], {}
+
+
+def _pad(job: Job) -> Nodes:
+    widths = np.array([*job.sizes["before"], *job.sizes["after"]], np.int64)
+    return [("Pad", ["data", "widths"], "out", {"mode": job.sizes["mode"]})], {"widths": widths}
+
+
+def _pooling(job: Job) -> Nodes:
+    more = {n: value for n, value in _conv_attributes(job).items() if n != "group"}
+    kind = {"max": "MaxPool", "avg": "AveragePool"}[job.function]
+    more["ceil_mode"] = job.sizes["ceil_mode"]
+    if job.function == "avg":
+        more["count_include_pad"] = job.sizes["count_include_pad"]
+    return [(kind, ["data"], "out", more)], {}
+
+
+def _reduction(job: Job) -> Nodes:
+    axes, keepdims = job.axes("axes"), {"keepdims": job.sizes["keepdims"]}
+    if gives_positions(job):
+        if len(axes) > 1:
+            raise Absent("ArgMax takes one dimension")
+        kind = {"argmax": "ArgMax", "argmin": "ArgMin"}[job.function]
+        return [(kind, ["data"], "out", {"axis": axes[0], **keepdims})], {}
+    if job.function not in ("sum", "max", "min", "mean", "prod"):
+        raise Absent(f"no node of its opset computes {job.function}")
+    kind = f"Reduce{job.function.capitalize()}"
+    return [(kind, ["data", "axes"], "out", keepdims)], {"axes": np.array(axes, np.int64)}
+
+
+_KINDS = {
+    "add": "Add", "multiply": "Mul", "subtract": "Sub", "divide": "Div", "maximum": "Max",
+    "minimum": "Min", "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual",
+    "greater": "Greater", "greater_equal": "GreaterOrEqual", "relu": "Relu", "exp": "Exp",
+    "tanh": "Tanh", "sigmoid": "Sigmoid", "negative": "Neg", "abs": "Abs", "sign": "Sign",
+    "sin": "Sin", "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round",
+    "log": "Log", "sqrt": "Sqrt", "power": "Pow", "hardswish": "HardSwish",
+    "hardsigmoid": "HardSigmoid", "elu": "Elu", "softplus": "Softplus", "mish": "Mish",
+    "softsign": "Softsign", "where": "Where", "tan": "Tan", "atan": "Atan",
+    "leaky_relu": "LeakyRelu", "gelu": "Gelu",
+}  # fmt: skip
+"""Elementwise function -> the node that computes it."""
+
+
+def _elementwise(job: Job) -> Nodes:
+    roles, kind = list(job.arrays), to_numpy(job.given)
+    match job.function:
+        case "scale":
+            return [("Mul", ["data", "half"], "out", {})], {"half": np.array(0.5, kind)}
+        case "relu6":
+            limits = {"low": np.array(0, kind), "high": np.array(6, kind)}
+            return [("Clip", ["data", "low", "high"], "out", {})], limits
+        case "gelu_tanh":
+            return [("Gelu", ["data"], "out", {"approximate": "tanh"})], {}
+    if job.function in _KINDS:
+        return [(_KINDS[job.function], roles, "out", {})], {}
+    if job.function == "copy":
+        raise Absent("a model of one copy is optimised away")
+    raise Absent(f"no node of its opset computes {job.function} alone")
+
+
+def _followed(job: Job) -> Nodes:
+    """Return a product or convolution and its epilogue."""
+    steps, constants = _main(job)
+    for step in job.epilogue:
+        match step:
+            case "batch_norm":
+                constants |= _statistics(job, job.out[1])
+                steps.append(_batch_norm([]))
+            case "residual":
+                steps.append(("Add", ["residual"], "", {}))
+            case "relu6":
+                kind = to_numpy(job.dtype)
+                constants |= {"low": np.array(0, kind), "high": np.array(6, kind)}
+                steps.append(("Clip", ["low", "high"], "", {}))
+            case "silu":
+                raise Absent("no node of its opset computes silu")
+            case "relu" | "gelu" | "sigmoid" | "tanh":
+                steps.append((step.capitalize(), [], "", {}))
+    return _chained(steps), constants
+
+
+def _main(job: Job) -> Nodes:
+    """Return a product or convolution, with its bias if there is one."""
+    roles = ["data", "other" if job.family == "batch_matmul" else "weight"]
+    has_bias = "bias" in job.epilogue
+    is_narrow = job.given == "int8"
+    added: list[Node] = [("Add", ["bias"], "", {})] if has_bias else []
+    if job.family in ("conv2d", "depthwise"):
+        main = [*roles, *(["bias"] if has_bias and not is_narrow else [])]
+        if not is_narrow:
+            return [("Conv", main, "", _conv_attributes(job))], {}
+        if has_bias:
+            raise Absent("ConvInteger has no bias")
+        return [("ConvInteger", main, "", _conv_attributes(job))], {}
+    kind = "MatMulInteger" if is_narrow else "MatMul"
+    if job.layout == "NN" and (is_narrow or job.family == "batch_matmul" or not has_bias):
+        return [(kind, roles, "", {}), *added], {}
+    if is_narrow or job.family == "batch_matmul":
+        return _transposed(job, kind, roles, added)
+    first, second = (int(letter == "T") for letter in job.layout)
+    main = [*roles, *(["bias"] if has_bias else [])]
+    return [("Gemm", main, "", {"transA": first, "transB": second})], {}
+
+
+def _transposed(job: Job, kind: str, roles: list[str], added: list[Node]) -> Nodes:
+    """Return a product of matrices of which one is transposed by a node before."""
+    if job.layout[0] == "T":
+        raise Absent(f"no node computes the layout {job.layout} alone")
+    order = [*range(len(job.out) - 2), len(job.out) - 1, len(job.out) - 2]
+    turned: Node = ("Transpose", [roles[1]], "turned", {"perm": order})
+    return [turned, (kind, [roles[0], "turned"], "", {}), *added], {}
+
+
+def _batch_norm(inputs: list[str]) -> Node:
+    every = [*inputs, "scale", "shift", "mean", "variance"]
+    return "BatchNormalization", every, "out" if inputs else "", {"epsilon": 0.0}
+
+
+def _statistics(job: Job, channels: int) -> dict[str, Array]:
+    kind = to_numpy(job.dtype)
+    return {"mean": np.zeros(channels, kind), "variance": np.ones(channels, kind)}
+
+
+def _chained(steps: Sequence[Node]) -> list[Node]:
+    """Name the results of nodes; each node takes the previous result as its first input."""
+    names = [f"step{n}" for n in range(len(steps) - 1)] + ["out"]
+    chained: list[Node] = []
+    before: list[str] = []
+    for (kind, inputs, own, more), name in zip(steps, names, strict=True):
+        # A node that names its result is read by name.
+        out = own or name
+        chained.append((kind, [*before, *inputs], out if name != "out" else "out", more))
+        before = [] if own and name != "out" else [out]
+    return chained
+
+
+def _conv_attributes(job: Job) -> dict[str, Any]:
+    if job.layout != "NCHW":
+        raise Absent(f"ONNX Runtime has no layout {job.layout}")
+    window = job.window
+    return {
+        "kernel_shape": window.kernel,
+        "strides": window.stride,
+        "pads": window.padding,
+        "dilations": window.dilation,
+        "group": 1 if job.family == "pool2d" else job.groups,
+    }
+
+
+_MAKERS: dict[str, Callable[[Job], Nodes]] = {
+    **dict.fromkeys(("gemm", "dense", "batch_matmul", "conv2d", "depthwise"), _followed),
+    "pool2d": _pooling,
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "layer_norm": _norm,
+    "rms_norm": _norm,
+    "batch_norm": _normalised,
+    "reduction": _reduction,
+    "elementwise": _elementwise,
+    "transpose": _transpose,
+    "concatenate": _concatenate,
+    "pad": _pad,
+}
