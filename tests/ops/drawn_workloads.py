@@ -7,11 +7,11 @@ import dataclasses
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.activations import ACTIVATIONS
-from dlcompiler.ops.arithmetic import FUNCTIONS as ELEMENTWISE
 from dlcompiler.ops.conv2d.direct import BLOCKS as DIRECT
 from dlcompiler.ops.conv2d.gemm import BLOCKS as GEMM
 from dlcompiler.ops.conv2d.layouts import LAYOUTS as IMAGES
 from dlcompiler.ops.data_movement import MODES
+from dlcompiler.ops.functions import FUNCTIONS as ELEMENTWISE
 from dlcompiler.ops.gemm.product import LAYOUTS as PRODUCTS
 from dlcompiler.ops.reduction import FUNCTIONS as REDUCTIONS
 from dlcompiler.ops.shapes import FLOATS, INTEGERS

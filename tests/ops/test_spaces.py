@@ -50,6 +50,7 @@ WORKLOADS = [
     ("reduction", {"function": "mean", "shape": "9x1025", "axes": 1}),
     ("reduction", {"function": "max", "shape": "70000"}),
     ("elementwise", {"function": "add", "shapes": "5x67,67"}),
+    ("elementwise", {"function": "where", "shapes": "5x1,5x67,67"}),
     ("transpose", {"shape": "3x40x5x33", "axes": "0,2,3,1"}),
     ("transpose", {"shape": "130x37", "dtype": "int8"}),
     ("pad", {"shape": "9x37", "before": "3,3", "after": "1,2", "mode": "reflect"}),
