@@ -34,7 +34,7 @@ from dlcompiler.ops import operator
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gpu.anchors import behind, computed
 from dlcompiler.ops.gpu.threads import Chip, bind, copy_together, fused, share_elements
-from dlcompiler.ops.injective import axis_across, joins, loads_in, side_by_side
+from dlcompiler.ops.injective import axis_across, guards_in, joins, loads_in, side_by_side
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inference.inlining import bodies
@@ -91,7 +91,7 @@ def plan_of(s: Schedule, out: Tensor) -> Plan:
     """
     axes = s[out].op.axis
     loads = loads_in(s, out)
-    joined = side_by_side(axes, loads) if axes else []
+    joined = side_by_side(axes, loads, guards_in(s, out)) if axes else []
     body = [node for expr in bodies(s.state)[s[out].name] for node in walk(expr)]
     return Plan(
         tuple(axes),
