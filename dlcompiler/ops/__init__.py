@@ -102,6 +102,7 @@ REGISTRY: Registry[Operator] = Registry(
         "one_hot": "dlcompiler.ops.selections:ONE_HOT",
         "depth_to_space": "dlcompiler.ops.selections:DEPTH_TO_SPACE",
         "space_to_depth": "dlcompiler.ops.selections:SPACE_TO_DEPTH",
+        "resize2d": "dlcompiler.ops.resize2d:RESIZE2D",
         "conv2d_packed": "dlcompiler.ops.packed.conv2d:CONV2D_PACKED",
         "depthwise_conv2d_packed": "dlcompiler.ops.packed.conv2d:DEPTHWISE_PACKED",
         "conv2d_transpose_packed": "dlcompiler.ops.packed.transpose:CONV2D_TRANSPOSE_PACKED",

@@ -15,6 +15,8 @@ from dlcompiler.ops.data_movement import MODES
 from dlcompiler.ops.functions import FUNCTIONS as ELEMENTWISE
 from dlcompiler.ops.gemm.product import LAYOUTS as PRODUCTS
 from dlcompiler.ops.reduction import FUNCTIONS as REDUCTIONS
+from dlcompiler.ops.resizing import METHODS
+from dlcompiler.ops.resizing import MODES as COORDINATES
 from dlcompiler.ops.selections import INDICES
 from dlcompiler.ops.shapes import FLOATS, INTEGERS
 from dlcompiler.target import resolve
@@ -290,6 +292,17 @@ def _blocks(x):
     return {"shape": tuple(sizes[letter] for letter in layout), "block": block, "layout": layout}
 
 
+def _resize(x):
+    return {
+        "shape": (x.of(1, 2), x.extent(64), x.extent(300), x.extent(300)),
+        "to": (x.extent(300), x.extent(300)),
+        "method": x.of(*METHODS),
+        "mode": x.of(*COORDINATES[:-1]),
+        "layout": x.of("NCHW", "NHWC"),
+        "dtype": x.of("float32", *FLOATS),
+    }
+
+
 def _check_convolution(params):
     ops.operator("conv2d_direct").workload(**params)
 
@@ -326,4 +339,5 @@ _DRAWS = {
     "one_hot": _one_hot,
     "depth_to_space": _blocks,
     "space_to_depth": _blocks,
+    "resize2d": _resize,
 }

@@ -59,6 +59,7 @@ WORKLOADS = [
     ("strided_slice", {"shape": "9x5x37", "begin": "2,0,0", "size": "5,5,37"}),
     ("tile", {"shape": "5x67", "reps": "2,3"}),
     ("embedding", {"rows": 101, "width": 37, "indices": "2x7"}),
+    ("resize2d", {"shape": "1x3x5x7", "to": "9x21"}),
     ("depth_to_space", {"shape": "2x12x5x7", "block": 2}),
 ]
 

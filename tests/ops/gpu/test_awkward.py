@@ -81,6 +81,7 @@ SELECTIONS = [
     ("gather", {"shape": (5, 67), "indices": (4, 9), "axis": 1}),
     ("embedding", {"rows": 101, "width": 37, "indices": (2, 7)}),
     ("one_hot", {"indices": (3, 5), "depth": 11}),
+    ("resize2d", {"shape": (2, 3, 5, 7), "to": (9, 4), "method": "cubic"}),
     ("depth_to_space", {"shape": (2, 12, 5, 7), "block": 2}),
     ("space_to_depth", {"shape": (2, 6, 10, 3), "block": 2, "layout": "NHWC"}),
 ]
