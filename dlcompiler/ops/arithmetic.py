@@ -2,106 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ir.function_values import call_function
-from dlcompiler.ops import elementwise
-from dlcompiler.ops.activations import ACTIVATIONS, Activation
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
+from dlcompiler.ops.functions import FUNCTIONS
 from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
+from dlcompiler.ops.options import options_of, options_text
 from dlcompiler.ops.rounding import SMALLEST, Array, unit
-from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
+from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
-SCALE = 0.5
-"""The factor of ``scale``."""
+_NAMES = ("data", "other", "third")
+"""Names of the operands, after the condition if there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of the elements of one or two tensors."""
-
-    define: Callable[..., Tensor]
-    """Makes the result's tensor from those of the operands."""
-    reference: Callable[..., Array]
-    """The same on arrays: integers in their dtype, floats in float64."""
-    arity: int = 1
-    dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
-    ulps: float = 0
-    """Error in units in the last place of the result; 0 if it is exact."""
-    absolute: float = 0
-    """Additional error, in units in the last place of 1 + |x|."""
-    is_test: bool = False
-    """Whether the result is a bool."""
-
-
-def _of_floats(name: str, ulps: float) -> Function:
-    return Function(
-        getattr(elementwise, name), call_function(name, "float64"), dtypes=FLOATS, ulps=ulps
-    )
-
-
-def _activation(name: str, activation: Activation) -> Function:
-    def define(x: Tensor) -> Tensor:
-        made: Tensor = elementwise.elementwise(name, activation.element, x)
-        return made
-
-    kinds = (*FLOATS, *INTEGERS) if name in ("relu", "relu6") else FLOATS
-    return Function(define, activation.reference, dtypes=kinds, absolute=activation.ulps)
-
-
-def _scaled(x: Tensor) -> Tensor:
-    made: Tensor = elementwise.elementwise("scale", lambda v: v * te.const(SCALE, v.dtype), x)
-    return made
-
-
-def _of_two(name: str, reference: Callable[..., Array], **facts: Any) -> Function:
-    return Function(getattr(elementwise, name), reference, 2, **facts)
-
-
-FUNCTIONS: dict[str, Function] = {
-    "copy": Function(elementwise.identity, np.positive),
-    "negative": Function(elementwise.negative, np.negative),
-    "abs": Function(elementwise.abs, np.abs),
-    "sign": Function(elementwise.sign, np.sign),
-    "square": Function(elementwise.square, np.square, ulps=0.5),
-    "scale": Function(_scaled, lambda x: x * SCALE, dtypes=FLOATS, ulps=0.5),
-    **{
-        name: _of_floats(name, ulps)
-        for name, ulps in (
-            *(("exp", 4), ("sin", 4), ("cos", 4), ("tanh", 4), ("erf", 4), ("sigmoid", 6)),
-            *(("floor", 0), ("ceil", 0), ("trunc", 0), ("round", 0)),
-        )
-    },
-    **{name: _activation(name, activation) for name, activation in ACTIVATIONS.items()},
-    "add": _of_two("add", np.add, ulps=0.5),
-    "subtract": _of_two("subtract", np.subtract, ulps=0.5),
-    "multiply": _of_two("multiply", np.multiply, ulps=0.5),
-    "divide": _of_two("divide", np.divide, dtypes=FLOATS, ulps=0.5),
-    "maximum": _of_two("maximum", np.maximum),
-    "minimum": _of_two("minimum", np.minimum),
-    **{
-        name: _of_two(name, getattr(np, name), is_test=True)
-        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-    },
-}
-"""Name -> the function.
-
-Integers wrap. Results that differ between machines are not specified: the sign of a NaN, and which
-of 0 and -0 is the larger.
-"""
-
-
-def workload(*, function: str, shapes: Sequence[Any] | str, dtype: str = "float32") -> Workload:
+def workload(
+    *,
+    function: str,
+    shapes: Sequence[Any] | str,
+    dtype: str = "float32",
+    options: Mapping[str, Any] | str = "",
+) -> Workload:
     """Return the workload of a function of tensors whose shapes broadcast as in NumPy.
 
     Parameters
@@ -111,7 +40,10 @@ def workload(*, function: str, shapes: Sequence[Any] | str, dtype: str = "float3
     shapes : sequence of tuple of int, or str
         One for each operand, ``[(64, 1000), (1000,)]`` or ``"64x1000,1000"``.
     dtype : str
-        Of the operands.
+        Of the operands; a condition is a bool.
+    options : mapping, or str
+        Parameters of the function: ``{"low": 0, "high": 6}`` or ``"low=0,high=6"``. Those that
+        are missing have the values in `FUNCTIONS`.
     """
     where = "elementwise"
     if function not in FUNCTIONS:
@@ -130,56 +62,81 @@ def workload(*, function: str, shapes: Sequence[Any] | str, dtype: str = "float3
         np.broadcast_shapes(*map(shape_of, texts))
     except ValueError:
         raise TuningError(where, "the shapes cannot be aligned", got=" and ".join(texts)) from None
+    kind_of_data = checked_dtype(dtype, kind.dtypes, f"elementwise {function}")
+    chosen = options_text(options, kind.options, f"elementwise {function}")
+    more = {"options": chosen} if chosen else {}
     return Workload.of(
-        where,
-        function=function,
-        shapes=",".join(texts),
-        dtype=checked_dtype(dtype, kind.dtypes, f"elementwise {function}"),
-    )
+        where, function=function, shapes=",".join(texts), dtype=kind_of_data, **more
+    )  # fmt: skip
 
 
 def _shapes(workload: Workload) -> list[tuple[int, ...]]:
     return [shape_of(text) for text in workload["shapes"].split(",")]
 
 
+def _options(workload: Workload) -> dict[str, float | str]:
+    known = FUNCTIONS[workload["function"]].options
+    return options_of(str(workload.as_dict().get("options", "")), known)
+
+
+def _operands(workload: Workload) -> list[tuple[str, tuple[int, ...], str]]:
+    """Return name, shape and dtype of each operand."""
+    shapes, dtype = _shapes(workload), workload["dtype"]
+    if not FUNCTIONS[workload["function"]].has_condition:
+        return [(name, shape, dtype) for name, shape in zip(_NAMES, shapes, strict=False)]
+    of_data = [(name, shape, dtype) for name, shape in zip(_NAMES, shapes[1:], strict=False)]
+    return [("condition", shapes[0], "bool"), *of_data]
+
+
 def define(workload: Workload) -> tuple[Tensor, ...]:
-    """Return ``data``, for functions of two operands ``other``, and the result."""
-    names = ("data", "other")
-    shapes = _shapes(workload)
-    operands = [
-        te.placeholder(s, workload["dtype"], n) for n, s in zip(names, shapes, strict=False)
-    ]
-    return *operands, FUNCTIONS[workload["function"]].define(*operands)
+    """Return ``data``, for functions of two operands ``other``, and the result.
+
+    A function that chooses has ``condition`` first.
+    """
+    operands = [te.placeholder(shape, dtype, n) for n, shape, dtype in _operands(workload)]
+    made = FUNCTIONS[workload["function"]].define(*operands, **_options(workload))
+    return *operands, made
 
 
 def reference(workload: Workload, seed: int) -> Reference:
-    """Return inputs in [-4, 4), the result, and its bound in units in the last place."""
+    """Return random inputs, the result, and its bound in units in the last place."""
     kind, dtype = FUNCTIONS[workload["function"]], workload["dtype"]
-    names = ("data", "other")
     generator = np.random.default_rng(seed)
+    ranges = kind.ranges * 2 if kind.ranges else (None, None, None)
     arrays = {
-        name: _values(shape, dtype, generator)
-        for name, shape in zip(names, _shapes(workload), strict=False)
+        name: _values(shape, of, generator, limits)
+        for (name, shape, of), limits in zip(_operands(workload), ranges, strict=False)
     }
     is_float = dtypes.is_float(dtype)
-    operands = [a.astype(np.float64) if is_float else a for a in arrays.values()]
+    operands = [a.astype(np.float64) if a.dtype.kind not in "iub" else a for a in arrays.values()]
+    out = define(workload)[-1]
     with np.errstate(all="ignore"):
-        expected = as_expected(kind.reference(*operands), define(workload)[-1].dtype)
+        expected = as_expected(kind.reference(*operands, **_options(workload)), out.dtype)
     # Half a unit in the last place is an error of `u` times the result. For results near 0, where
     # this is not true, the smallest normal number is added below.
     own = 2 * unit(dtype)
-    bound = own * (kind.ulps * np.abs(expected) + kind.absolute * (1 + np.abs(operands[0])))
+    bound = np.zeros(expected.shape)
     if is_float and (kind.ulps or kind.absolute):
+        size = np.abs(operands[0].astype(np.float64))
+        bound = own * (kind.ulps * np.abs(expected) + kind.absolute * (1 + size))
         bound = bound + SMALLEST[dtype]
-    out = define(workload)[-1].name
-    return Reference(arrays, {out: expected}, {out: bound})
+    return Reference(arrays, {out.name: expected}, {out.name: bound})
 
 
-def _values(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Array:
+def _values(
+    shape: tuple[int, ...],
+    dtype: str,
+    generator: np.random.Generator,
+    limits: tuple[float, float] | None,
+) -> Array:
+    kind = dtypes.to_numpy(dtype)
     if dtypes.is_float(dtype):
-        return generator.uniform(-4, 4, shape).astype(dtypes.to_numpy(dtype))
-    low, high = (0, 9) if dtypes.is_unsigned(dtype) else (-9, 9)
-    return generator.integers(low, high, shape).astype(dtypes.to_numpy(dtype))
+        low, high = limits or (-4, 4)
+        drawn: Array = generator.uniform(low, high, shape).astype(kind)
+        return drawn
+    least, most = (0, 2) if dtypes.is_bool(dtype) else map(int, limits or (-9, 9))
+    least = max(least, 0) if dtypes.is_unsigned(dtype) else least
+    return generator.integers(least, most, shape).astype(kind)
 
 
 def space(workload: Workload, target: Target) -> Space:

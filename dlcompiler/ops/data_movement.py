@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
-from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
+from dlcompiler.ops.movement import DTYPES, Operand, movement, of_data
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import (
-    FLOATS,
-    INTEGERS,
     checked_dimension,
     checked_dtype,
+    numbers,
+    numbers_text,
     shape_of,
     shape_text,
 )
 from dlcompiler.ops.transforms import concatenate, pad, pad_by_elements, transpose
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
-DTYPES = (*FLOATS, *INTEGERS, "bool")
 MODES = ("constant", "edge", "reflect")
 
 
@@ -40,24 +34,20 @@ def _transpose_workload(
     """Return the workload of a transposition; `axes` are the operand's dimensions in new order."""
     text = shape_text(shape, "transpose")
     ndim = len(shape_of(text))
-    order = tuple(reversed(range(ndim))) if axes == "reversed" else _numbers(axes)
+    order = tuple(reversed(range(ndim))) if axes == "reversed" else numbers(axes)
     order = tuple(checked_dimension(n, ndim, "transpose") for n in order)
     if sorted(order) != list(range(ndim)):
         raise TuningError("transpose", "not an order of the dimensions", got=str(axes))
     kind = checked_dtype(dtype, DTYPES, "transpose")
-    return Workload.of("transpose", shape=text, axes=_text(order), dtype=kind)
-
-
-def _transpose_operands(workload: Workload) -> list[tuple[int, ...]]:
-    return [shape_of(workload["shape"])]
+    return Workload.of("transpose", shape=text, axes=numbers_text(order), dtype=kind)
 
 
 def _transpose(workload: Workload, data: Tensor) -> Tensor:
-    return transpose(data, _numbers(workload["axes"]))
+    return transpose(data, numbers(workload["axes"]))
 
 
 def _transposed(workload: Workload, data: Array) -> Array:
-    return np.transpose(data, _numbers(workload["axes"]))
+    return np.transpose(data, numbers(workload["axes"]))
 
 
 # -- padding ------------------------------------------------------------------------------------
@@ -73,7 +63,7 @@ def _pad_workload(
 ) -> Workload:
     """Return the workload of a padding; negative widths crop the tensor."""
     text = shape_text(shape, "pad")
-    extents, first, last = shape_of(text), _numbers(before), _numbers(after)
+    extents, first, last = shape_of(text), numbers(before), numbers(after)
     if mode not in MODES:
         raise TuningError("pad", "no such mode", got=repr(mode), expected=", ".join(MODES))
     if not len(first) == len(last) == len(extents):
@@ -90,23 +80,24 @@ def _pad_workload(
             raise TuningError("pad", "the border is wider than the tensor", got=str(widest))
     kind = checked_dtype(dtype, DTYPES, "pad")
     return Workload.of(
-        "pad", shape=text, before=_text(first), after=_text(last), mode=mode, dtype=kind
+        "pad",
+        shape=text,
+        before=numbers_text(first),
+        after=numbers_text(last),
+        mode=mode,
+        dtype=kind,
     )
 
 
-def _pad_operands(workload: Workload) -> list[tuple[int, ...]]:
-    return [shape_of(workload["shape"])]
-
-
 def _pad(workload: Workload, data: Tensor) -> Tensor:
-    before, after = _numbers(workload["before"]), _numbers(workload["after"])
+    before, after = numbers(workload["before"]), numbers(workload["after"])
     if workload["mode"] == "constant":
         return pad(data, before, after, 0)
     return pad_by_elements(data, before, after, workload["mode"])
 
 
 def _padded(workload: Workload, data: Array) -> Array:
-    pairs = list(zip(_numbers(workload["before"]), _numbers(workload["after"]), strict=True))
+    pairs = list(zip(numbers(workload["before"]), numbers(workload["after"]), strict=True))
     wide = np.pad(data, [(max(a, 0), max(b, 0)) for a, b in pairs], mode=workload["mode"])
     cuts = [
         (max(-a, 0), extent - max(-b, 0)) for (a, b), extent in zip(pairs, wide.shape, strict=True)
@@ -132,8 +123,10 @@ def _concatenate_workload(
     return Workload.of("concatenate", shapes=",".join(texts), axis=n, dtype=kind)
 
 
-def _concatenate_operands(workload: Workload) -> list[tuple[int, ...]]:
-    return [shape_of(text) for text in workload["shapes"].split(",")]
+def _concatenate_operands(workload: Workload) -> list[Operand]:
+    shapes = [shape_of(text) for text in workload["shapes"].split(",")]
+    names = ["data"] if len(shapes) == 1 else [f"data{n}" for n in range(len(shapes))]
+    return [Operand(n, e, workload["dtype"]) for n, e in zip(names, shapes, strict=True)]
 
 
 def _concatenate(workload: Workload, *parts: Tensor) -> Tensor:
@@ -144,75 +137,8 @@ def _concatenated(workload: Workload, *parts: Array) -> Array:
     return np.concatenate(parts, axis=workload["axis"])
 
 
-# -- what they share ----------------------------------------------------------------------------
-
-
-def _numbers(given: Sequence[int] | str) -> tuple[int, ...]:
-    if isinstance(given, str | bytes):
-        return tuple(int(n) for n in str(given).split(",") if n)
-    return tuple(map(operator.index, given))
-
-
-def _text(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
-
-
-def _schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    (out,) = outs
-    schedule_injective(s, out, target, cfg.values)
-
-
-def _operator(
-    name: str,
-    workload: Callable[..., Workload],
-    operands: Callable[[Workload], list[tuple[int, ...]]],
-    element: Callable[..., Tensor],
-    on_arrays: Callable[..., Array],
-) -> Operator:
-    """Return an operator that moves elements of its operands, without rounding."""
-
-    def define(work: Workload) -> tuple[Tensor, ...]:
-        shapes = operands(work)
-        names = ["data"] if len(shapes) == 1 else [f"data{n}" for n in range(len(shapes))]
-        parts = [
-            te.placeholder(shape, work["dtype"], n) for shape, n in zip(shapes, names, strict=True)
-        ]
-        return *parts, element(work, *parts)
-
-    def reference(work: Workload, seed: int) -> Reference:
-        *parts, out = define(work)
-        generator, kind = np.random.default_rng(seed), dtypes.to_numpy(work["dtype"])
-        most = 2 if dtypes.is_bool(work["dtype"]) else 100
-        arrays = {
-            part.name: generator.integers(0, most, part.static_shape).astype(kind) for part in parts
-        }
-        expected = as_expected(on_arrays(work, *arrays.values()), out.dtype)
-        return Reference(arrays, {out.name: expected}, {out.name: np.zeros(expected.shape)})
-
-    def space(work: Workload, target: Target) -> Space:
-        return injective_space(work, define(work)[-1], target)
-
-    def default_config(work: Workload, target: Target) -> Config:
-        return default_injective(work, define(work)[-1], target)
-
-    return Operator(
-        name,
-        workload,
-        define,
-        reference,
-        by_device(
-            {
-                "cpu": DeviceSchedule(space, default_config, _schedule),
-                "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-            }
-        ),
-    )
-
-
-TRANSPOSE = _operator(
-    "transpose", _transpose_workload, _transpose_operands, _transpose, _transposed
-)
-PAD = _operator("pad", _pad_workload, _pad_operands, _pad, _padded)
-CONCATENATE = _operator(
+TRANSPOSE = movement("transpose", _transpose_workload, of_data, _transpose, _transposed)
+PAD = movement("pad", _pad_workload, of_data, _pad, _padded)
+CONCATENATE = movement(
     "concatenate", _concatenate_workload, _concatenate_operands, _concatenate, _concatenated
 )

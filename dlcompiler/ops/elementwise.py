@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,6 +76,28 @@ def cast(x: Any, dtype: Any) -> Any:
 def clip(x: Any, a_min: float, a_max: float) -> Any:
     """Clamp each element to the range from `a_min` to `a_max`; it is `a_max` if that is less."""
     return elementwise("clip", lambda value: te.minimum(te.maximum(value, a_min), a_max), x)
+
+
+def clipped(x: Any, low: float, high: float) -> Any:
+    """Return an element clamped to bounds; those of integers are rounded inward."""
+    first, last = (te.const(bound, x.dtype) for bound in clip_bounds(low, high, x.dtype))
+    return te.minimum(te.maximum(x, first), last)
+
+
+def clip_bounds(low: float, high: float, dtype: str) -> tuple[float, float]:
+    """Return the bounds of a clip; those of integers are the outermost integers inside.
+
+    Examples
+    --------
+    >>> clip_bounds(-0.5, 300, "uint8"), clip_bounds(-0.5, 300, "float32")
+    ((0, 255), (-0.5, 300))
+    """
+    if dtypes.is_float(dtype):
+        return low, high
+    least, most = dtypes.min_value(dtype), dtypes.max_value(dtype)
+    first = least if low < least else math.ceil(min(low, most))
+    last = most if high > most else math.floor(max(high, least))
+    return first, last
 
 
 def full(shape: Any, dtype: Any, fill_value: Any) -> te.Tensor:

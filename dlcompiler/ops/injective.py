@@ -15,11 +15,13 @@ result is computed in square blocks of vectors, which are read by rows and writt
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Axis, IfThenElse, TensorLoad, free_vars, walk
+from dlcompiler.ir import Axis, IfThenElse, TensorLoad, Var, free_vars, walk
+from dlcompiler.ops.addresses import period_of, simplified, steps_of
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.sharing import is_worth_sharing
@@ -37,6 +39,9 @@ _MOST_COPIES = 64
 _MANY_CASES = 4
 """Cases of a chain of conditions, such as the parts of a concatenation, that get loops of their
 own; all of them would be computed for each vector (measured: 12 parts, 3.4 times as fast)."""
+_FEW_GATHERS = 2
+"""Loads of scattered elements in a result of several vectors: each lane is an instruction, and
+16 of them, as in a cubic resize, took 12 s to compile in vectors of 64."""
 _CYCLES = 1.0
 """Time of an element on one core [cycle]; measured for sums of two float32."""
 
@@ -69,13 +74,13 @@ def schedule_injective(
     assert isinstance(op, ComputeOp)
     if not op.axis:
         return
-    loads = loads_in(s, out)
-    across = axis_across(op.axis, loads)
-    chosen = cfg or {**_default_values(s, out, target), "parallel": is_parallel}
+    across = axis_across(op.axis, loads_in(s, out))
+    loops = _loops_of(s, out)
+    chosen = cfg or {**_default_values(s, out, target, loops), "parallel": is_parallel}
     if across is not None:
         _schedule_blocks(s, out, across, chosen, target.lanes(out.dtype))
         return
-    joined = side_by_side(op.axis, loads)
+    joined = loops.joined
     inner = s[out].fuse(*joined)
     outer, vector = s[out].split(inner, chosen["width"])
     steps, step = s[out].split(outer, chosen["steps"])
@@ -84,7 +89,7 @@ def schedule_injective(
     if chosen.get("by_case"):
         s[out].pragma(steps, "loop_partition_hint")
     if chosen["parallel"]:
-        rest = op.axis[: len(op.axis) - len(joined)]
+        rest = loops.axes[: len(loops.axes) - len(joined)]
         s[out].parallel(s[out].fuse(*rest) if rest else steps)
     if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
@@ -103,14 +108,91 @@ def loads_in(s: Schedule, out: Tensor) -> list[TensorLoad]:
     return [node for body in exprs for node in walk(body) if isinstance(node, TensorLoad)]
 
 
-def side_by_side(axes: Sequence[Axis], loads: Sequence[TensorLoad]) -> list[Axis]:
-    """Return the longest run of last axes that is contiguous in all operands."""
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of a result, and the elements that it reads in an iteration."""
+
+    axes: tuple[Axis, ...]
+    loads: tuple[TensorLoad, ...]
+    guards: frozenset[Var]
+    """Variables of the conditions that choose which element is read."""
+
+    @property
+    def joined(self) -> list[Axis]:
+        """The longest run of last loops that is contiguous in all operands."""
+        return side_by_side(self.axes, self.loads, self.guards)
+
+    @property
+    def extent(self) -> int:
+        """How many consecutive results are contiguous in all operands."""
+        joined = self.joined if self.axes else []
+        return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))
+
+    @property
+    def gathers(self) -> int:
+        """How many loads read neither neighbours nor one element in the last loop."""
+        if not self.axes:
+            return 0
+        steps = [steps_of(load, self.axes)[self.axes[-1].var] for load in self.loads]
+        return sum(step not in (0, 1) for step in steps)
+
+
+def _loops_of(s: Schedule, out: Tensor) -> _Loops:
+    """Return the loops of a result; one along which an operand is repeated is split in periods.
+
+    The result of a tile, ``C[i] = A[i % 100]``, is computed period by period: in each, the operand
+    is contiguous.
+    """
+    axes, loads = list(s[out].op.axis), loads_in(s, out)
+    guards = guards_in(s, out)
+    if axis_across(axes, loads) is not None or not axes:
+        return _Loops(tuple(axes), tuple(loads), guards)
+    for axis in s[out].op.axis:
+        period = period_of(axis, loads)
+        if period is None or axis.var in guards:
+            continue
+        outer, inner = s[out].split(axis, period)
+        place = axes.index(axis)
+        axes[place : place + 1] = [outer, inner]
+        loads = [simplified(load, {axis.var: outer.var * period + inner.var}, axes)
+                 for load in loads]  # fmt: skip
+    return _Loops(tuple(axes), tuple(loads), guards)
+
+
+def guards_in(s: Schedule, out: Tensor) -> frozenset[Var]:
+    """Return the variables of the conditions in the definition of a result."""
+    exprs = bodies(s.state)[s[out].name]
+    chosen = [node for body in exprs for node in walk(body) if isinstance(node, IfThenElse)]
+    return frozenset().union(*(free_vars(node.condition) for node in chosen))
+
+
+def side_by_side(
+    axes: Sequence[Axis], loads: Sequence[TensorLoad], guards: Collection[Var] = ()
+) -> list[Axis]:
+    """Return the longest run of last axes that is contiguous in all operands.
+
+    `guards` are variables of conditions. Vectors of a joined axis could cross from one case to
+    another; their axes are joined only if each index of an operand is an axis itself.
+    """
     joined = [axes[-1]]
+    steps = [steps_of(load, axes) for load in loads]
     for axis in reversed(axes[:-1]):
-        if not all(joins(axis, joined[0], load) for load in loads):
+        if {axis.var, joined[0].var} & set(guards):
+            goes_on = all(joins(axis, joined[0], load) for load in loads)
+        else:
+            goes_on = all(_goes_on(axis, joined[0], each) for each in steps)
+        if not goes_on:
             break
         joined.insert(0, axis)
     return joined
+
+
+def _goes_on(outer: Axis, inner: Axis, steps: Mapping[Var, int | None]) -> bool:
+    """Tell whether the address goes on with the same step where the inner loop starts again."""
+    own, after = steps[inner.var], steps[outer.var]
+    if own is None or not isinstance(inner.extent, int):
+        return own == after == 0
+    return after == own * inner.extent
 
 
 def joins(outer: Axis, inner: Axis, load: TensorLoad) -> bool:
@@ -202,7 +284,8 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     inline_injective(s)
     lanes, parallel = target.lanes(out.dtype), parallel_knob(target.cores)
     if not _is_across(s, out):
-        width = width_knob("width", _extent(s, out), lanes, (1, 2, 4, 8, 16))
+        extent = _loops_of(s, out).extent
+        width = width_knob("width", extent, lanes, (1, 2, 4, 8, 16))
         is_beyond = _is_beyond_caches(out, target)
         past = Knob("past_caches", (False, True) if is_beyond else (False,))
         cases = [Knob("by_case", (False, True))] if _cases(s, out) >= _MANY_CASES else []
@@ -225,11 +308,11 @@ def default_injective(workload: Workload, out: Tensor, target: Target) -> Config
     s = create_schedule(out)
     inline_injective(s)
     is_parallel = is_worth_sharing(_CYCLES * math.prod(out.static_shape), target)
-    values = _default_values(s, out, target)
+    values = _default_values(s, out, target, _loops_of(s, out))
     return injective_space(workload, out, target).config(**values, parallel=is_parallel)
 
 
-def _default_values(s: Schedule, out: Tensor, target: Target) -> dict[str, Any]:
+def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> dict[str, Any]:
     """Return the values of all knobs but ``parallel``, in a schedule whose stages are inlined."""
     if _is_across(s, out):
         return {
@@ -240,7 +323,8 @@ def _default_values(s: Schedule, out: Tensor, target: Target) -> dict[str, Any]:
             "down_first": False,
         }
     has_cases = _cases(s, out) >= _MANY_CASES
-    width = widest_power(_extent(s, out), (1 if has_cases else 4) * target.lanes(out.dtype))
+    vectors = 1 if has_cases or loops.gathers > _FEW_GATHERS else 4
+    width = widest_power(loops.extent, vectors * target.lanes(out.dtype))
     values = {"width": width, "steps": 1, "past_caches": _is_beyond_caches(out, target)}
     return values | ({"by_case": True} if has_cases else {})
 
@@ -255,10 +339,3 @@ def _cases(s: Schedule, out: Tensor) -> int:
 
 def _is_across(s: Schedule, out: Tensor) -> bool:
     return axis_across(s[out].op.axis, loads_in(s, out)) is not None
-
-
-def _extent(s: Schedule, out: Tensor) -> int:
-    """Return how many consecutive results are contiguous in all operands."""
-    axes = s[out].op.axis
-    joined = side_by_side(axes, loads_in(s, out)) if axes else []
-    return math.prod(axis.extent for axis in joined if isinstance(axis.extent, int))

@@ -6,15 +6,18 @@ which is in the nearest cache; the difference of two large sums would lose digit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import dtypes, te
+from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.lanes import widest_power
+from dlcompiler.ops.options import options_text
 from dlcompiler.ops.rounding import Array, Wide, unit
 from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
@@ -93,23 +96,44 @@ def _inverse_root(mean: Any, epsilon: float) -> Any:
     return te.const(1, mean.dtype) / te.sqrt(mean + te.const(epsilon, mean.dtype))
 
 
-def workload(name: str, *, shape: Sequence[int] | str, dtype: str = "float32") -> Workload:
-    """Return the workload of `layer_norm` or `rms_norm`; rows lie along the last dimension."""
+def workload(
+    name: str, *, shape: Sequence[int] | str, dtype: str = "float32", epsilon: float | str = EPSILON
+) -> Workload:
+    """Return the workload of `layer_norm` or `rms_norm`; rows lie along the last dimension.
+
+    A workload names `epsilon` only if it is not `EPSILON`.
+    """
     text = shape_text(shape, name)
     if not shape_of(text):
         text = "1"
-    return Workload.of(name, shape=text, dtype=checked_dtype(dtype, DTYPES, name))
+    kind = checked_dtype(dtype, DTYPES, name)
+    return Workload.of(name, shape=text, dtype=kind, **epsilon_parameter(epsilon, name))
+
+
+def epsilon_parameter(epsilon: float | str, where: str) -> dict[str, str]:
+    """Return the parameter of a workload that holds an epsilon; none if it is the usual one."""
+    text = options_text({"epsilon": epsilon}, {"epsilon": EPSILON}, where)
+    value = epsilon_of(dict([text.split("=")]) if text else {})
+    if not 0 <= value < math.inf:
+        raise TuningError(where, "epsilon is negative or infinite", got=repr(epsilon))
+    return {"epsilon": text.partition("=")[2]} if text else {}
+
+
+def epsilon_of(params: Mapping[str, Any]) -> float:
+    """Return the epsilon of a workload's parameters."""
+    return float(params.get("epsilon", EPSILON))
 
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data``, ``scale``, ``shift`` (for a layer norm only), and the result."""
     shape, dtype = shape_of(workload["shape"]), workload["dtype"]
+    epsilon = epsilon_of(workload.as_dict())
     data = te.placeholder(shape, dtype, "data")
     scale = te.placeholder(shape[-1:], dtype, "scale")
     if workload.op == "rms_norm":
-        return data, scale, rms_norm(data, scale)
+        return data, scale, rms_norm(data, scale, epsilon)
     shift = te.placeholder(shape[-1:], dtype, "shift")
-    return data, scale, shift, layer_norm(data, scale, shift)
+    return data, scale, shift, layer_norm(data, scale, shift, epsilon)
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -122,11 +146,11 @@ def reference(workload: Workload, seed: int) -> Reference:
     }
     if workload.op == "layer_norm":
         inputs["shift"] = generator.uniform(-1, 1, shape[-1:]).astype(dtype)
-    expected, bound = exact(inputs, workload["dtype"])
+    expected, bound = exact(inputs, workload["dtype"], epsilon_of(workload.as_dict()))
     return Reference(inputs, {workload.op: expected}, {workload.op: bound})
 
 
-def exact(inputs: dict[str, Array], dtype: str) -> tuple[Wide, Wide]:
+def exact(inputs: dict[str, Array], dtype: str, epsilon: float = EPSILON) -> tuple[Wide, Wide]:
     """Return the result in float64 and its error bound.
 
     Notes
@@ -149,8 +173,8 @@ def exact(inputs: dict[str, Array], dtype: str) -> tuple[Wide, Wide]:
     off = off + own * np.abs(distance)
     variance = np.square(distance).mean(axis=-1, keepdims=True)
     of_variance = (n + 4) * own * variance + np.square(off).mean(axis=-1, keepdims=True)
-    root = 1 / np.sqrt(variance + EPSILON)
-    of_root = root * (0.5 * of_variance / (variance + EPSILON) + 4 * own)
+    root = 1 / np.sqrt(variance + epsilon)
+    of_root = root * (0.5 * of_variance / (variance + epsilon) + 4 * own)
     result = distance * root * scale
     bound = np.abs(scale) * (off * root + np.abs(distance) * of_root) + 3 * own * np.abs(result)
     if shift is not None:

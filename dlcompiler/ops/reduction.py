@@ -12,7 +12,7 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops import reductions
+from dlcompiler.ops import moments, reductions
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
 from dlcompiler.ops.helpers import ELEMWISE, tensor
 from dlcompiler.ops.injective import schedule_injective
@@ -45,6 +45,8 @@ class Function:
     dtypes: tuple[str, ...] = (*FLOATS, *INTEGERS)
     is_sum: bool = False
     """Whether it rounds."""
+    is_chain: bool = False
+    """Whether it is a function of floats whose bound `moments.exact` gives."""
     has_identity: bool = True
     """Whether it is defined for an empty operand."""
 
@@ -56,6 +58,10 @@ FUNCTIONS: dict[str, Function] = {
     "sum": Function(reductions.sum, np.sum, is_sum=True),
     "mean": Function(reductions.mean, np.mean, is_sum=True),
     "prod": Function(reductions.prod, np.prod, is_sum=True),
+    **{
+        name: Function(on_tensors, on_arrays, FLOATS, is_sum=True, is_chain=True)
+        for name, (on_tensors, on_arrays) in moments.FUNCTIONS.items()
+    },
     "max": Function(reductions.max, np.max, has_identity=False),
     "min": Function(reductions.min, np.min, has_identity=False),
     "argmax": Function(reductions.argmax, np.argmax, has_identity=False),
@@ -151,6 +157,13 @@ def reference(workload: Workload, seed: int) -> Reference:
     axis, keepdims = _axis(workload), bool(workload["keepdims"])
     out = define(workload)[-1]
     gone = math.prod(shape_of(workload["shape"])) // max(math.prod(out.static_shape), 1)
+    if kind.is_chain:
+        wide = "float32" if dtypes.bits(dtype) == 16 else dtype
+        exact_values, error = moments.exact(
+            workload["function"], data.astype(np.float64), axis, keepdims, unit(wide)
+        )
+        error = error + 2 * unit(dtype) * (np.abs(exact_values) + SMALLEST[dtype])
+        return Reference({"data": data}, {out.name: exact_values}, {out.name: error})
     if not gone and not kind.has_identity:
         nothing = -1 if workload["function"].startswith("arg") else _worst(workload)
         expected = as_expected(np.full(out.static_shape, nothing), out.dtype)

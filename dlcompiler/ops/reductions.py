@@ -195,6 +195,33 @@ def norm(data: Tensor, order: float, axis: Any = None, keepdims: bool = False) -
     return tensor(total.shape, lambda *i: root(total[i]), f"{data.name}_norm", ELEMWISE)
 
 
+def summed(
+    data: Tensor, axis: Any, keepdims: bool, term: Callable[..., Any], suffix: str
+) -> Tensor:
+    """Add up terms over dimensions; all together are one stage.
+
+    Parameters
+    ----------
+    data : Tensor
+        Floats.
+    axis : int, sequence of int or None
+        The dimensions.
+    keepdims : bool
+        Keep them, with the extent 1.
+    term : callable
+        Returns a term from an element and the place of the result that it is added to.
+    suffix : str
+        End of the result's name.
+    """
+
+    def over_axes(value: Any, axes: Sequence[Any]) -> Any:
+        own = term(value, _kept(value.indices, axes, keepdims) if axes else tuple(value.indices))
+        return te.sum(own, axis=axes) if axes else own
+
+    made: Tensor = _reduced(data, axis, keepdims, over_axes, COMM_REDUCE, suffix)
+    return made
+
+
 def argmax(
     data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Sequence
 
@@ -62,3 +63,15 @@ def checked_dimension(axis: int, ndim: int, where: str) -> int:
             expected=f"an int from {-ndim} to {ndim - 1}",
         )  # fmt: skip
     return axis % ndim
+
+
+def numbers(given: Sequence[int] | str) -> tuple[int, ...]:
+    """Read integers from a sequence, or from a text such as ``"0,2"``."""
+    if isinstance(given, str | bytes):
+        return tuple(int(n) for n in str(given).split(",") if n)
+    return tuple(map(operator.index, given))
+
+
+def numbers_text(given: Sequence[int]) -> str:
+    """Return integers as the text that a workload holds."""
+    return ",".join(map(str, given))

@@ -217,12 +217,18 @@ def repeat(a: te.Tensor, repeats: int, axis: int) -> te.Tensor:
     )  # fmt: skip
 
 
-def strided_slice(a: te.Tensor, parts: Sequence[tuple[int, int, int]]) -> te.Tensor:
+def strided_slice(
+    a: te.Tensor, parts: Sequence[tuple[int, int, int]], name: str = "T_strided_slice"
+) -> te.Tensor:
     """Return a part of a tensor: for each dimension the first index, the step and the number."""
+
+    def place(index: Any, first: int, step: int) -> Any:
+        scaled = index if step == 1 else index * step
+        return scaled if first == 0 else first + scaled
+
     return tensor(
         [count for _, _, count in parts],
-        lambda *i: a[tuple(
-            first + k * step for k, (first, step, _) in zip(i, parts, strict=True)
-        )],
-        name="T_strided_slice", tag=INJECTIVE,
+        lambda *i: a[tuple(place(k, first, step) for k, (first, step, _) in zip(
+            i, parts, strict=True))],
+        name=name, tag=INJECTIVE,
     )  # fmt: skip

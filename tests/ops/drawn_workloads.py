@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.activations import ACTIVATIONS
-from dlcompiler.ops.arithmetic import FUNCTIONS as ELEMENTWISE
 from dlcompiler.ops.conv2d.direct import BLOCKS as DIRECT
 from dlcompiler.ops.conv2d.gemm import BLOCKS as GEMM
 from dlcompiler.ops.conv2d.layouts import LAYOUTS as IMAGES
 from dlcompiler.ops.data_movement import MODES
+from dlcompiler.ops.functions import FUNCTIONS as ELEMENTWISE
 from dlcompiler.ops.gemm.product import LAYOUTS as PRODUCTS
 from dlcompiler.ops.reduction import FUNCTIONS as REDUCTIONS
+from dlcompiler.ops.resizing import METHODS
+from dlcompiler.ops.resizing import MODES as COORDINATES
+from dlcompiler.ops.selections import INDICES
 from dlcompiler.ops.shapes import FLOATS, INTEGERS
 from dlcompiler.target import resolve
 
@@ -241,6 +245,64 @@ def _concatenate(x):
     return {"shapes": shapes, "axis": axis, "dtype": x.of("float32", *FLOATS, *INTEGERS)}
 
 
+def _slice(x):
+    shape = x.shape()
+    begin = tuple(x.choose.randrange(max(extent, 1)) for extent in shape)
+    size = [max(x.of(1, extent - first), 0) for extent, first in zip(shape, begin, strict=True)]
+    return {"shape": shape, "begin": begin, "size": size, "dtype": x.of("float32", "int8")}
+
+
+def _repeated(x, **more):
+    known = _with_axis(x)
+    return {**known, **{name: x.of(*values) for name, values in more.items()}}
+
+
+def _tile(x):
+    return {"shape": x.shape(), "reps": x.of((2,), (1, 3), (2, 1, 2))}
+
+
+def _reshape(x):
+    shape = x.shape()
+    return {"shape": shape, "to": x.of(shape[::-1], (math.prod(shape),), (*shape[1:], shape[0]))}
+
+
+def _indexed(x):
+    shape = x.shape()
+    axis = x.of(*range(len(shape)))
+    return {"shape": shape, "indices": (x.extent(61),), "axis": axis, "index_dtype": x.of(*INDICES)}
+
+
+def _gather(x):
+    known = _indexed(x)
+    return {**known, "indices": known["shape"]}  # each dimension is as long as that of the data
+
+
+def _embedding(x):
+    return {"rows": x.extent(), "width": x.extent(4096), "indices": x.shape()}
+
+
+def _one_hot(x):
+    return {"indices": (x.extent(4099),), "depth": x.extent(1000), "axis": x.of(0, -1)}
+
+
+def _blocks(x):
+    c, h, w = (4 * x.extent(64) for _ in range(3))
+    block, layout = x.of(1, 2), x.of("NCHW", "NHWC")
+    sizes = {"N": x.of(1, 2), "C": c, "H": h, "W": w}
+    return {"shape": tuple(sizes[letter] for letter in layout), "block": block, "layout": layout}
+
+
+def _resize(x):
+    return {
+        "shape": (x.of(1, 2), x.extent(64), x.extent(300), x.extent(300)),
+        "to": (x.extent(300), x.extent(300)),
+        "method": x.of(*METHODS),
+        "mode": x.of(*COORDINATES[:-1]),
+        "layout": x.of("NCHW", "NHWC"),
+        "dtype": x.of("float32", *FLOATS),
+    }
+
+
 def _check_convolution(params):
     ops.operator("conv2d_direct").workload(**params)
 
@@ -265,4 +327,17 @@ _DRAWS = {
     "transpose": _transpose,
     "pad": _pad,
     "concatenate": _concatenate,
+    "strided_slice": _slice,
+    "split": lambda x: _repeated(x, sections=(1, 2, 3, 4)),
+    "flip": _with_axis,
+    "tile": _tile,
+    "repeat": lambda x: _repeated(x, repeats=(1, 2, 3, 8)),
+    "reshape": _reshape,
+    "take": _indexed,
+    "gather": _gather,
+    "embedding": _embedding,
+    "one_hot": _one_hot,
+    "depth_to_space": _blocks,
+    "space_to_depth": _blocks,
+    "resize2d": _resize,
 }

@@ -8,8 +8,8 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
 from dlcompiler.measurement import verify
-from dlcompiler.ops.data_movement import DTYPES
 from dlcompiler.ops.injective import schedule_injective
+from dlcompiler.ops.movement import DTYPES
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import ops
+from dlcompiler.errors import TuningError
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -57,6 +58,16 @@ def test_a_small_variance_beside_a_large_mean_is_not_lost():
     inputs = {"data": data, "scale": ones, "shift": zeros}
     (got,) = check(operator, operator.workload(shape=(1, 64)), inputs=inputs).values()
     np.testing.assert_allclose(np.abs(got), 1, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_epsilon(name):
+    operator = ops.operator(name)
+    workload = operator.workload(shape=(3, 45), epsilon=0.25)
+    check(operator, workload)
+    assert operator.workload(shape=(3, 45), epsilon=1e-5) == operator.workload(shape=(3, 45))
+    with pytest.raises(TuningError, match="epsilon is negative"):
+        operator.workload(shape=(3, 45), epsilon=-1)
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf])

@@ -53,6 +53,14 @@ def test_values(choice):
     check(OPERATOR, OPERATOR.workload(**choice))
 
 
+@pytest.mark.parametrize("function", ["var", "std", "logsumexp", "l1_norm", "l2_norm"])
+@pytest.mark.parametrize("target", ["cpu", "v100"])
+def test_functions_of_two_passes(function, target):
+    for axes, dtype in ((0, "float32"), (1, "float16")):
+        workload = OPERATOR.workload(function=function, shape=(5, 67), axes=axes, dtype=dtype)
+        check(OPERATOR, workload, target=target)
+
+
 @pytest.mark.parametrize("axes", [0, 1, "all"])
 def test_every_config(axes):
     workload = OPERATOR.workload(function="sum", shape=(41, 67), axes=axes)

@@ -50,11 +50,17 @@ WORKLOADS = [
     ("reduction", {"function": "mean", "shape": "9x1025", "axes": 1}),
     ("reduction", {"function": "max", "shape": "70000"}),
     ("elementwise", {"function": "add", "shapes": "5x67,67"}),
+    ("elementwise", {"function": "where", "shapes": "5x1,5x67,67"}),
     ("transpose", {"shape": "3x40x5x33", "axes": "0,2,3,1"}),
     ("transpose", {"shape": "130x37", "dtype": "int8"}),
     ("pad", {"shape": "9x37", "before": "3,3", "after": "1,2", "mode": "reflect"}),
     ("concatenate", {"shapes": "9x100,9x28", "axis": 1}),
     ("batch_norm", {"shape": "2x5x9x9"}),
+    ("strided_slice", {"shape": "9x5x37", "begin": "2,0,0", "size": "5,5,37"}),
+    ("tile", {"shape": "5x67", "reps": "2,3"}),
+    ("embedding", {"rows": 101, "width": 37, "indices": "2x7"}),
+    ("resize2d", {"shape": "1x3x5x7", "to": "9x21"}),
+    ("depth_to_space", {"shape": "2x12x5x7", "block": 2}),
 ]
 
 

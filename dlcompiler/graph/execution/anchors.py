@@ -16,7 +16,6 @@ from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array, Attributes, operator_name
 from dlcompiler.graph.operators.relations import chosen_axes
 from dlcompiler.ops.gemm import packed_width
-from dlcompiler.ops.norms import EPSILON
 from dlcompiler.ops.widening import result_dtype, sums_dtype
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -231,10 +230,11 @@ def _layer_norm(
     attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
 ) -> Wanted | None:
     data = kinds[0]
-    is_usual = attrs["center"] and attrs["scale"] and attrs["epsilon"] == EPSILON
+    is_usual = attrs["center"] and attrs["scale"]
     if not is_usual or attrs["axis"] not in (-1, data.rank - 1):
         return None
-    return Wanted("layer_norm", {"shape": data.shape, "dtype": data.dtype})
+    params = {"shape": data.shape, "dtype": data.dtype, "epsilon": attrs["epsilon"]}
+    return Wanted("layer_norm", params)
 
 
 def _reduction(function: str) -> _Translate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -31,6 +30,8 @@ from dlcompiler.ir.numeric import binary_function, cast_function, compare_functi
 from dlcompiler.ir.operations import BinaryOp, CompareOp
 from dlcompiler.ops import elementwise
 from dlcompiler.ops.activations import ACTIVATIONS, Activation
+from dlcompiler.ops.elementwise import clip_bounds
+from dlcompiler.ops.functions import floor_rest
 
 Family: TypeAlias = Literal["float", "number", "integer", "bool", "any"]
 
@@ -140,23 +141,13 @@ def _const(value: float, x: Any) -> Any:
 
 
 def _clip(x: Any, low: float, high: float) -> Any:
-    low, high = _bounds(low, high, x.dtype)
+    low, high = clip_bounds(low, high, x.dtype)
     return te.minimum(te.maximum(x, _const(low, x)), _const(high, x))
 
 
 def _clip_arrays(x: Array, low: float, high: float) -> Any:
-    low, high = (x.dtype.type(n) for n in _bounds(low, high, dtypes.from_numpy(x.dtype)))
+    low, high = (x.dtype.type(n) for n in clip_bounds(low, high, dtypes.from_numpy(x.dtype)))
     return np.minimum(np.maximum(x, low), high)
-
-
-def _bounds(low: float, high: float, dtype: str) -> tuple[float, float]:
-    """Return the bounds of a clip; those of integers are the outermost integers inside."""
-    if dtypes.is_float(dtype):
-        return low, high
-    least, most = dtypes.min_value(dtype), dtypes.max_value(dtype)
-    first = least if low < least else math.ceil(min(low, most))
-    last = most if high > most else math.floor(max(high, least))
-    return first, last
 
 
 def _leaky_relu(x: Any, alpha: float) -> Any:
@@ -324,13 +315,6 @@ def _floored_rest(a: Array, b: Array) -> Any:
     return np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
-def _floor_rest(a: Any, b: Any) -> Any:
-    """Return the remainder of floats: that of `fmod`, moved to the sign of the divisor."""
-    rest, zero = te.fmod(a, b), _const(0, a)
-    is_other = te.select(b < zero, rest > zero, rest < zero)
-    return te.select(is_other, rest + b, rest)
-
-
 _BINARY = (
     _arithmetic("add", "add", lambda a, b: a + b, "Add."),
     _arithmetic("subtract", "sub", lambda a, b: a - b, "Subtract."),
@@ -342,7 +326,7 @@ _BINARY = (
             "Divide, and round toward minus infinity."),
     _binary("mod", "number", _truncated_rest, _by_kind(te.fmod, te.truncmod),
             "The remainder of the division; it has the sign of the dividend."),
-    _binary("floor_mod", "number", _floored_rest, _by_kind(_floor_rest, te.floormod),
+    _binary("floor_mod", "number", _floored_rest, _by_kind(floor_rest, te.floormod),
             "The remainder of `floor_divide`; it has the sign of the divisor."),
     _binary("power", "float",
             lambda a, b: call_function("pow", dtypes.from_numpy(a.dtype))(a, b), te.power,

@@ -30,13 +30,11 @@ from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, IfThenElse, TensorLoad, Var, walk
-from dlcompiler.ops.arithmetic import ELEMENTWISE
+from dlcompiler.ops import operator
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.batch_norm import BATCH_NORM
-from dlcompiler.ops.data_movement import CONCATENATE, PAD, TRANSPOSE
 from dlcompiler.ops.gpu.anchors import behind, computed
 from dlcompiler.ops.gpu.threads import Chip, bind, copy_together, fused, share_elements
-from dlcompiler.ops.injective import axis_across, joins, loads_in, side_by_side
+from dlcompiler.ops.injective import axis_across, guards_in, joins, loads_in, side_by_side
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inference.inlining import bodies
@@ -93,7 +91,7 @@ def plan_of(s: Schedule, out: Tensor) -> Plan:
     """
     axes = s[out].op.axis
     loads = loads_in(s, out)
-    joined = side_by_side(axes, loads) if axes else []
+    joined = side_by_side(axes, loads, guards_in(s, out)) if axes else []
     body = [node for expr in bodies(s.state)[s[out].name] for node in walk(expr)]
     return Plan(
         tuple(axes),
@@ -146,9 +144,7 @@ def _run(axes: Sequence[Axis], load: TensorLoad) -> tuple[Axis, ...]:
 
 
 def _plan(workload: Workload) -> tuple[Plan, Tensor]:
-    operators = (ELEMENTWISE, BATCH_NORM, TRANSPOSE, PAD, CONCATENATE)
-    define = next(each.define for each in operators if each.name == workload.op)
-    out = define(workload)[-1]
+    out = operator(workload.op).define(workload)[-1]
     s = create_schedule(out)
     inline_injective(s)
     return plan_of(s, out), out

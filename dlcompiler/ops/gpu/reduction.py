@@ -379,7 +379,12 @@ class _Shared:
         self.sharing = Sharing(shares if self.is_block else {tag: threads}, self.cfg["vector"])
         """How threads share the elements of a result."""
         kept = -(-self.chain.extent // (threads * self.cfg["vector"])) * self.cfg["vector"]
-        self.is_kept = len(self.chain.reductions) > 1 and kept <= _MOST_KEPT
+        *before, _ = self.chain.reductions
+        found = {load.tensor for load in reads(self.chain.host, ())}
+        self.read_by_host = [tensor for tensor in before if tensor in found]
+        """Reductions before the last one whose results the host reads, too."""
+        is_chain = len(self.chain.reductions) > 1 and not self.read_by_host
+        self.is_kept = is_chain and kept <= _MOST_KEPT
         """Whether a thread keeps its elements between the reductions."""
 
     def schedule(self) -> None:
@@ -391,14 +396,17 @@ class _Shared:
             if len(tensor.shape) > 1:
                 s[tensor].transform_layout(self.flat)
         block = self.bind_host(s[chain.host])
-        s[last].set_scope("shared")
-        s[last].compute_at(s[chain.host], block)
+        for tensor in (*self.read_by_host, last):
+            s[tensor].set_scope("shared")
+            s[tensor].compute_at(s[chain.host], block)
         thread, groups, loops = self.bind_reduction(last, is_last=True)
         at = {last: groups}
         for tensor in before:
-            s[tensor].set_scope("local")
-            s[tensor].compute_at(s[last], thread)
-            _, at[tensor], more = self.bind_reduction(tensor, is_last=False)
+            is_shared = tensor in self.read_by_host
+            if not is_shared:
+                s[tensor].set_scope("local")
+                s[tensor].compute_at(s[last], thread)
+            _, at[tensor], more = self.bind_reduction(tensor, is_last=is_shared)
             loops += more
         for copy, reader in copies:
             s[copy].set_scope("local")

@@ -210,7 +210,7 @@ def test_another_schedule_in_the_registry_is_used():
         (lambda x: op.max(x, axis=1, exclude=True), "reduction"),
         (lambda x: op.sum(x), "reduction"),
         (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,))), "layer_norm"),
-        (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,)), epsilon=0.5), ""),
+        (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,)), epsilon=0.5), "layer_norm"),
         (lambda x: op.nn.layer_norm(x, var("g", (7,)), var("b", (7,)), axis=1), ""),
     ],
 )

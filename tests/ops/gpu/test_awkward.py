@@ -70,7 +70,22 @@ ROWS = [
     ("pad", {"shape": (9, 37), "before": (3, 3), "after": (1, 2), "mode": "reflect"}),
     ("concatenate", {"shapes": [(9, 101), (9, 28)], "axis": 1, "dtype": "float16"}),
 ]
-AWKWARD = [*PRODUCTS, *CONVOLUTIONS, *ROWS]
+SELECTIONS = [
+    ("strided_slice", {"shape": (9, 37), "begin": (1, 36), "size": (4, 19), "strides": (2, -2)}),
+    ("split", {"shape": (6, 35), "sections": 5, "axis": 1}),
+    ("flip", {"shape": (5, 67), "axis": 1, "dtype": "int8"}),
+    ("tile", {"shape": (5, 67), "reps": (2, 3)}),
+    ("repeat", {"shape": (5, 67), "repeats": 3, "axis": 1}),
+    ("reshape", {"shape": (6, 35, 4), "to": (21, 40), "dtype": "float16"}),
+    ("take", {"shape": (5, 67), "indices": (9,), "axis": 1}),
+    ("gather", {"shape": (5, 67), "indices": (4, 9), "axis": 1}),
+    ("embedding", {"rows": 101, "width": 37, "indices": (2, 7)}),
+    ("one_hot", {"indices": (3, 5), "depth": 11}),
+    ("resize2d", {"shape": (2, 3, 5, 7), "to": (9, 4), "method": "cubic"}),
+    ("depth_to_space", {"shape": (2, 12, 5, 7), "block": 2}),
+    ("space_to_depth", {"shape": (2, 6, 10, 3), "block": 2, "layout": "NHWC"}),
+]
+AWKWARD = [*SELECTIONS, *PRODUCTS, *CONVOLUTIONS, *ROWS]
 ON_DEVICES = AWKWARD[1::3]
 
 
