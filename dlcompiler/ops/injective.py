@@ -34,6 +34,8 @@ from dlcompiler.te import ComputeOp, Tensor
 
 _SQUARE = 4
 """Blocks along each side of a square whose cache lines all fit the nearest cache."""
+_WIDEST_SQUARE = 16
+"""Most rows of a square that is transposed in registers; its loops are unrolled."""
 _MOST_COPIES = 64
 """Most vectors of a block, unless it has two by two."""
 _MANY_CASES = 4
@@ -78,7 +80,7 @@ def schedule_injective(
     loops = _loops_of(s, out)
     chosen = cfg or {**_default_values(s, out, target, loops), "parallel": is_parallel}
     if across is not None:
-        _schedule_blocks(s, out, across, chosen, target.lanes(out.dtype))
+        _schedule_blocks(s, out, across, chosen, _block_lanes(out, target))
         return
     joined = loops.joined
     inner = s[out].fuse(*joined)
@@ -93,6 +95,11 @@ def schedule_injective(
         s[out].parallel(s[out].fuse(*rest) if rest else steps)
     if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
+
+
+def _block_lanes(out: Tensor, target: Target) -> int:
+    """Return the rows and columns of the squares that are transposed in registers."""
+    return min(target.lanes(out.dtype), _WIDEST_SQUARE)
 
 
 def _is_beyond_caches(out: Tensor, target: Target) -> bool:
@@ -282,14 +289,15 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     """
     s = create_schedule(out)
     inline_injective(s)
-    lanes, parallel = target.lanes(out.dtype), parallel_knob(target.cores)
+    parallel = parallel_knob(target.cores)
     if not _is_across(s, out):
         extent = _loops_of(s, out).extent
-        width = width_knob("width", extent, lanes, (1, 2, 4, 8, 16))
+        width = width_knob("width", extent, target.lanes(out.dtype), (1, 2, 4, 8, 16))
         is_beyond = _is_beyond_caches(out, target)
         past = Knob("past_caches", (False, True) if is_beyond else (False,))
         cases = [Knob("by_case", (False, True))] if _cases(s, out) >= _MANY_CASES else []
         return Space(workload, [width, Knob("steps", (1, 2, 4)), past, *cases, parallel])
+    lanes = _block_lanes(out, target)
     knobs = [
         *(Knob(name, (1, 2, 4)) for name in ("row_vectors", "column_vectors")),
         *(Knob(name, (1, 2, 4, 8, 16)) for name in ("rows", "columns")),

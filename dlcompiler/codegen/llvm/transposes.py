@@ -26,7 +26,7 @@ from dlcompiler.codegen.operands import operands
 from dlcompiler.ir import Buffer, Expr, IfThenElse, Load, Logical, Store
 
 _LANES = (4, 8, 16)
-_ELEMENT_BYTES = (4, 8)
+_ELEMENT_BYTES = (1, 2, 4, 8)
 _SHUFFLED_BYTES = 16  # what an instruction of x86 shuffles freely: a half of a 256-bit register
 
 
@@ -105,6 +105,8 @@ def _plain_loads(value: Expr) -> list[Load]:
 def _may_be_column(load: Load) -> bool:
     lanes, element = dtypes.lanes(load.dtype), dtypes.element(load.dtype)
     if lanes not in _LANES or dtypes.bytes_of(element) not in _ELEMENT_BYTES:
+        return False
+    if dtypes.is_bool(element):  # a bit in registers, a byte in memory
         return False
     step = step_of(load.buffer, load.indices)
     return step is not None and abs(step) >= lanes

@@ -47,7 +47,7 @@ def _program(dtype, lanes, count, *, extent=40, wrap=lambda load: load, between=
 @pytest.mark.campaign
 @pytest.mark.parametrize("count", [4, 8, 11, 16, 17])
 @pytest.mark.parametrize("lanes", [4, 8, 16])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64", "int8", "float16"])
 def test_columns_are_right(build, target, dtype, lanes, count):
     func = _program(dtype, lanes, count)
     a = np.arange(1600).reshape(40, 40).astype(dtypes.to_numpy(dtype))
