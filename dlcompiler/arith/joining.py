@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlcompiler.ir import Binary, Broadcast, Const, Expr, Extent, index_const, structural_equal
+from dlcompiler.ir import (
+    Binary,
+    Broadcast,
+    Const,
+    Expr,
+    Extent,
+    Ramp,
+    binary,
+    index_const,
+    structural_equal,
+)
 from dlcompiler.ir.expr import lanes_of
 
 _ZERO = index_const(0)
@@ -27,6 +37,12 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
         added to the first index, the first keeps it. The fused index may exceed its dimension.
         None if no indices can be joined.
 
+    Notes
+    -----
+    A vector that fills a part of the joined dimensions evenly never crosses their end. Then the
+    dimensions before them may have any indices: those of ``f = ramp(16*i, 1, 16)`` in dimensions of
+    4·12 elements are ``A[i // 3, 0, ramp(16*i % 48, 1, 16)]``.
+
     Examples
     --------
     >>> from dlcompiler.ir import Var, binary
@@ -43,7 +59,46 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
             first, base = found
             zeros = (index_const(0),) * (last - first - 1)
             return (*indices[:first], base, *zeros, source, *indices[last + 1 :])
+        first, covered = _run(indices, strides, last, source, extent)
+        part = _part_of(source, covered) if first < last else None
+        if part is not None:
+            zeros = (index_const(0),) * (last - first)
+            return (*indices[:first], *zeros, part, *indices[last + 1 :])
     return None
+
+
+def _run(
+    indices: Sequence[Expr], strides: Sequence[Extent], last: int, source: Expr, covered: int
+) -> tuple[int, int]:
+    """Return the first of the dimensions up to `last` that `source` runs along, and their size."""
+    for position in reversed(range(last)):
+        own, by, extent = _parts(indices[position])
+        if extent is None or by != covered or not _is(strides[position], covered):
+            return position + 1, covered
+        if not structural_equal(own, source, rename=False):
+            return position + 1, covered
+        covered *= extent
+    return 0, covered
+
+
+def _part_of(source: Expr, covered: int) -> Expr | None:
+    """Return ``source % covered`` as a ramp; None if it is not known to be one."""
+    match source:
+        case Ramp(base, Const(1), lanes) if covered % lanes == 0 and _is_multiple(base, lanes):
+            return Ramp(binary("floormod", base, covered), index_const(1), lanes)
+    return None
+
+
+def _is_multiple(expr: Expr, number: int) -> bool:
+    """Tell whether an expression is written as a multiple of a number."""
+    match expr:
+        case Const(value):
+            return int(value) % number == 0
+        case Binary("add" | "sub", a, b):
+            return _is_multiple(a, number) and _is_multiple(b, number)
+        case Binary("mul", a, b):
+            return _is_multiple(a, number) or _is_multiple(b, number)
+    return False
 
 
 def _first_of_run(

@@ -7,7 +7,7 @@ import pytest
 
 from dlcompiler import te
 from dlcompiler.arith.joining import joined
-from dlcompiler.ir import Var, binary
+from dlcompiler.ir import Broadcast, Ramp, Var, binary, index_const
 from dlcompiler.pipeline import build
 from tests.arith.evaluation import value_of
 
@@ -102,6 +102,36 @@ def test_blocks_of_rows_are_whole_vectors():
     b = np.zeros_like(a)
     kernel(a, b)
     np.testing.assert_array_equal(b, a * 3)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 6), (1, 5, 8, 3), (2, 7, 2, 12)])
+def test_a_vector_that_fills_a_plane_evenly_is_whole(shape):
+    A = te.placeholder(shape, name="A")
+    B = te.compute(shape, lambda *i: A[i] * 3, name="B")
+    s = te.create_schedule(B.op)
+    _, lanes = s[B].split(s[B].fuse(*s[B].op.axis), 8)
+    s[B].vectorize(lanes)
+    kernel = build(s, [A, B], name="triple")
+    assert "extractelement" not in kernel.llvm_ir
+    a = np.arange(math.prod(shape), dtype="float32").reshape(shape)
+    b = np.zeros_like(a)
+    kernel(a, b)
+    np.testing.assert_array_equal(b, a * 3)
+
+
+def test_a_vector_that_may_cross_the_end_of_a_plane_is_none():
+    lanes = Ramp(F * 4, index_const(1), 8)
+    rows = binary("floormod", binary("floordiv", lanes, splat(6)), splat(4))
+    indices = G, rows, binary("floormod", lanes, splat(6))
+    assert joined(indices, (24, 6, 1)) is None
+    lanes = Ramp(F * 8, index_const(1), 8)
+    rows = binary("floormod", binary("floordiv", lanes, splat(6)), splat(4))
+    found = joined((G, rows, binary("floormod", lanes, splat(6))), (24, 6, 1))
+    assert [str(index) for index in found] == ["g", "0", "f*8 % 24 : +8"]
+
+
+def splat(number):
+    return Broadcast(index_const(number), 8)
 
 
 def test_strides_that_are_formulas_are_no_numbers():
