@@ -294,11 +294,11 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     inline_injective(s)
     parallel = parallel_knob(target.cores)
     if not _is_across(s, out):
-        extent = _loops_of(s, out).extent
-        width = width_knob("width", extent, target.lanes(out.dtype), (1, 2, 4, 8, 16))
+        loops = _loops_of(s, out)
+        width = width_knob("width", loops.extent, target.lanes(out.dtype), (1, 2, 4, 8, 16))
         is_beyond = _is_beyond_caches(out, target)
         past = Knob("past_caches", (False, True) if is_beyond else (False,))
-        cases = [Knob("by_case", (False, True))] if _cases(s, out) >= _MANY_CASES else []
+        cases = [Knob("by_case", (False, True))] if _has_case_loops(s, out, loops) else []
         return Space(workload, [width, Knob("steps", (1, 2, 4)), past, *cases, parallel])
     lanes = _block_lanes(out, target)
     knobs = [
@@ -336,7 +336,7 @@ def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> 
             "columns": _SQUARE,
             "down_first": False,
         }
-    has_cases = _cases(s, out) >= _MANY_CASES
+    has_cases = _has_case_loops(s, out, loops)
     is_long = any(
         isinstance(node, Call) for body in bodies(s.state)[s[out].name] for node in walk(body)
     )
@@ -344,6 +344,15 @@ def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> 
     width = widest_power(loops.extent, vectors * target.lanes(out.dtype))
     values = {"width": width, "steps": 1, "past_caches": _is_beyond_caches(out, target)}
     return values | ({"by_case": True} if has_cases else {})
+
+
+def _has_case_loops(s: Schedule, out: Tensor, loops: _Loops) -> bool:
+    """Tell whether loops for the cases of a chain of conditions may be worth their code.
+
+    They are if there are many cases, or if some read neighbours and others scattered elements.
+    """
+    cases = _cases(s, out)
+    return cases >= _MANY_CASES or (cases > 1 and 0 < loops.gathers < len(loops.loads))
 
 
 def _cases(s: Schedule, out: Tensor) -> int:

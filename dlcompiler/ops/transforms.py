@@ -186,8 +186,18 @@ def pad_by_elements(
         return te.minimum(beyond, 2 * (extent - 1) - beyond)
 
     def element(*indices: Any) -> Any:
-        extents = [(first, extent) for first, _, extent in pairs]
-        return data[tuple(place(i, *pair) for i, pair in zip(indices, extents, strict=True))]
+        places = [place(i, first, n) for i, (first, _, n) in zip(indices, pairs, strict=True)]
+        repeated = data[tuple(places)]
+        if not pairs:
+            return repeated
+        first, last, extent = pairs[-1]
+        moved = indices[-1] - first
+        inside = [moved >= 0] if first > 0 else []
+        inside += [moved < extent] if last > 0 else []
+        if not inside:
+            return repeated
+        # Inside, neighbours stay neighbours: a loop for this case copies vectors.
+        return te.if_then_else(te.all(*inside), data[(*places[:-1], moved)], repeated)
 
     shape = [extent + first + last for first, last, extent in pairs]
     return tensor(shape, element, name="PadInput", tag=INJECTIVE)
