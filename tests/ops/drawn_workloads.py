@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from dlcompiler import ops
-from dlcompiler.errors import TuningError
+from dlcompiler.errors import ExpressionError, TuningError
 from dlcompiler.ops.activations import ACTIVATIONS
 from dlcompiler.ops.conv2d.direct import BLOCKS as DIRECT
 from dlcompiler.ops.conv2d.gemm import BLOCKS as GEMM
@@ -47,8 +47,13 @@ def drawn_workload(name, choose, most=1 << 20):
             if name == "conv2d":
                 _check_convolution(params)
             else:
-                ops.operator(name).workload(**params)
+                found = ops.operator(name)
+                found.define(found.workload(**params))
         except TuningError:
+            continue
+        except ExpressionError as error:
+            if "too large" not in str(error):
+                raise
             continue
         return params
     raise AssertionError(f"no workload of {name}")
