@@ -197,6 +197,7 @@ def job_fields(work: Work, row: Row) -> dict[str, Any]:
         "row": row,
         "out": work.shapes["out"],
         "dtype": work.dtypes["out"],
+        "results": work.results,
     }
 
 

@@ -28,11 +28,13 @@ Values: TypeAlias = Mapping[str, Any]
 LENGTHS = {
     **dict.fromkeys(("kernel", "stride"), (1, 2)),
     "padding": (1, 2, 4),
-    "outputs": (1,),
+    **dict.fromkeys(("outputs", "sections", "repeats", "depth", "block"), (1,)),
 }
 """How many numbers, joined by ``x``, a part of the sizes may have; other parts have any number."""
 REPEATED = "shapes"
 """Name of a part that takes all shapes that are given."""
+DEFAULT = "default"
+"""Value of an option whose default depends on the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Family:
     """Whether an operand is known before the call, and may be packed ahead."""
     judged: Row = "plain"
     """The row that goals are judged by."""
+    reads_part: bool = False
+    """Whether only as many elements of ``data`` are read as the result has."""
     bound_by: Literal["compute", "memory"] = "compute"
     """What limits a good implementation."""
 
@@ -82,11 +86,33 @@ def _of_images(function: str, values: Values) -> dict[str, Any]:
     return {**kind, **{_SHORT.get(name, name): value for name, value in values.items()}}
 
 
+_OF_FUNCTIONS = ("alpha", "beta", "low", "high", "to")
+"""Options that some elementwise functions have."""
+
+
 def _of_shapes(function: str, values: Values) -> dict[str, Any]:
-    """Repeat a single shape for each operand of the function."""
+    """Repeat a single shape for each operand of the function; gather the function's options."""
     given = values[REPEATED]
     arity = arithmetic.FUNCTIONS[function].arity
-    return {"function": function, **values, REPEATED: given * arity if len(given) == 1 else given}
+    return {
+        "function": function,
+        REPEATED: given * arity if len(given) == 1 else given,
+        "dtype": values["dtype"],
+        "options": {n: values[n] for n in _OF_FUNCTIONS if values[n] != DEFAULT},
+    }
+
+
+def _of_slices(function: str, values: Values) -> dict[str, Any]:
+    """Use a single stride for all dimensions."""
+    strides = values["strides"]
+    every = (strides,) * len(values["shape"]) if isinstance(strides, int) else strides
+    return {**values, "strides": every}
+
+
+def _of_resizing(function: str, values: Values) -> dict[str, Any]:
+    given = {name: value for name, value in values.items() if value != DEFAULT}
+    options = {"alpha": given.pop("alpha")} if "alpha" in given else {}
+    return {**given, "options": options}
 
 
 def _of_products(workload: Workload) -> dict[str, Shape]:
@@ -149,6 +175,13 @@ def _memory(operator: str, options: Mapping[str, int | str], **more: Any) -> Fam
     return Family(operator, form, parts, {**options, "dtype": "float32"}, bound_by="memory", **more)
 
 
+def _movement(operator: str, *parts: str, **options: Any) -> Family:
+    """Return a family that moves elements of a tensor: its shape, other sizes, options."""
+    more = {n: options.pop(n) for n in ("parameters", "reads_part") if n in options}
+    form = ",".join(("shape", *parts))
+    return _memory(operator, options, form=form, parts=("shape", *parts), **more)
+
+
 _MATRIX, _IMAGE = ("m", "n", "k"), ("batch", "channels", "height", "width")
 _WINDOW = ("kernel", "stride", "padding")
 _FORM = "kernel,stride,padding"
@@ -181,8 +214,8 @@ GRAMMAR: dict[str, Family] = {
     "rms_norm": _memory("rms_norm", {}, shapes=_along_rows("scale")),
     "batch_norm": _memory("batch_norm", {"axis": 1}),
     "elementwise": _memory(
-        "elementwise", {}, form="shape[,shape…]", parts=(REPEATED,), parameters=_of_shapes,
-        functions=tuple(arithmetic.FUNCTIONS),
+        "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",
+        parts=(REPEATED,), parameters=_of_shapes, functions=tuple(arithmetic.FUNCTIONS),
     ),
     "reduction": _memory(
         "reduction", {"axes": -1, "keepdims": 0}, functions=tuple(reduction.FUNCTIONS)
@@ -191,6 +224,23 @@ GRAMMAR: dict[str, Family] = {
     "pad": _memory("pad", {"mode": "constant"}, form="shape,before,after",
                    parts=("shape", "before", "after")),
     "concatenate": _memory("concatenate", {"axis": 0}, form="shape,shape…", parts=(REPEATED,)),
+    "strided_slice": _movement("strided_slice", "begin", "size", strides=1,
+                               parameters=_of_slices, reads_part=True),
+    "split": _movement("split", "sections", axis=0),
+    "flip": _movement("flip", axis=0),
+    "tile": _movement("tile", "reps"),
+    "repeat": _movement("repeat", "repeats", axis=0),
+    "reshape": _movement("reshape", "to"),
+    "take": _movement("take", "indices", axis=0, index_dtype="int32", reads_part=True),
+    "gather": _movement("gather", "indices", axis=0, index_dtype="int32", reads_part=True),
+    "embedding": _memory("embedding", {"index_dtype": "int32"}, form="RxW,indices",
+                         parts=(("rows", "width"), "indices"), reads_part=True),
+    "one_hot": _memory("one_hot", {"axis": -1, "index_dtype": "int32"}, form="indices,depth",
+                       parts=("indices", "depth")),
+    "depth_to_space": _movement("depth_to_space", "block", mode="DCR", layout="NCHW"),
+    "space_to_depth": _movement("space_to_depth", "block", layout="NCHW"),
+    "resize2d": _movement("resize2d", "to", method="linear", mode="half_pixel", rounding=DEFAULT,
+                          layout="NCHW", alpha=DEFAULT, parameters=_of_resizing),
 }  # fmt: skip
 """Family -> its grammar. ``gemm`` is A(M, K)·B(K, N), ``dense`` has its weights as (N, K); a single
 shape of ``elementwise`` is that of all operands."""

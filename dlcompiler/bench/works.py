@@ -29,7 +29,7 @@ EPILOGUES = ("bias", "batch_norm", "residual", *ACTIVATIONS)
 """Steps that may be fused after a product or a convolution, in their order."""
 
 _NUMBER = r"-?\d{1,9}"
-_MAY_BE_ZERO = ("padding", "before", "after")
+_MAY_BE_ZERO = ("padding", "before", "after", "begin")
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,25 @@ class Work:
         return ops.operator(family.checked_by or family.operator).workload(**self.parameters)
 
     @cached_property
+    def _defined(self) -> tuple[list[Tensor], list[Tensor]]:
+        """Operands and results of the operator's definition."""
+        every = ops.operator(self.workload.op).define(self.workload)
+        is_operand = [isinstance(tensor.op, PlaceholderOp) for tensor in every]
+        count = sum(is_operand)
+        assert all(is_operand[:count])
+        return list(every[:count]), list(every[count:])
+
+    @property
+    def results(self) -> int:
+        """Number of results, which all have the shape of ``out``."""
+        return len(self._defined[1])
+
+    @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """Parameters of the operator's definition by their roles; ``out`` is the last one."""
-        *inputs, out = ops.operator(self.workload.op).define(self.workload)
+        """Parameters of the operator's definition by their roles; ``out``, a result, is last."""
+        inputs, outs = self._defined
         roles = GRAMMAR[self.family].roles
-        assert all(isinstance(tensor.op, PlaceholderOp) for tensor in inputs)
-        return {**{roles.get(t.name, t.name): t for t in inputs}, "out": out}
+        return {**{roles.get(t.name, t.name): t for t in inputs}, "out": outs[0]}
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -111,7 +124,11 @@ class Work:
     def nbytes(self) -> int:
         """Least number of bytes that must be read and written [byte]."""
         sizes = {role: dtypes.to_numpy(dtype).itemsize for role, dtype in self.dtypes.items()}
-        return sum(sizes[role] * math.prod(shape) for role, shape in self.shapes.items())
+        shapes = {role: math.prod(shape) for role, shape in self.shapes.items()}
+        shapes["out"] *= self.results
+        if GRAMMAR[self.family].reads_part:
+            shapes["data"] = min(shapes["data"], shapes["out"])
+        return sum(sizes[role] * elements for role, elements in shapes.items())
 
     def __repr__(self) -> str:
         return f"Work({self.text!r})"

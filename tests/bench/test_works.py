@@ -50,6 +50,10 @@ def test_the_works_of_the_command_line():
         ("gemm:1x2x3+swish", "no step has this name"),
         ("softmax:4x4+relu", "nothing can be fused"),
         ("conv2d:1x1x2x2,1,5,1,1", "larger than the padded image"),
+        ("elementwise:relu:64,alpha=2", "no such option"),
+        ("strided_slice:4x4,0x0,5x1", "not inside the tensor"),
+        ("split:4x4,3", "the sections are not equal"),
+        ("split:4x4,2x2", "not the sizes"),
         ("elementwise:64", "elementwise:{copy,"),
         ("elementwise:pow:64", "elementwise:{copy,"),
     ],
@@ -89,6 +93,12 @@ def test_each_form_names_all_sizes():
         ("pad:2x3,0x1,-1x1,mode=edge", {"data": (2, 3), "out": (1, 5)}, "float32"),
         ("concatenate:2x3,2x4,axis=1",
          {"data0": (2, 3), "data1": (2, 4), "out": (2, 7)}, "float32"),
+        ("elementwise:where:2x1,2x3,3",
+         {"condition": (2, 1), "data": (2, 3), "other": (3,), "out": (2, 3)}, "float32"),
+        ("elementwise:cast:5,to=float16", {"data": (5,), "out": (5,)}, "float16"),
+        ("strided_slice:4x6,0x1,2x3,strides=2", {"data": (4, 6), "out": (2, 3)}, "float32"),
+        ("embedding:9x4,2x3", {"data": (9, 4), "indices": (2, 3), "out": (2, 3, 4)}, "float32"),
+        ("one_hot:2x3,5,axis=0", {"indices": (2, 3), "out": (5, 2, 3)}, "float32"),
     ],
 )  # fmt: skip
 def test_options_give_shapes_and_dtypes(text, shapes, dtype):
@@ -100,6 +110,8 @@ def test_options_give_shapes_and_dtypes(text, shapes, dtype):
 def test_bytes_and_operations_follow_the_options():
     assert parse_work("gemm:5x7x3,dtype=int8").nbytes == 5 * 3 + 3 * 7 + 4 * 5 * 7
     assert parse_work("gemm:5x7x3,dtype=bfloat16+bias").nbytes == 2 * (15 + 21 + 35) + 4 * 7
+    assert parse_work("embedding:9000x4,2x3").nbytes == 4 * 24 + 4 * 6 + 4 * 24
+    assert parse_work("split:6x4,3").nbytes == 2 * 4 * 24
     grouped = parse_work("conv2d:1x8x9x9,4,3,1,1,groups=2")
     assert grouped.flops == 2 * 4 * 81 * 4 * 9
 

@@ -49,11 +49,13 @@ class Job:
     """Number of threads that may be used."""
     arrays: Mapping[str, Array]
     """Inputs by role: ``data``, ``other``, ``weight``, ``bias``, ``scale``, ``shift``,
-    ``residual``; ``data0`` … of a concatenation."""
+    ``residual``, ``condition``, ``indices``; ``data0`` … of a concatenation."""
     out: tuple[int, ...]
     """Shape of the result."""
     dtype: str = "float32"
     """Dtype of the result."""
+    results: int = 1
+    """Number of results, all of this shape and dtype."""
 
     @property
     def given(self) -> str:
@@ -90,9 +92,22 @@ class Job:
         top, left, bottom, right = sides if len(sides) == 4 else (*sides, *sides)
         return Window(kernel, stride, dilation, (top, left, bottom, right))
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the function that are given; the others have the function's defaults."""
+        names = ("alpha", "beta", "low", "high", "to")
+        given = {name: self.sizes.get(name, "default") for name in names}
+        return {name: value for name, value in given.items() if value != "default"}
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The two limits of ``clip``."""
+        return float(self.options.get("low", 0)), float(self.options.get("high", 6))
+
     def axes(self, name: str) -> tuple[int, ...]:
         """Return an option that is one dimension, several, ``all`` or ``reversed``."""
-        given, ndim = self.sizes[name], self.arrays["data"].ndim
+        given = self.sizes[name]
+        ndim = self.arrays["data"].ndim if "data" in self.arrays else len(self.out)
         if given in ("all", "reversed"):
             return tuple(range(ndim))[:: -1 if given == "reversed" else 1]
         chosen: Sequence[int] = given if isinstance(given, list | tuple) else (given,)
@@ -119,8 +134,8 @@ class Offer:
     """How it is computed, such as ``eager`` or ``traced``."""
     call: Callable[[], object]
     """The call that is timed."""
-    result: Callable[[], Array]
-    """Returns the result of the last call."""
+    result: Callable[[], Array | list[Array]]
+    """Returns the result of the last call, or a list if the job has several."""
     computes_the_work: bool = True
     """Whether it computes the work; if not, it only moves as much memory."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
+from dlcompiler.bench.peers.numpy_movements import MOVEMENTS
 
 EPSILON = 1e-5
 """Epsilon of layer norm: the default of torch and ONNX."""
@@ -22,6 +23,8 @@ def offers(job: Job) -> list[Offer]:
     Absent
         NumPy has no function for it.
     """
+    if job.family in MOVEMENTS:
+        return [MOVEMENTS[job.family](job)]
     if job.family not in _WAYS:
         raise Absent(f"NumPy has no {job.family}")
     out = job.result()
@@ -77,10 +80,18 @@ _FUNCTIONS = {
             *("negative", "abs", "sign", "square", "exp", "sin", "cos", "tanh", "floor", "ceil"),
             *("trunc", "add", "subtract", "multiply", "divide", "maximum", "minimum", "equal"),
             *("not_equal", "less", "less_equal", "greater", "greater_equal", "log", "sqrt"),
-            *("power", "arctan", "sinh", "cosh", "log1p", "expm1", "logical_not"),
+            *("power", "sinh", "cosh", "tan", "log1p", "expm1", "log2", "log10", "exp2", "hypot"),
+            *("reciprocal", "isnan", "isinf", "isfinite", "floor_divide", "left_shift"),
+            *("right_shift", "logical_not", "logical_and", "logical_or", "logical_xor"),
+            *("bitwise_and", "bitwise_or", "bitwise_xor"),
         )
     },
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "tan2")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sinh", "cosh", "tanh")},
     "round": np.rint,
+    "bitwise_not": np.invert,
+    "floor_mod": np.mod,
+    "trunc_mod": np.fmod,
 }
 """Elementwise function -> NumPy's."""
 
@@ -88,17 +99,26 @@ _FUNCTIONS = {
 def _elementwise(job: Job, out: Array) -> Callable[[], object]:
     x = job.arrays["data"]
     half, zero, six = (x.dtype.type(number) for number in (0.5, 0, 6))
+    limits = [x.dtype.type(float(value)) for value in job.limits]
     calls: dict[str, Callable[[], object]] = {
         "copy": lambda: np.copyto(out, x),
         "scale": lambda: np.multiply(x, half, out=out),
         "relu": lambda: np.maximum(x, zero, out=out),
         "relu6": lambda: np.clip(x, zero, six, out=out),
+        "clip": lambda: np.clip(x, *limits, out=out),
+        "cast": lambda: np.copyto(out, x, casting="unsafe"),
+        "where": partial(_where, job, out),
     }
     if job.function in _FUNCTIONS:
         return partial(_FUNCTIONS[job.function], *job.arrays.values(), out=out)
     if job.function not in calls:
         raise Absent(f"NumPy has no {job.function}")
     return calls[job.function]
+
+
+def _where(job: Job, out: Array) -> None:
+    np.copyto(out, job.arrays["other"])
+    np.copyto(out, job.arrays["data"], where=job.arrays["condition"])
 
 
 def _reduction(job: Job, out: Array) -> Callable[[], object]:

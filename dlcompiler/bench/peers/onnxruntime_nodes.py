@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from dlcompiler.bench.peers.job import Absent, Array, Job
 from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.bench.peers.onnxruntime_movements import MOVEMENTS, Node, Nodes
 from dlcompiler.dtypes import to_numpy
-
-Node: TypeAlias = tuple[str, Sequence[str], str, Mapping[str, Any]]
-"""Kind, inputs, output and attributes of a node."""
-
-
-Nodes: TypeAlias = tuple[list[Node], dict[str, Array]]
-"""Nodes, and the constants that they read, by name."""
 
 
 def nodes_of(job: Job) -> Nodes:
@@ -83,22 +77,31 @@ def _reduction(job: Job) -> Nodes:
             raise Absent("ArgMax takes one dimension")
         kind = {"argmax": "ArgMax", "argmin": "ArgMin"}[job.function]
         return [(kind, ["data"], "out", {"axis": axes[0], **keepdims})], {}
-    if job.function not in ("sum", "max", "min", "mean", "prod"):
+    if job.function not in _REDUCTIONS:
         raise Absent(f"no node of its opset computes {job.function}")
-    kind = f"Reduce{job.function.capitalize()}"
+    kind = f"Reduce{_REDUCTIONS[job.function]}"
     return [(kind, ["data", "axes"], "out", keepdims)], {"axes": np.array(axes, np.int64)}
 
 
+_REDUCTIONS = {
+    "sum": "Sum", "max": "Max", "min": "Min", "mean": "Mean", "prod": "Prod",
+    "logsumexp": "LogSumExp", "l1_norm": "L1", "l2_norm": "L2", "sum_of_squares": "SumSquare",
+}  # fmt: skip
+"""Reduction -> the end of the name of its node."""
 _KINDS = {
     "add": "Add", "multiply": "Mul", "subtract": "Sub", "divide": "Div", "maximum": "Max",
     "minimum": "Min", "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual",
     "greater": "Greater", "greater_equal": "GreaterOrEqual", "relu": "Relu", "exp": "Exp",
     "tanh": "Tanh", "sigmoid": "Sigmoid", "negative": "Neg", "abs": "Abs", "sign": "Sign",
     "sin": "Sin", "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round",
-    "log": "Log", "sqrt": "Sqrt", "power": "Pow", "hardswish": "HardSwish",
-    "hardsigmoid": "HardSigmoid", "elu": "Elu", "softplus": "Softplus", "mish": "Mish",
+    "log": "Log", "sqrt": "Sqrt", "power": "Pow", "hard_swish": "HardSwish",
+    "hard_sigmoid": "HardSigmoid", "elu": "Elu", "softplus": "Softplus", "mish": "Mish",
     "softsign": "Softsign", "where": "Where", "tan": "Tan", "atan": "Atan",
-    "leaky_relu": "LeakyRelu", "gelu": "Gelu",
+    "leaky_relu": "LeakyRelu", "gelu": "Gelu", "selu": "Selu", "celu": "Celu", "prelu": "PRelu",
+    "thresholded_relu": "ThresholdedRelu", "reciprocal": "Reciprocal", "asin": "Asin",
+    "acos": "Acos", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh",
+    "atanh": "Atanh", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
+    "logical_not": "Not", "isnan": "IsNaN", "isinf": "IsInf",
 }  # fmt: skip
 """Elementwise function -> the node that computes it."""
 
@@ -113,8 +116,15 @@ def _elementwise(job: Job) -> Nodes:
             return [("Clip", ["data", "low", "high"], "out", {})], limits
         case "gelu_tanh":
             return [("Gelu", ["data"], "out", {"approximate": "tanh"})], {}
+        case "clip":
+            low, high = job.limits
+            limits = {"low": np.array(low, kind), "high": np.array(high, kind)}
+            return [("Clip", ["data", "low", "high"], "out", {})], limits
     if job.function in _KINDS:
-        return [(_KINDS[job.function], roles, "out", {})], {}
+        options = {name: float(value) for name, value in job.options.items()}
+        if job.function == "hard_sigmoid":  # ONNX has another default
+            options = {"alpha": 1 / 6, **options}
+        return [(_KINDS[job.function], roles, "out", options)], {}
     if job.function == "copy":
         raise Absent("a model of one copy is optimised away")
     raise Absent(f"no node of its opset computes {job.function} alone")
@@ -222,4 +232,5 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "transpose": _transpose,
     "concatenate": _concatenate,
     "pad": _pad,
+    **MOVEMENTS,
 }

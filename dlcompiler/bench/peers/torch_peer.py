@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dlcompiler.bench.peers.job import Absent, Job, Offer
+from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
 from dlcompiler.bench.peers.torch_functions import WITH_OUTPUT, numpy_of, tensor_of, writing
+from dlcompiler.bench.peers.torch_movements import resized, split
 from dlcompiler.runtime.timing import Clocked, time_call
 
 _PRODUCTS = ("gemm", "dense", "batch_matmul")
@@ -101,7 +102,13 @@ def _calling(torch: Any, way: str, compute: Callable[[], Any]) -> Offer:
     def call() -> None:
         last[0] = compute()
 
-    return Offer(way, call, lambda: numpy_of(torch, last[0]))
+    def result() -> Array | list[Array]:
+        found = last[0]
+        if isinstance(found, list):
+            return [numpy_of(torch, each) for each in found]
+        return numpy_of(torch, found)
+
+    return Offer(way, call, result)
 
 
 def _traced(torch: Any, job: Job, tensors: Mapping[str, Any], compute: Callable[..., Any]) -> Offer:
@@ -287,5 +294,8 @@ _FUNCTIONS: dict[str, Callable[[Any, Job], Callable[..., Any]]] = {
     "rms_norm": _norm,
     "batch_norm": _batch_norm,
     "pad": lambda torch, job: partial(_pad, torch, job),
+    "flip": lambda torch, job: lambda data: torch.flip(data, job.axes("axis")),
+    "resize2d": lambda torch, job: partial(resized, torch, job),
+    "split": lambda torch, job: partial(split, torch, job),
 }
 """Family -> returns the function of tensors by role."""
