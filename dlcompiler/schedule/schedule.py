@@ -162,6 +162,8 @@ class Schedule(Handle):
         stage = self.state.find(key) if is_known else None
         if stage is not None:
             return Stage(self, stage.name)
+        if is_known and (name := self._earlier_name(key)):
+            return Stage(self, name)
         recurrences.refuse_state(self.state, key)
         operation = f"schedule[{getattr(key, 'name', key)!r}]"
         known = ", ".join(stage.name for stage in self.state.stages)
@@ -174,6 +176,12 @@ class Schedule(Handle):
         raise ScheduleError(
             operation, "no stage of this schedule", got=repr(key), expected=expected
         )
+
+    def _earlier_name(self, key: Tensor | Operation) -> str | None:
+        """Return the stage whose operation `key` was before a later step has rewritten it."""
+        names = {stage.name for stage in self.state.stages}
+        found = (node.state.find(key) for node in reversed(self._node.path()))
+        return next((stage.name for stage in found if stage and stage.name in names), None)
 
     def __repr__(self) -> str:
         names = ", ".join(stage.name for stage in self.state.stages)

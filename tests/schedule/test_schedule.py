@@ -86,6 +86,15 @@ def test_refuses_a_tensor_of_another_expression(matmul, chain, refusal):
     )
 
 
+def test_an_operation_that_steps_have_rewritten_names_its_stage(matmul):
+    s, C = matmul.s, matmul.C
+    parts = s.rfactor(C, s[C].split(matmul.k, 2)[0])
+    rewritten = s[C].op
+    s.cache_read(parts, "local", [rewritten.output(0)])
+    assert s[C].op is not rewritten
+    assert s[rewritten].name == s[rewritten.output(0)].name == "C"
+
+
 def test_listeners_hear_every_move_of_the_cursor(matmul):
     heard = []
     matmul.s.listeners.append(lambda s: heard.append(len(s.trace)))

@@ -86,13 +86,16 @@ class Chain:
 
     extent: int
     """Elements that are reduced to one in the kernel [1]."""
+    is_computed_here: bool
+    """Whether the kernel computes the operand, instead of reading it from memory or inlining it."""
 
     @staticmethod
     def of(host: Tensor, reductions: Sequence[Tensor]) -> Chain:
         """Return the chain of reductions that have not been changed yet."""
         operand, gone = reduced(reductions[0])
         extent = math.prod(operand.static_shape[n] for n in gone)
-        return Chain(host, tuple(reductions), operand, gone, extent)
+        is_computed_here = not isinstance(operand.op, PlaceholderOp)
+        return Chain(host, tuple(reductions), operand, gone, extent, is_computed_here)
 
     @property
     def is_rows(self) -> bool:
@@ -315,7 +318,7 @@ def _with_host(s: Schedule, chain: Chain) -> Chain:
 
 def _reduce_in_parts(s: Schedule, chain: Chain, cfg: Mapping[str, Any], chip: Chip) -> None:
     """Schedule two kernels for each reduction: blocks reduce parts, then one combines them."""
-    if not isinstance(chain.operand.op, PlaceholderOp):
+    if chain.is_computed_here:
         s[chain.operand].compute_inline()
     step = cfg["threads"] * cfg["vector"]
     steps = -(-chain.extent // (step * cfg["blocks"]))
@@ -323,10 +326,17 @@ def _reduce_in_parts(s: Schedule, chain: Chain, cfg: Mapping[str, Any], chip: Ch
         stage = s[tensor]
         part, _ = stage.split(fused(stage, stage.op.reduce_axis), steps * step)
         parts = s.rfactor(tensor, part)
-        own = replace(chain, host=parts, reductions=(parts,), extent=steps * step)
+        own = replace(
+            chain,
+            host=parts,
+            reductions=(parts,),
+            extent=steps * step,
+            is_computed_here=False,
+        )
         _reduce(s, _with_host(s, own), cfg, chip)
         host = chain.host if tensor is chain.reductions[-1] else tensor
-        last = Chain.of(host, [tensor])
+        combined = Chain.of(host, [s[tensor].op.output(0)])  # of what `rfactor` has rewritten
+        last = replace(combined, reductions=(tensor,), is_computed_here=False)
         _reduce(s, _with_host(s, last), _last_config(last), chip)
 
 
@@ -348,7 +358,7 @@ def _reduce(s: Schedule, chain: Chain, cfg: Mapping[str, Any], chip: Chip) -> No
 def _reduce_alone(s: Schedule, chain: Chain, cfg: Mapping[str, Any]) -> None:
     """Schedule reductions by one thread each."""
     host = s[chain.host]
-    if not isinstance(chain.operand.op, PlaceholderOp):
+    if chain.is_computed_here:
         s[chain.operand].compute_inline()
     block, thread = host.split(
         fused(host, host.op.axis) if host.op.axis else host.fuse(), cfg["rows"]
@@ -421,7 +431,7 @@ class _Shared:
     def copies(self) -> list[tuple[Tensor, Tensor]]:
         """Make copies of the operand for a thread; return each with a reduction that reads it."""
         s, operand, readers = self.s, self.chain.operand, list(self.chain.reductions)
-        if not isinstance(operand.op, PlaceholderOp):
+        if self.chain.is_computed_here:
             if len(readers) > 1 and not self.is_kept:
                 s[operand].compute_inline()
                 return []
