@@ -31,8 +31,10 @@ PRODUCTS = [
     ("matmul", {"m": 33, "n": 65, "k": 19, "dtype": "float16", "layout": "NT"}),
     ("matmul", {"m": 33, "n": 48, "k": 67, "dtype": "int8"}),
     ("matmul", {"m": 17, "n": 23, "k": 0}),
+    ("matmul", {"m": 9, "n": 67, "k": 1, "dtype": "int8", "epilogue": "bias", "packed": 64}),
     ("dense", {"m": 1, "n": 251, "k": 127, "epilogue": "bias+relu"}),
     ("dense", {"m": 13, "n": 40, "k": 67, "dtype": "float64", "packed": 8}),
+    ("dense", {"m": 17, "n": 72, "k": 66, "dtype": "int8", "packed": 16}),
     ("batch_matmul", {"batch": 5, "m": 31, "n": 17, "k": 13}),
     ("batch_matmul", {"batch": 3, "m": 1, "n": 61, "k": 37, "dtype": "float16"}),
 ]
