@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from dlcompiler.ops import arithmetic, pool2d, reduction
+from dlcompiler.ops import functions, pool2d, reduction
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.epilogues import Epilogue
@@ -93,7 +93,7 @@ _OF_FUNCTIONS = ("alpha", "beta", "low", "high", "to")
 def _of_shapes(function: str, values: Values) -> dict[str, Any]:
     """Repeat a single shape for each operand of the function; gather the function's options."""
     given = values[REPEATED]
-    arity = arithmetic.FUNCTIONS[function].arity
+    arity = functions.FUNCTIONS[function].arity
     return {
         "function": function,
         REPEATED: given * arity if len(given) == 1 else given,
@@ -215,7 +215,7 @@ GRAMMAR: dict[str, Family] = {
     "batch_norm": _memory("batch_norm", {"axis": 1}),
     "elementwise": _memory(
         "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",
-        parts=(REPEATED,), parameters=_of_shapes, functions=tuple(arithmetic.FUNCTIONS),
+        parts=(REPEATED,), parameters=_of_shapes, functions=tuple(functions.FUNCTIONS),
     ),
     "reduction": _memory(
         "reduction", {"axes": -1, "keepdims": 0}, functions=tuple(reduction.FUNCTIONS)
