@@ -29,7 +29,7 @@ help:
 tour: $(INSTALLED) ## run the quickstart notebook here; its results go to build/tour/
 	@$(RUN)/dlcompiler tour --output build/tour --overwrite
 
-test: $(INSTALLED) ## run the tests, and one of ten cases of campaigns; ARGS="tests/ir -k split" selects some
+test: $(INSTALLED) ## run the tests, and one of twenty cases of campaigns; ARGS="tests/ir -k split" selects some
 	@$(RUN)/python tests/run_all.py $(ARGS)
 
 durations: $(INSTALLED) ## keep how long each file of tests took, after a whole `make test` on an idle machine of two cores

@@ -1,7 +1,7 @@
 """Fixtures of every test: golden texts, hypothesis profiles, the browser; the order of tests.
 
 ``campaign`` marks tests with many cases of one kind, and long tests of what others try with less.
-With ``DLCOMPILER_TEST_SHARE=10``, the default of ``make test``, one case of ten is run, another one
+With ``DLCOMPILER_TEST_SHARE=20``, the default of ``make test``, one case of 20 is run, another one
 for each commit; CI runs all of them (``tests/share.py``, also for counts inside a test). A file
 marked ``campaign(whole_file=True)``, of which one long preparation serves all tests, is one case.
 All cases are counted together, so that each commit has as many.

@@ -38,6 +38,7 @@ from dlcompiler.bench.gpu_model import read_space
 from dlcompiler.bench.gpu_model_works import KERNELS
 from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
+from dlcompiler.bench.sweep import read_sweep, summary, texts_of
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.graph import op
@@ -446,6 +447,24 @@ def _document(folder: Path) -> Sample:
     return Sample(text, check, Inside(text, bytes))
 
 
+def _sweep(folder: Path) -> Sample:
+    del folder
+    names = ("ratio", "ours_seconds", "bound_seconds", "of_bound")
+    rows = [
+        {"work": f"gemm:{m}x4x4", "family": "gemm", "best_peer": "numpy", "verified": True,
+         "reason": "", **dict.fromkeys(names, m / 2)}
+        for m in (1, 2)
+    ]  # fmt: skip
+
+    def check(changed: bytes, path: Path) -> None:
+        del changed
+        list(texts_of(read_sweep(path)))
+
+    whole = {"suite": "sweep", "machine": {"cpu": "a processor"}, "results": rows}
+    text = json.dumps({**whole, **summary(rows)}).encode()
+    return Sample(text, check, Inside(text, bytes))
+
+
 # -- schedules -------------------------------------------------------------------------------------
 
 
@@ -666,6 +685,7 @@ READERS = (
     Reader("tuned configs", ("ops.tuned", "bench.shipping"), _configs),
     Reader("measured space", ("bench.gpu_model",), _measured_space),
     Reader("bench document", ("bench.document",), _document),
+    Reader("sweep", ("bench.sweep",), _sweep),
     Reader("schedule", ("schedule.saved.document",), _schedule),
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),

@@ -1,7 +1,7 @@
 """The share of cases that tests run: one setting for pytest's cases and for counts in tests.
 
-``DLCOMPILER_TEST_SHARE=10``, the default of ``make test``, means a tenth; 1, the default of pytest
-and of CI, means all. Which tenth follows from the commit, so that each commit tries other cases.
+``DLCOMPILER_TEST_SHARE=20``, the default of ``make test``, means one of twenty; 1, the default of
+pytest and of CI, means all. Which ones follows from the commit, so that each tries other cases.
 """
 
 from __future__ import annotations

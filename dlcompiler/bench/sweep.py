@@ -288,11 +288,13 @@ def read_sweep(path: Path) -> dict[str, Any]:
             hint="say --overwrite to replace it, or save to another file",
         )  # fmt: skip
     try:
-        summary(document["results"])
+        found = {**document, **summary(document["results"])}
+        for _ in texts_of(found):
+            pass
         str(document["machine"].get("cpu"))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UserError(
             "bench --save", "the document is damaged, or of another version",
             got=f"{type(error).__name__}: {error}",
         ) from error  # fmt: skip
-    return document
+    return found

@@ -54,8 +54,8 @@ def test_some_have_the_right_values(function, shape, axes):
 @pytest.mark.parametrize(("shape", "axes"), SHAPES, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_all_have_the_right_values(function, shape, axes):
-    for dtype in FUNCTIONS[function].dtypes:
-        computed_right(function, shape, axes, dtype=dtype, keepdims=len(dtype) % 2)
+    dtype = random.Random(f"{function} {shape}").choice(FUNCTIONS[function].dtypes)
+    computed_right(function, shape, axes, dtype=dtype, keepdims=len(dtype) % 2)
 
 
 @pytest.mark.parametrize(
