@@ -141,7 +141,9 @@ def _right(product: Product, B: Tensor, depth: int, name: str) -> Tensor:
 
     def element(*indices: Any) -> Any:
         *lead, k, j = indices
-        if width:
+        if product.packed and product.goes_by_fours:
+            value = B[j // width, k // 4, j % width, k % 4]
+        elif width:
             value = B[j // width, k, j % width]
         else:
             value = B[(*lead, j, k)] if is_swapped else B[(*lead, k, j)]

@@ -20,6 +20,9 @@ IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
 DRAWS = cases_of(range(400 if IS_FULL else 24))
 LOWERED = cases_of(range(40 if IS_FULL else 3))
+CONTRACTIONS = ("matmul", "dense", "batch_matmul", "conv2d", "conv2d_gemm", "conv2d_winograd")
+MOST_LOWERED = dict.fromkeys(CONTRACTIONS, 600)
+"""Largest extents of operators whose unrolled tiles take seconds to lower."""
 MOST_POINTS = 2000
 """Configs of a space that some are drawn from; [1]."""
 IMAGE = {"n": 2, "c": 6, "h": 7, "w": 13, "kernel": 3}
@@ -31,8 +34,10 @@ PRODUCTS = [
     ("matmul", {"m": 33, "n": 65, "k": 19, "dtype": "float16", "layout": "NT"}),
     ("matmul", {"m": 33, "n": 48, "k": 67, "dtype": "int8"}),
     ("matmul", {"m": 17, "n": 23, "k": 0}),
+    ("matmul", {"m": 9, "n": 67, "k": 1, "dtype": "int8", "epilogue": "bias", "packed": 64}),
     ("dense", {"m": 1, "n": 251, "k": 127, "epilogue": "bias+relu"}),
     ("dense", {"m": 13, "n": 40, "k": 67, "dtype": "float64", "packed": 8}),
+    ("dense", {"m": 17, "n": 72, "k": 66, "dtype": "int8", "packed": 16}),
     ("batch_matmul", {"batch": 5, "m": 31, "n": 17, "k": 13}),
     ("batch_matmul", {"batch": 3, "m": 1, "n": 61, "k": 37, "dtype": "float16"}),
 ]
@@ -149,7 +154,8 @@ def test_any_default_is_legal(name):
 def test_any_default_can_be_lowered(name):
     for seed in LOWERED:
         choose = random.Random(f"{name} {seed}")
-        params, target = drawn_workload(name, choose, 32), resolve(choose.choice(GPUS))
+        most = choose.choice((32, 300, MOST_LOWERED.get(name, 1 << 20)))
+        params, target = drawn_workload(name, choose, most), resolve(choose.choice(GPUS))
         chosen = ops.select(name, params, target, tuned={})
         s, args = chosen.operator.template(chosen.workload, target, chosen.config)
         lower(s, args, target=target)
