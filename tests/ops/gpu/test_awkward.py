@@ -20,6 +20,9 @@ IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
 DRAWS = cases_of(range(400 if IS_FULL else 24))
 LOWERED = cases_of(range(40 if IS_FULL else 3))
+CONTRACTIONS = ("matmul", "dense", "batch_matmul", "conv2d", "conv2d_gemm", "conv2d_winograd")
+MOST_LOWERED = dict.fromkeys(CONTRACTIONS, 600)
+"""Largest extents of operators whose unrolled tiles take seconds to lower."""
 MOST_POINTS = 2000
 """Configs of a space that some are drawn from; [1]."""
 IMAGE = {"n": 2, "c": 6, "h": 7, "w": 13, "kernel": 3}
@@ -151,7 +154,8 @@ def test_any_default_is_legal(name):
 def test_any_default_can_be_lowered(name):
     for seed in LOWERED:
         choose = random.Random(f"{name} {seed}")
-        params, target = drawn_workload(name, choose, 32), resolve(choose.choice(GPUS))
+        most = choose.choice((32, 300, MOST_LOWERED.get(name, 1 << 20)))
+        params, target = drawn_workload(name, choose, most), resolve(choose.choice(GPUS))
         chosen = ops.select(name, params, target, tuned={})
         s, args = chosen.operator.template(chosen.workload, target, chosen.config)
         lower(s, args, target=target)
