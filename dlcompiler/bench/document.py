@@ -111,6 +111,20 @@ def check_mergeable(
             )  # fmt: skip
 
 
+def read_json(path: Path, operation: str) -> Any:
+    """Read a file of JSON.
+
+    Raises
+    ------
+    UserError
+        It cannot be read.
+    """
+    try:
+        return parse(read_regular(path))
+    except (OSError, JsonError) as error:
+        raise UserError(operation, "cannot be read", got=str(error)) from None
+
+
 def read_document(path: Path, operation: str = "bench --page") -> dict[str, Any]:
     """Read a document of tables that `serialised` wrote.
 
@@ -119,10 +133,7 @@ def read_document(path: Path, operation: str = "bench --page") -> dict[str, Any]
     UserError
         It cannot be read, or is something else.
     """
-    try:
-        document = parse(read_regular(path))
-    except (OSError, JsonError) as error:
-        raise UserError(operation, "cannot be read", got=str(error)) from None
+    document = read_json(path, operation)
     if not isinstance(document, dict) or not {"tables", "results", "machine"} <= document.keys():
         raise UserError(
             operation, "not a document of tables", got=str(path),

@@ -16,15 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from dlcompiler.bench.contest import Bench, Settings
-from dlcompiler.bench.document import head
+from dlcompiler.bench.document import head, read_json
 from dlcompiler.bench.machine import memory_bandwidth
 from dlcompiler.bench.page import heading, line
 from dlcompiler.bench.results import Result
 from dlcompiler.bench.sweep_layers import LAYERS
 from dlcompiler.bench.works import GRAMMAR, Work, parse_work
 from dlcompiler.errors import UserError
-from dlcompiler.input_files import read_regular
-from dlcompiler.json_text import JsonError, parse
 
 COUNT = 1000
 """Works of a sweep, if no other number is given."""
@@ -278,10 +276,7 @@ def read_sweep(path: Path) -> dict[str, Any]:
     UserError
         It cannot be read, or is something else.
     """
-    try:
-        document = parse(read_regular(path))
-    except (OSError, JsonError) as error:
-        raise UserError("bench --save", "cannot be read", got=str(error)) from None
+    document = read_json(path, "bench --save")
     if not isinstance(document, dict) or document.get("suite") != "sweep":
         raise UserError(
             "bench --save", "not a document of a sweep", got=str(path),

@@ -9,15 +9,13 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
+from dlcompiler.ops.base import Operator, Reference, as_expected
 from dlcompiler.ops.functions import FUNCTIONS
-from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
+from dlcompiler.ops.injective import injective_schedules
 from dlcompiler.ops.options import options_of, options_text
 from dlcompiler.ops.rounding import SMALLEST, Array, unit
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 _NAMES = ("data", "other", "third")
@@ -139,31 +137,10 @@ def _values(
     return generator.integers(least, most, shape).astype(kind)
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `dlcompiler.ops.injective`."""
-    return injective_space(workload, define(workload)[-1], target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config of `dlcompiler.ops.injective` for the size of the result."""
-    return default_injective(workload, define(workload)[-1], target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule an elementwise function on a CPU; see `schedule_injective`."""
-    (out,) = outs
-    schedule_injective(s, out, target, cfg.values)
-
-
 ELEMENTWISE = Operator(
     "elementwise",
     workload,
     define,
     reference,
-    by_device(
-        {
-            "cpu": DeviceSchedule(space, default_config, schedule),
-            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-        }
-    ),
+    injective_schedules(define),
 )

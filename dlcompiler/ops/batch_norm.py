@@ -10,14 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference
 from dlcompiler.ops.helpers import BROADCAST, tensor
-from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
+from dlcompiler.ops.injective import injective_schedules
 from dlcompiler.ops.rounding import SMALLEST, unit
 from dlcompiler.ops.shapes import FLOATS, checked_dimension, checked_dtype, shape_of, shape_text
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 
@@ -66,31 +64,10 @@ def reference(workload: Workload, seed: int) -> Reference:
     return Reference(inputs, {"batch_norm": expected}, {"batch_norm": bound})
 
 
-def space(workload: Workload, target: Target) -> Space:
-    """Return the configs of `dlcompiler.ops.injective`."""
-    return injective_space(workload, define(workload)[-1], target)
-
-
-def default_config(workload: Workload, target: Target) -> Config:
-    """Return the config of `dlcompiler.ops.injective` for the size of the result."""
-    return default_injective(workload, define(workload)[-1], target)
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a batch normalisation on a CPU; see `schedule_injective`."""
-    (out,) = outs
-    schedule_injective(s, out, target, cfg.values)
-
-
 BATCH_NORM = Operator(
     "batch_norm",
     workload,
     define,
     reference,
-    by_device(
-        {
-            "cpu": DeviceSchedule(space, default_config, schedule),
-            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-        }
-    ),
+    injective_schedules(define),
 )

@@ -15,16 +15,18 @@ result is computed in square blocks of vectors, which are read by rows and writt
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Axis, Call, IfThenElse, TensorLoad, Var, free_vars, walk
 from dlcompiler.ops.addresses import period_of, simplified, steps_of
+from dlcompiler.ops.base import DeviceSchedule, by_device
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.registry import Registry
 from dlcompiler.schedule import Schedule, create_schedule
 from dlcompiler.schedule.auto_inline import inline_injective
 from dlcompiler.schedule.inference.inlining import bodies
@@ -365,3 +367,32 @@ def _cases(s: Schedule, out: Tensor) -> int:
 
 def _is_across(s: Schedule, out: Tensor) -> bool:
     return axis_across(s[out].op.axis, loads_in(s, out)) is not None
+
+
+def injective_schedules(
+    define: Callable[[Workload], tuple[Tensor, ...]],
+) -> Registry[DeviceSchedule]:
+    """Return the schedules of an operator whose results are computed element by element.
+
+    Parameters
+    ----------
+    define : callable
+        `Operator.define`: returns the inputs and the results, which all have one shape.
+    """
+
+    def space(workload: Workload, target: Target) -> Space:
+        return injective_space(workload, define(workload)[-1], target)
+
+    def default_config(workload: Workload, target: Target) -> Config:
+        return default_injective(workload, define(workload)[-1], target)
+
+    def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+        for out in outs:
+            schedule_injective(s, out, target, cfg.values)
+
+    return by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, schedule),
+            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+        }
+    )

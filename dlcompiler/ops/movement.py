@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dlcompiler import dtypes, te
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
-from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
+from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.injective import injective_schedules
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, shape_of
-from dlcompiler.schedule import Schedule
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.space import Workload
 from dlcompiler.te import PlaceholderOp, Tensor
 
 DTYPES = (*FLOATS, *INTEGERS, "bool")
@@ -81,32 +79,15 @@ def movement(
         }
         return Reference(arrays, expected, {n: np.zeros(v.shape) for n, v in expected.items()})
 
-    def space(work: Workload, target: Target) -> Space:
-        return injective_space(work, define(work)[-1], target)
-
-    def default_config(work: Workload, target: Target) -> Config:
-        return default_injective(work, define(work)[-1], target)
-
     return Operator(
         name,
         workload,
         define,
         reference,
-        by_device(
-            {
-                "cpu": DeviceSchedule(space, default_config, schedule),
-                "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-            }
-        ),
+        injective_schedules(define),
     )
 
 
 def _drawn(operand: Operand, generator: np.random.Generator) -> Array:
     most = 2 if dtypes.is_bool(operand.dtype) else max(operand.most, 1)
     return generator.integers(0, most, operand.shape).astype(dtypes.to_numpy(operand.dtype))
-
-
-def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule an operator that moves elements on a CPU; see `schedule_injective`."""
-    for out in outs:
-        schedule_injective(s, out, target, cfg.values)

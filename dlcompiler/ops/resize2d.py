@@ -13,15 +13,13 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
-from dlcompiler.ops.injective import default_injective, injective_space
-from dlcompiler.ops.movement import schedule
+from dlcompiler.ops.base import Operator, Reference, as_expected
+from dlcompiler.ops.injective import injective_schedules
 from dlcompiler.ops.options import options_of, options_text
 from dlcompiler.ops.resizing import METHODS, MODES, ROUNDINGS, Positions, Resize, resize
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
-from dlcompiler.space import Config, Space, Workload
-from dlcompiler.target import Target
+from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
 _OPTIONS: dict[str, float | str] = {"alpha": -0.75}
@@ -172,25 +170,10 @@ def _cubic(d: float, a: float) -> float:
     return a * (d**3 - 5 * d**2 + 8 * d - 4)
 
 
-def space(work: Workload, target: Target) -> Space:
-    """Return the configs of `dlcompiler.ops.injective`."""
-    return injective_space(work, define(work)[-1], target)
-
-
-def default_config(work: Workload, target: Target) -> Config:
-    """Return the config of `dlcompiler.ops.injective` for the size of the result."""
-    return default_injective(work, define(work)[-1], target)
-
-
 RESIZE2D = Operator(
     "resize2d",
     workload,
     define,
     reference,
-    by_device(
-        {
-            "cpu": DeviceSchedule(space, default_config, schedule),
-            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
-        }
-    ),
+    injective_schedules(define),
 )
