@@ -381,12 +381,14 @@ def injective_schedules(
     """
 
     def space(workload: Workload, target: Target) -> Space:
+        """Return the configs of `dlcompiler.ops.injective`."""
         return injective_space(workload, define(workload)[-1], target)
 
     def default_config(workload: Workload, target: Target) -> Config:
         return default_injective(workload, define(workload)[-1], target)
 
     def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+        """Compute each result element by element on a CPU; see `schedule_injective`."""
         for out in outs:
             schedule_injective(s, out, target, cfg.values)
 
