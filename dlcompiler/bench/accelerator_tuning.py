@@ -130,13 +130,7 @@ def tuned(
         missing = trials - len(_records(store, workload, target))
         if missing <= 0:
             break
-        run = tune(workload, target, trials=missing, db=store, tuner=tuner)
-        try:
-            run.wait()
-        except KeyboardInterrupt:
-            run.stop()
-            run.wait()
-            raise
+        tune(workload, target, trials=missing, db=store, tuner=tuner).wait_or_stop()
     found = best(workload, target, store)
     assert found is not None
     records = _records(store, workload, target)

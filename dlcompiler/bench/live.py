@@ -114,8 +114,7 @@ def live_run(
     pool = LocalPool(subject.operator, subject.workload, target, threads=1, seed=seed)
     run = tune(
         subject.workload, target, trials=trials, tuner=tuner, seed=seed, threads=1, pool=pool,
-        block=True,
-    )  # fmt: skip
+    ).wait_or_stop()  # fmt: skip
     limit = None if best_s is None else best_s / HIT
     found = replace(_summary(subject, run, tuner, seed), overlaps=pool.overlaps, hit_s=limit)
     if run.best is None or not peers:

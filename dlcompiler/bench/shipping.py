@@ -62,7 +62,7 @@ def find_config(work: Work, **options: Any) -> Found:
     TuningError
         If nothing could be measured.
     """
-    return judge(work, start(work, **options).wait())
+    return judge(work, start(work, **options).wait_or_stop())
 
 
 def start(work: Work, *, threads: int = 1, target: str = "cpu", **options: Any) -> TuningRun:

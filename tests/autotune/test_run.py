@@ -151,6 +151,22 @@ def test_stop_ends_a_run_without_its_last_trial(fake, wait_for):
     assert run.state == "stopped"
 
 
+def test_an_interrupt_stops_a_run_and_is_raised_again(fake, monkeypatch):
+    run = start(fake(seconds=0.05), trials=1000)
+    waits = iter([KeyboardInterrupt()])
+    wait = run.wait
+
+    def interrupted(timeout_s=None):
+        for error in waits:
+            raise error
+        return wait(timeout_s)
+
+    monkeypatch.setattr(type(run), "wait", lambda self, timeout_s=None: interrupted(timeout_s))
+    with pytest.raises(KeyboardInterrupt):
+        run.wait_or_stop()
+    assert run.state == "stopped"
+
+
 def test_the_seconds_end_a_run(fake):
     run = start(fake(seconds=0.05), trials=1000, seconds=0.3, tuner="random").wait(60)
     assert run.state == "finished"

@@ -135,7 +135,7 @@ def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     epsilon = 2.0**-8 if a.dtype.name == "bfloat16" else float(np.finfo(a.dtype).eps)
     x, y = (np.asarray(each, np.float64) for each in (a, b))
     with np.errstate(all="ignore"):
-        size = np.maximum(np.abs(y), np.abs(y[np.isfinite(y)]).max(initial=0) / 100)
+        size = np.maximum(np.abs(y), np.abs(y[np.isfinite(y)]).max(initial=0) / 10)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
         return np.where(same, 0.0, np.nan_to_num(np.abs(x - y) / size, nan=np.inf) / epsilon)
 

@@ -267,6 +267,21 @@ class TuningRun:
             ) from self._error  # fmt: skip
         return self
 
+    def wait_or_stop(self) -> TuningRun:
+        """Wait until the run has ended; an interrupt stops it, and is raised when it has ended.
+
+        Raises
+        ------
+        TuningError
+            As `wait`.
+        """
+        try:
+            return self.wait()
+        except KeyboardInterrupt:
+            self.stop()
+            self.wait()
+            raise
+
     def _go(self, before: RunState, after: RunState) -> bool:
         with self._progress.lock:
             if self._state != before:

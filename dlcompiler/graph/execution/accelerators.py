@@ -16,6 +16,7 @@ from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Constant, Expr, Function, Node
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.devices.layers import BLOCK, Layer, layers_of
+from dlcompiler.graph.passes.devices.workloads import workload_of
 from dlcompiler.ops import Operator
 from dlcompiler.ops.packed.max_pool import largest
 from dlcompiler.ops.packed.sums import computed
@@ -66,30 +67,6 @@ def offloaded_kernel(
         )  # fmt: skip
     workload = workload_of(layer, types)
     return _Maker(function, types, constants, layer, workload).made(target)
-
-
-def workload_of(layer: Layer, types: Types) -> Workload:
-    """Return a layer as a workload of the operators of blocks."""
-    data, attrs = types.tensor(layer.data).shape, layer.attrs
-    filters = types.tensor(layer.calls[0]).shape[1]
-    tail = {"shift": layer.shift, "bias": int(layer.bias is not None), "relu": int(layer.relu)}
-    if layer.operator == "nn.dense":
-        m, k = data
-        return ops.operator("dense_packed").workload(m=m, k=k, n=filters, **tail)
-    image: dict[str, Any] = dict(zip("nchw", data, strict=True))
-    if layer.operator == "sum":
-        kernel = image["h"], image["w"]
-        return ops.operator("avg_pool2d_packed").workload(**image, kernel=kernel, **tail)
-    image |= {"stride": attrs["strides"][0], "padding": tuple(attrs["padding"][:2])}
-    if layer.operator == "nn.max_pool2d":
-        kernel = tuple(attrs["pool_size"])
-        return ops.operator("max_pool2d_packed").workload(**image, kernel=kernel)
-    assert layer.weight is not None
-    image |= {"o": filters, "kernel": tuple(types.tensor(layer.weight).shape[2:]), **tail}
-    if layer.operator == "nn.conv2d_transpose":
-        extra = tuple(attrs["output_padding"])
-        return ops.operator("conv2d_transpose_packed").workload(**image, output_padding=extra)
-    return ops.operator("conv2d_packed").workload(**image, groups=attrs["groups"])
 
 
 @dataclass

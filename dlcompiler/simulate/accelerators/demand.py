@@ -9,6 +9,7 @@ from typing import Any
 from dlcompiler.errors import UserError
 from dlcompiler.ir import Binary, Call, Reduce, walk
 from dlcompiler.simulate.accelerators.program import InstructionProgram, Step
+from dlcompiler.simulate.accelerators.timing.described import described_cycles
 from dlcompiler.simulate.accelerators.timing.run import time_program
 from dlcompiler.simulate.accelerators.work import Work, works_of
 from dlcompiler.target.accelerators import Accelerator, Instruction
@@ -140,13 +141,22 @@ def bandwidth_of(accelerator: Accelerator) -> float:
     >>> from dlcompiler.target.accelerators.vta import preset
     >>> bandwidth_of(preset("vta-pynq")), bandwidth_of(preset("vta-ultra96"))
     (8.0, 16.0)
+
+    Raises
+    ------
+    InstructionError
+        A copy gives no number of cycles.
     """
     port = float(accelerator.port.bytes_per_cycle)
     copies = [each for each in accelerator.instructions if each.is_copy]
     own: dict[str, float] = {}
     for each in copies:
         if each.cycles is not None and not accelerator.profile:
-            cycles = max(each.cycles(2 * _UPDATES) - each.cycles(_UPDATES), 1)
+            longer, shorter = (
+                described_cycles(f"compute the bandwidth of {accelerator.name}", each, count)
+                for count in (2 * _UPDATES, _UPDATES)
+            )
+            cycles = max(longer - shorter, 1)
             rate = accelerator.memory(each.memory).dram_bytes * _UPDATES / cycles
             own[each.engine] = max(own.get(each.engine, 0.0), rate)
     uses_port = any(each.cycles is None or accelerator.profile for each in copies)

@@ -43,7 +43,7 @@ def on_vta(model):
 
 
 def check(module, data):
-    model = graph.build(offload(module), TARGETS)
+    model = graph.build(offload(module, target="vta-pynq"), TARGETS)
     np.testing.assert_array_equal(model(data), graph.evaluate(module, data))
     return model
 
@@ -132,6 +132,17 @@ def test_a_kernel_that_is_no_layer_is_refused():
     y = op.on_device(op.nn.relu(x), device="vta")
     with pytest.raises(GraphError, match="it is no int8 layer"):
         graph.build(of(y), TARGETS)
+
+
+def test_a_layer_that_does_not_fit_stays_on_the_host():
+    x = graph.var("x", (1, 16, 1, 4096), "int8")
+    module = of(tail(op.sum(op.cast(x, dtype="int32"), axis=[2, 3])))
+    divided = offload(module, target="vta-pynq")
+    assert "no tile fits into the memories" in divided.log[-1].reason
+    data = numbers(1, 16, 1, 4096)
+    model = graph.build(divided, TARGETS)
+    np.testing.assert_array_equal(model(data), graph.evaluate(module, data))
+    assert on_vta(model) == []
 
 
 def test_weights_that_a_caller_gives_are_refused():

@@ -11,6 +11,7 @@ from dlcompiler.simulate.accelerators.demand import (
     operations_of_update,
     peak_of,
 )
+from dlcompiler.simulate.accelerators.errors import InstructionError
 from dlcompiler.simulate.accelerators.timing.run import time_program
 from dlcompiler.simulate.accelerators.timing.waits import tokens_of, waits_of
 from dlcompiler.target.accelerators.vta import VtaConfig, vta
@@ -53,6 +54,14 @@ def test_copies_with_cycles_of_their_own_do_not_use_the_port():
     load, *others = machine.instructions
     slow = machine.with_(name="slow", instructions=[replace(load, cycles=None), *others])
     assert bandwidth_of(slow) == 64 + machine.port.bytes_per_cycle
+
+
+def test_a_copy_that_takes_no_number_of_cycles():
+    load, *others = toy().instructions
+    broken = replace(load, cycles=lambda n: "many")
+    machine = toy().with_(name="broken", instructions=[broken, *others])
+    with pytest.raises(InstructionError, match="takes no number of cycles"):
+        bandwidth_of(machine)
 
 
 def test_instructions_count_where_they_are_fetched():

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dlcompiler.graph.decisions import Decision, Wish
-from dlcompiler.graph.inference import infer_types, types_of
+from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import Call, Module, Node, named
 from dlcompiler.graph.ir.traverse import rewrite_from
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.functions import call as make_call
 from dlcompiler.graph.passes.devices.layers import Layer, layers_of
+from dlcompiler.graph.passes.devices.workloads import misfit
 from dlcompiler.graph.passes.tools import operator_of
+from dlcompiler.target import Target, resolve
 
 NAME = "offload"
 
 
-def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
+def offload(
+    module: Module, device: str = "vta", host: str = "cpu", target: Target | str | None = None
+) -> Module:
     """Annotate the layers that an accelerator can compute with ``on_device``.
 
     *Before*::
@@ -50,6 +54,9 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
         too.
     device, host : str
         Names of the devices.
+    target : Target or str, optional
+        The accelerator that `device` stands for. Layers that do not fit into its memories stay on
+        the host.
 
     Returns
     -------
@@ -58,11 +65,15 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
     """
     typed = named(infer_types(module))
     types = types_of(typed)
+    accelerator = None if target is None else resolve(target)
     log: list[Decision] = []
     wishes: list[Wish] = []
     functions = dict(typed.functions)
     for name, function in typed.functions.items():
-        layers = list(layers_of(function, types))
+        layers = [
+            (anchor, _fitting(layer, types, accelerator))
+            for anchor, layer in layers_of(function, types)
+        ]
         log += [_decision(anchor, layer, device) for anchor, layer in layers]
         found = [layer for _, layer in layers if isinstance(layer, Layer)]
         wishes += [wish for layer in found for wish in _together(layer)]
@@ -77,6 +88,13 @@ def offload(module: Module, device: str = "vta", host: str = "cpu") -> Module:
         functions[name] = rewrite_from(function, rule)
     wished = (*typed.wishes, *wishes)
     return replace(typed, functions=functions, log=(*typed.log, *log), wishes=wished)
+
+
+def _fitting(layer: Layer | str, types: Types, target: Target | None) -> Layer | str:
+    """Return a layer, or why the accelerator cannot compute it."""
+    if target is None or isinstance(layer, str):
+        return layer
+    return misfit(layer, types, target) or layer
 
 
 def _together(layer: Layer) -> Iterator[Wish]:

@@ -7,19 +7,10 @@ requests: it takes the port's latency and the beats of its rows. Zeros around a 
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
-
 from dlcompiler.simulate.accelerators.errors import InstructionError
+from dlcompiler.simulate.accelerators.timing.described import described_cycles
 from dlcompiler.simulate.accelerators.timing.machine import Machine
 from dlcompiler.simulate.accelerators.work import Work
-from dlcompiler.target.accelerators.parts import MOST_CYCLES
-
-
-def _are_cycles(number: Any) -> bool:
-    """Tell whether a number is a possible count of cycles: whole, such as 3 or 3.0."""
-    is_number = isinstance(number, Real) and not isinstance(number, bool)
-    return is_number and 1 <= number <= MOST_CYCLES and float(number).is_integer()
 
 
 class GeneralProfile:
@@ -60,22 +51,8 @@ class GeneralProfile:
         """Return what an instruction takes by its own description."""
         fields, instruction = work.fields, work.instruction
         count = fields["y_size"] * fields["x_size"] if instruction.is_copy else work.updates
-        assert instruction.cycles is not None
-        try:
-            cycles: Any = instruction.cycles(count)
-        except Exception as error:  # the function is a user's
-            raise InstructionError(
-                "time the program", f"the function cycles of {instruction.name} fails",
-                kind="unsupported", step=step, program=self._machine.program,
-                got=f"cycles({count})", because=f"{type(error).__name__}: {error}",
-            ) from error  # fmt: skip
-        if not _are_cycles(cycles):
-            raise InstructionError(
-                "time the program", f"{instruction.name} takes no number of cycles",
-                kind="unsupported", step=step, program=self._machine.program,
-                got=f"cycles({count}) = {cycles!r:.80}", expected="a whole number of at least 1",
-            )  # fmt: skip
-        return int(cycles)
+        program = self._machine.program
+        return described_cycles("time the program", instruction, count, step, program)
 
     def _beats(self, work: Work) -> int:
         memory = self._machine.program.accelerator.memory(work.instruction.memory)
