@@ -104,7 +104,8 @@ def _rows(product: Product, target: Target) -> dict[str, Any]:
 
 def _dots(product: Product, target: Target) -> dict[str, Any]:
     rows = _largest((1, 2, 4), product.m)
-    columns = _largest((1, 2, 4), product.n) if rows < 4 else _largest((1, 2), product.n)
+    most = target.vector_registers // 2 // rows  # the others hold vectors of A and of B
+    columns = _largest([c for c in (1, 2, 4, 8) if c <= most], product.n)
     values = {
         "form": "dots", "tile_m": rows, "tile_n": columns, "unroll_k": 1, "panel": 0,
         "pack": not product.right_lies_along_k, "pack_a": not product.left_lies_along_k,

@@ -12,11 +12,11 @@ from dlcompiler.target import Target
 
 FMA_LATENCY_CYCLES = 4
 """**Source:** A. Fog, instruction tables (Zen 3; Intel's since Skylake have the same)."""
-# Measured on a Sapphire Rapids with AVX-512 and two busy cores, over 350 products of random shapes:
-# the form that is chosen takes 1.04 times as long as the best one in geometric mean.
+# Measured on a Sapphire Rapids with AVX-512 and two busy cores: over 200 products of random shapes
+# the form that is chosen takes 1.02 times as long as the best one in geometric mean.
 _TILE_CYCLES = 5
 """Begin and end of a tile, beside a cycle for each vector of it."""
-_COPY_VECTOR, _COPY_ELEMENT, _TURN_ELEMENT = 10, 0.3, 2
+_COPY_VECTOR, _COPY_ELEMENT, _TURN_ELEMENT = 4.5, 0.6, 2
 """Copying a vector of B for tiles, an element of a transposed B, and one of a transposed A."""
 _DOTS_TURN_ELEMENT = 3
 """Copying an element of a matrix that does not lie along k for dot products."""
@@ -26,7 +26,7 @@ _STORE_SUM, _STORE_FAR_SUM = 2, 4
 """Storing a vector of sums: in half of the nearest cache, and beyond."""
 _LOAD, _LOAD_FAR, _LOAD_MATRIX = 0.5, 1.5, 2
 """Loading a vector: from the nearest cache, from the second one, and from beyond."""
-_SUM_UP_CYCLES, _DOTS_CYCLES = 15, 10
+_SUM_UP_CYCLES, _DOTS_CYCLES = 3, 12
 """Adding up the lanes of a vector, and begin and end of a tile of dot products."""
 
 
@@ -75,10 +75,15 @@ def _rows(product: Product, values: Mapping[str, Any], target: Target) -> float:
     n, k, together = product.n, product.k, int(values["unroll_k"])
     columns, height = int(values["tile_n"]), int(values["tile_m"])
     vectors = -(-n // columns) * columns // target.lanes(product.sums_dtype)
-    least = _LOAD_MATRIX if _bytes(product, n * k) > target.cache_bytes(1) else 0
+    is_kept = height * vectors <= target.vector_registers  # all sums of these rows
+    size = _bytes(product, n * k)
+    least = 0.0 if size <= target.cache_bytes(0) else _LOAD_FAR
+    least = _LOAD_MATRIX if size > target.cache_bytes(1) else least
 
     def of(rows: int) -> float:
         """Return the cycles of some rows: sums are loaded and stored every few rows of B."""
+        if is_kept:
+            return k * max(vectors * max(rows / 2, _LOAD, least), float(FMA_LATENCY_CYCLES))
         is_near = _bytes(product, rows * n) <= target.cache_bytes(0) // 2
         stores = rows / together * (_STORE_SUM if is_near else _STORE_FAR_SUM)
         by_vector = max(rows / 2, (1 + rows / together) * _LOAD, stores, least)
@@ -92,13 +97,15 @@ def _rows(product: Product, values: Mapping[str, Any], target: Target) -> float:
 def _dots(product: Product, values: Mapping[str, Any], target: Target) -> float:
     m, n, k = product.m, product.n, product.k
     vectors = -(-k // target.lanes(product.sums_dtype))
+    is_far = _bytes(product, min(m, n) * k) > target.cache_bytes(0) // 2
+    nearest = _LOAD_FAR if is_far else _LOAD
 
     def of(rows: int, columns: int) -> float:
+        """Return the cycles of a tile; what comes again is loaded from where it lies."""
         if rows == 0 or columns == 0:
             return 0.0
-        is_far = _bytes(product, (rows + columns) * k) > target.cache_bytes(0)
-        comes_again = m > rows and n > columns
-        loads = (rows + columns) * (_LOAD_FAR if is_far and comes_again else _LOAD)
+        again, once = (rows, columns) if m <= n else (columns, rows)
+        loads = again * nearest + once * _LOAD
         ends = rows * columns * _SUM_UP_CYCLES + _DOTS_CYCLES
         return vectors * max(step_cycles(rows, columns), loads) + ends
 

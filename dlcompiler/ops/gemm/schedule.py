@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.gemm.definition import Stages, runs_along
+from dlcompiler.ops.gemm.dots import schedule_dots
 from dlcompiler.ops.gemm.fours import offsets_of, schedule_fours
 from dlcompiler.ops.gemm.product import tile_lanes
 from dlcompiler.ops.gemm.result_loops import HINT, schedule_result, split_panels
@@ -50,7 +51,7 @@ def schedule_stages(s: Schedule, C: Tensor, stages: Stages, cfg: Config, target:
         case "rows":
             _schedule_rows(s, C, stages, cfg, lanes)
         case "dots":
-            _schedule_dots(s, C, stages, cfg, lanes)
+            schedule_dots(s, C, stages, cfg, lanes)
 
 
 def _packed_columns(right: Tensor) -> int:
@@ -201,63 +202,3 @@ def _schedule_rows(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: i
     s[sums].unroll(step)
     s[sums].unroll(vectors)
     s[sums].unroll(i)
-
-
-# -- dot products ---------------------------------------------------------------------------------
-
-
-def _schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: int) -> None:
-    """Multiply vectors along k, and sum up the lanes of a tile's products at the end.
-
-    Nothing needs to be copied where A and the transposed B are stored by rows. A, of which there
-    is less, is copied once.
-    """
-    left, right, sums = stages.left, stages.right, stages.sums
-    is_empty = 0 in (*left.shape, *right.shape)
-    if not cfg["pack_a"] or is_empty:
-        s[left].compute_inline()
-    right_axes = _rows_of(s, stages) if cfg["pack"] and not is_empty else ()
-    *stack, i, j = s[C].op.axis
-    tiles_i, rows = s[C].split(i, cfg["tile_m"])
-    panels, tiles_j = split_panels(s, C, j, cfg["panel"] * cfg["tile_n"])
-    tiles_j, columns = s[C].split(tiles_j, cfg["tile_n"])
-    s[C].reorder(*stack, panels, tiles_i, tiles_j, rows, columns)
-    s[C].unroll(rows)
-    s[C].unroll(columns)
-    outermost = s[C].fuse(*stack, panels) if stack else panels
-    match cfg["parallel"]:
-        case "panels":
-            s[C].parallel(outermost)
-        case "blocks":
-            s[C].parallel(tiles_i)
-
-    steps, lane = s[sums].split(s[sums].op.reduce_axis[0], lanes)
-    products = s.rfactor(sums, lane, factor_axis=-1)
-    for stage in (sums, products):
-        s[stage].set_scope("local")
-        s[stage].compute_at(s[C], tiles_j)
-    *_, i, j, lane = s[products].op.axis
-    (steps,) = s[products].op.reduce_axis
-    steps, step = s[products].split(steps, cfg["unroll_k"])
-    s[products].reorder(steps, step, i, j, lane)
-    s[products].pragma(steps, HINT, 1)
-    s[products].vectorize(lane)
-    if right_axes:
-        s[right].compute_at(s[C], outermost)
-        s[right].vectorize(right_axes[-1])
-    else:
-        s[right].compute_inline()
-    for axis in (step, i, j):
-        s[products].unroll(axis)
-    for axis in (*s[sums].op.axis[-2:], *s[sums].op.reduce_axis):
-        s[sums].unroll(axis)
-
-
-def _rows_of(s: Schedule, stages: Stages) -> tuple[Axis, ...]:
-    """Store B transposed; return its last two axes: column and k."""
-    right = stages.right
-    if stages.is_right_swapped:
-        return tuple(right.op.axis[-2:])
-    if len(right.shape) == 3:
-        return s[right].transform_layout(lambda b, k, j: [b, j, k])[-2:]
-    return s[right].transform_layout(lambda k, j: [j, k])[-2:]

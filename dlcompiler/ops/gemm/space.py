@@ -14,7 +14,7 @@ TILE_ROWS = (1, 2, 3, 4, 6, 8)
 _COMMON_ROWS = 4
 FEW = 32
 """Rows or columns of C up to which forms other than tiles may be faster."""
-_DOTS = (1, 2, 4)
+_DOTS = (1, 2, 4, 8)
 _WIDEST_DOTS = max(_DOTS)
 _TILE_VECTORS = (1, 2, 3, 4)
 _USUAL_BLOCKS = (4, 8, 16, 32)
