@@ -10,7 +10,15 @@ from dlcompiler import dtypes
 from dlcompiler.ops.fours import tile_fits
 from dlcompiler.ops.gemm.predict import predicted_cycles, step_cycles
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
-from dlcompiler.ops.gemm.space import NEAR, even_blocks, is_panel, is_whole, space, usual_blocks
+from dlcompiler.ops.gemm.space import (
+    NEAR,
+    TILE_ROWS,
+    even_blocks,
+    is_panel,
+    is_whole,
+    space,
+    usual_blocks,
+)
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
@@ -32,8 +40,8 @@ _EVEN = 0.9
 _SHORT_K, _LOW_TILE = 64, 4
 """Steps of the reduction below which tiles are kept low: the end of one tile and the beginning of
 the next must overlap (measured on Zen 3: up to a quarter faster)."""
-_ROW_SUMS = 4
-"""Rows of C that are computed together from the same rows of B: their factors stay in registers."""
+_ROWS_OF_B = 4
+"""Rows of B that are added to rows of C at a time."""
 
 
 def default_config(workload: Workload, target: Target) -> Config:
@@ -94,9 +102,9 @@ def _is_parallel(product: Product, target: Target) -> bool:
 def _rows(product: Product, target: Target) -> dict[str, Any]:
     lanes = target.lanes(product.sums_dtype)
     columns = 2 * lanes if product.n >= 2 * lanes else lanes
-    rows = _largest((1, 2, _ROW_SUMS), product.m)
-    steps = 4 if rows < _ROW_SUMS else 2
-    values = {"form": "rows", "tile_m": rows, "tile_n": columns, "unroll_k": steps, "panel": 0}
+    usual = {"form": "rows", "tile_n": columns, "unroll_k": _ROWS_OF_B, "panel": 0}
+    possible = [{**usual, "tile_m": rows} for rows in TILE_ROWS if rows <= max(product.m, 1)]
+    values = min(possible, key=lambda v: predicted_cycles(product, v, target))
     if not _is_parallel(product, target):
         return values
     return {**values, "panel": _panel(product, columns, _ROW_PANELS, target), "parallel": "panels"}

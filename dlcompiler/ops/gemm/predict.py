@@ -24,7 +24,11 @@ _STEP_CYCLES = 6
 """Begin and end of the loop over a row of B."""
 _STORE_SUM, _STORE_FAR_SUM = 2, 4
 """Storing a vector of sums: in half of the nearest cache, and beyond."""
-_LOAD, _LOAD_FAR, _LOAD_MATRIX = 0.5, 1.5, 2
+_ADD = 0.8
+"""A multiply-add of vectors, with loading its factor."""
+_END_SUM = 3
+"""Beginning a vector of sums, and moving it to C."""
+_LOAD, _LOAD_FAR, _LOAD_MATRIX = 0.5, 1.5, 4
 """Loading a vector: from the nearest cache, from the second one, and from beyond."""
 _SUM_UP_CYCLES, _DOTS_CYCLES = 3, 12
 """Adding up the lanes of a vector, and begin and end of a tile of dot products."""
@@ -68,6 +72,7 @@ def _tiles(product: Product, values: Mapping[str, Any], target: Target) -> float
     if values["pack"]:
         is_transposed = product.layout[1] == "T"
         cycles += n * k * _COPY_ELEMENT if is_transposed else k * beside * vectors * _COPY_VECTOR
+        cycles += k * beside * vectors * (_load(product, target) - _LOAD)
     return cycles + (m * k * _TURN_ELEMENT if values["pack_a"] else 0.0)
 
 
@@ -76,19 +81,21 @@ def _rows(product: Product, values: Mapping[str, Any], target: Target) -> float:
     columns, height = int(values["tile_n"]), int(values["tile_m"])
     vectors = -(-n // columns) * columns // target.lanes(product.sums_dtype)
     is_kept = height * vectors <= target.vector_registers  # all sums of these rows
-    size = _bytes(product, n * k)
-    least = 0.0 if size <= target.cache_bytes(0) else _LOAD_FAR
-    least = _LOAD_MATRIX if size > target.cache_bytes(1) else least
+    least = _load(product, target)
 
     def of(rows: int) -> float:
         """Return the cycles of some rows: sums are loaded and stored every few rows of B."""
         if is_kept:
-            return k * max(vectors * max(rows / 2, _LOAD, least), float(FMA_LATENCY_CYCLES))
+            return vectors * rows * _END_SUM + k * max(
+                vectors * max(rows * _ADD, least), float(FMA_LATENCY_CYCLES)
+            )
         is_near = _bytes(product, rows * n) <= target.cache_bytes(0) // 2
         stores = rows / together * (_STORE_SUM if is_near else _STORE_FAR_SUM)
-        by_vector = max(rows / 2, (1 + rows / together) * _LOAD, stores, least)
-        factors = rows * together / 2
-        return -(-k // together) * (factors + _STEP_CYCLES + vectors * by_vector * together)
+        factors = rows * together
+        again = 0 if factors <= target.vector_registers // 2 else rows  # they are loaded again
+        by_vector = max(rows * _ADD, (1 + rows / together + again) * _LOAD, stores, least)
+        steps = factors / 2 + _STEP_CYCLES + vectors * by_vector * together
+        return -(-k // together) * steps + vectors * rows * _END_SUM
 
     whole, rest = divmod(product.m, height)
     return whole * of(height) + (of(rest) if rest else 0.0)
@@ -118,6 +125,14 @@ def _dots(product: Product, values: Mapping[str, Any], target: Target) -> float:
     )
     copied = n * k * int(values["pack"]) + m * k * int(values["pack_a"])
     return cycles + copied * _DOTS_TURN_ELEMENT
+
+
+def _load(product: Product, target: Target) -> float:
+    """Return what loading a vector of B takes, from where all of B lies."""
+    size = _bytes(product, product.n * product.k)
+    if size <= target.cache_bytes(0):
+        return _LOAD
+    return _LOAD_FAR if size <= target.cache_bytes(1) else _LOAD_MATRIX
 
 
 def _bytes(product: Product, elements: int) -> int:
