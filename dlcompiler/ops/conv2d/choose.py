@@ -27,13 +27,14 @@ class _Candidate:
 
 
 def _direct(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    layout = params.get("layout", "NCHW")
-    per_group = params["o"] // params.get("groups", 1)
-    for block in direct.BLOCKS:
-        if block <= max(direct.BLOCKS[0], 2 * per_group - 1):
-            together = Layout(layout).channels or 1
-            if block % together == 0:
-                yield {"block": block}
+    together = Layout(params.get("layout", "NCHW")).channels or 1
+    groups = params.get("groups", 1)
+    per_group = params["o"] // groups
+    widest = max(direct.BLOCKS[0], 2 * per_group - 1)
+    blocks = [b for b in direct.BLOCKS if b <= widest and b % together == 0]
+    # A tile of the result that lies in two groups computes all blocks of both.
+    whole = [b for b in blocks if per_group % b == 0] if groups > 1 else []
+    yield from ({"block": block} for block in whole or blocks)
 
 
 def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
