@@ -259,14 +259,17 @@ def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with eight streams into eight vectors, or a strip that fits the L1 cache.
 
     If there is only one result, the streams take turns of two cache lines, into four vectors.
+    Searches for a position read two cache lines of each row at a time.
     """
     shape = shape_of(workload["shape"])
     gone = axes_of(workload["axes"], len(shape))
     is_one = math.prod(shape) == math.prod(shape[n] for n in gone)
-    cycles = _POSITION_CYCLES if str(workload["function"]).startswith("arg") else _CYCLES
+    is_position = str(workload["function"]).startswith("arg")
+    cycles = _POSITION_CYCLES if is_position else _CYCLES
+    vectors, lines = 4 if is_one else 8, 2 if is_position else 1
     values: dict[str, Any] = {
         "nothing": {},
-        "rows": {"vectors": 4 if is_one else 8, "streams": 8, "lines": 1, "halves": True},
+        "rows": {"vectors": vectors, "streams": 8, "lines": lines, "halves": True},
         "columns": {"strip": 4096, "rows": 8, "side": 1},
     }[_form(workload)]
     is_parallel = is_worth_sharing(cycles * math.prod(shape), target)
