@@ -28,7 +28,7 @@ Values: TypeAlias = Mapping[str, Any]
 LENGTHS = {
     **dict.fromkeys(("kernel", "stride"), (1, 2)),
     "padding": (1, 2, 4),
-    **dict.fromkeys(("outputs", "sections", "repeats", "depth", "block"), (1,)),
+    **dict.fromkeys(("outputs", "sections", "repeats", "depth", "block", "groups"), (1,)),
 }
 """How many numbers, joined by ``x``, a part of the sizes may have; other parts have any number."""
 REPEATED = "shapes"
@@ -141,6 +141,12 @@ def _along_rows(*operands: str) -> Callable[[Workload], dict[str, Shape]]:
     return of
 
 
+def _by_channel(workload: Workload) -> dict[str, Shape]:
+    """Return the shapes of functions with a scale and a shift for each channel."""
+    shape = shape_of(str(workload["shape"]))
+    return {"data": shape, "scale": shape[1:2], "shift": shape[1:2], "out": shape}
+
+
 def _product(operator: str, form: str, parts: tuple[str, ...], **more: Any) -> Family:
     return Family(
         operator,
@@ -212,6 +218,9 @@ GRAMMAR: dict[str, Family] = {
     "log_softmax": _memory("log_softmax", {"axis": -1}, shapes=_along_rows()),
     "layer_norm": _memory("layer_norm", {}, shapes=_along_rows("scale", "shift")),
     "rms_norm": _memory("rms_norm", {}, shapes=_along_rows("scale")),
+    "group_norm": _memory("group_norm", {}, form="shape,groups", parts=("shape", "groups"),
+                          shapes=_by_channel),
+    "instance_norm": _memory("instance_norm", {}, shapes=_by_channel),
     "batch_norm": _memory("batch_norm", {"axis": 1}),
     "elementwise": _memory(
         "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",

@@ -129,6 +129,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "reduction:argmax:1x{21}x{128}x{128},axes=1",
         "elementwise:sigmoid:1x1x{256}x{256}",
         "batch_norm:1x{64}x{128}x{128}",
+        "group_norm:1x64x{64}x{64},32",
+        "group_norm:{1}x512x{32}x{32},32",
+        "instance_norm:1x{32}x{128}x{128}",
     ),
     "YOLO": (
         "resize2d:1x{256}x13x13,26x26,method=nearest_neighbor,mode=asymmetric",
@@ -379,6 +382,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "softmax:6x{300}x{300}",
         "rms_norm:{300}x384",
         "batch_norm:1x{256}x{400}",
+        "group_norm:1x256x{400},16",
         "batch_norm:1x{64}x1x{1500}",
         "batch_norm:1x{400}x{80},axis=2",
         "elementwise:relu:1x{256}x{1000}",

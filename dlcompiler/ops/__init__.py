@@ -84,6 +84,8 @@ REGISTRY: Registry[Operator] = Registry(
         "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",
         "layer_norm": "dlcompiler.ops.norms:LAYER_NORM",
         "rms_norm": "dlcompiler.ops.norms:RMS_NORM",
+        "group_norm": "dlcompiler.ops.group_norms:GROUP_NORM",
+        "instance_norm": "dlcompiler.ops.group_norms:INSTANCE_NORM",
         "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
         "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
         "reduction": "dlcompiler.ops.reduction:REDUCTION",

@@ -50,6 +50,8 @@ OPTIONS = (
     "pool2d:avg:1x8x9x9,3,1,1,count_include_pad=0,layout=NHWC",
     "softmax:2x3x5,axis=1",
     "rms_norm:2x3x8",
+    "group_norm:2x6x5x3,3",
+    "instance_norm:2x3x4x5",
     "batch_norm:1x8x4x4",
     "batch_norm:1x4x4x8,axis=-1",
     "elementwise:add:64x10,10,dtype=int8",

@@ -204,6 +204,19 @@ def _rows(x):
     return {"shape": x.shape(), "dtype": x.of("float32", *FLOATS)}
 
 
+def _groups(x):
+    shape, groups = x.shape(2), x.of(1, 1, 2, 4, 32)
+    return {
+        "shape": (shape[0], groups * x.extent(64), *shape[2:]),
+        "groups": groups,
+        "dtype": x.of("float32", *FLOATS),
+    }
+
+
+def _instances(x):
+    return {"shape": x.shape(2), "dtype": x.of("float32", *FLOATS)}
+
+
 def _elementwise(x):
     function = x.of(*ELEMENTWISE)
     shape = x.shape()
@@ -326,6 +339,8 @@ _DRAWS = {
     "log_softmax": _with_axis,
     "layer_norm": _rows,
     "rms_norm": _rows,
+    "group_norm": _groups,
+    "instance_norm": _instances,
     "batch_norm": _with_axis,
     "elementwise": _elementwise,
     "reduction": _reduction,

@@ -56,6 +56,7 @@ WORKLOADS = [
     ("pad", {"shape": "9x37", "before": "3,3", "after": "1,2", "mode": "reflect"}),
     ("concatenate", {"shapes": "9x100,9x28", "axis": 1}),
     ("batch_norm", {"shape": "2x5x9x9"}),
+    ("group_norm", {"shape": "2x6x9x11", "groups": 3}),
     ("strided_slice", {"shape": "9x5x37", "begin": "2,0,0", "size": "5,5,37"}),
     ("tile", {"shape": "5x67", "reps": "2,3"}),
     ("embedding", {"rows": 101, "width": 37, "indices": "2x7"}),

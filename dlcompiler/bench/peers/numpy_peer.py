@@ -182,6 +182,24 @@ def _norm(job: Job, out: Array) -> Callable[[], object]:
     return call
 
 
+def _group_norm(job: Job, out: Array) -> Callable[[], object]:
+    """Return the normalisation of groups of channels, or of single channels."""
+    x, groups = job.arrays["data"], job.sizes.get("groups", job.out[1])
+    rows, along = (job.out[0] * groups, -1), (-1, *[1] * (x.ndim - 2))
+    scale, shift = (job.arrays[role].reshape(along) for role in ("scale", "shift"))
+    data, centred = x.reshape(rows), out.reshape(rows)
+    epsilon = x.dtype.type(EPSILON)
+
+    def call() -> None:
+        np.subtract(data, data.mean(axis=-1, keepdims=True), out=centred)
+        variance = np.einsum("ij,ij->i", centred, centred)[:, None] / x.dtype.type(data.shape[1])
+        np.divide(centred, np.sqrt(variance + epsilon), out=centred)
+        np.multiply(out, scale, out=out)
+        np.add(out, shift, out=out)
+
+    return call
+
+
 def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
     x, (axis,) = job.arrays["data"], job.axes("axis")
     along = tuple(-1 if n == axis else 1 for n in range(x.ndim))
@@ -230,6 +248,8 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _batch_norm,
     "transpose": _transpose,
     "pad": _pad,

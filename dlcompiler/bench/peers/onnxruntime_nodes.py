@@ -42,6 +42,27 @@ def _norm(job: Job) -> Nodes:
     return [(kind, list(job.arrays), "out", {"axis": -1, "epsilon": EPSILON})], {}
 
 
+def _group_norm(job: Job) -> Nodes:
+    """Return InstanceNormalization; of groups, of their elements as those of one channel each."""
+    attributes = {"epsilon": EPSILON}
+    if job.family == "instance_norm":
+        return [("InstanceNormalization", ["data", "scale", "shift"], "out", attributes)], {}
+    kind, groups = to_numpy(job.given), job.sizes["groups"]
+    along = (-1, *[1] * (len(job.out) - 2))
+    shapes = {"rows": (job.out[0], groups, -1), "whole": job.out, "along": along}
+    constants = {name: np.array(shape, np.int64) for name, shape in shapes.items()}
+    constants |= {"ones": np.ones(groups, kind), "zeros": np.zeros(groups, kind)}
+    return [
+        ("Reshape", ["data", "rows"], "grouped", {}),
+        ("InstanceNormalization", ["grouped", "ones", "zeros"], "normal", attributes),
+        ("Reshape", ["normal", "whole"], "image", {}),
+        ("Reshape", ["scale", "along"], "factor", {}),
+        ("Reshape", ["shift", "along"], "term", {}),
+        ("Mul", ["image", "factor"], "scaled", {}),
+        ("Add", ["scaled", "term"], "out", {}),
+    ], constants
+
+
 def _normalised(job: Job) -> Nodes:
     if job.axes("axis") != (1,):
         raise Absent("BatchNormalization takes channels in the second dimension only")
@@ -226,6 +247,8 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _normalised,
     "reduction": _reduction,
     "elementwise": _elementwise,

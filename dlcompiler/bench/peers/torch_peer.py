@@ -166,6 +166,16 @@ def _norm(torch: Any, job: Job) -> Callable[..., Any]:
     return lambda data, scale, shift: nn.layer_norm(data, row, scale, shift, EPSILON)
 
 
+def _group_norm(torch: Any, job: Job) -> Callable[..., Any]:
+    nn = torch.nn.functional
+    if job.family == "instance_norm":
+        return lambda data, scale, shift: nn.instance_norm(
+            data, weight=scale, bias=shift, eps=EPSILON
+        )
+    groups = job.sizes["groups"]
+    return lambda data, scale, shift: nn.group_norm(data, groups, scale, shift, EPSILON)
+
+
 def _product(torch: Any, job: Job, x: Any, w: Any, b: Any) -> Any:
     left, right = _matrices(job, x, w)
     if b is None:
@@ -292,6 +302,8 @@ _FUNCTIONS: dict[str, Callable[[Any, Job], Callable[..., Any]]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _batch_norm,
     "pad": lambda torch, job: partial(_pad, torch, job),
     "flip": lambda torch, job: lambda data: torch.flip(data, job.axes("axis")),

@@ -237,6 +237,18 @@ def _layer_norm(
     return Wanted("layer_norm", params)
 
 
+def _group_norm(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data = kinds[0]
+    if not attrs["center"] or not attrs["scale"] or attrs["axis"] not in (1, 1 - data.rank):
+        return None
+    params = {"shape": data.shape, "dtype": data.dtype, "epsilon": attrs["epsilon"]}
+    if "num_groups" not in attrs:
+        return Wanted("instance_norm", params)
+    return Wanted("group_norm", {**params, "groups": attrs["num_groups"]})
+
+
 def _reduction(function: str) -> _Translate:
     def translate(
         attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
@@ -279,6 +291,8 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.softmax": _softmax("softmax"),
     "nn.log_softmax": _softmax("log_softmax"),
     "nn.layer_norm": _layer_norm,
+    "nn.group_norm": _group_norm,
+    "nn.instance_norm": _group_norm,
     **{name: _reduction(name) for name in ("sum", "mean", "max", "min")},
     "nn.global_avg_pool2d": _global_pool("mean"),
     "nn.global_max_pool2d": _global_pool("max"),

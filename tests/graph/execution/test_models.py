@@ -212,6 +212,11 @@ def test_another_schedule_in_the_registry_is_used():
         (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,))), "layer_norm"),
         (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,)), epsilon=0.5), "layer_norm"),
         (lambda x: op.nn.layer_norm(x, var("g", (7,)), var("b", (7,)), axis=1), ""),
+        (lambda x: op.nn.instance_norm(x, var("g", (7,)), var("b", (7,))), "instance_norm"),
+        (
+            lambda x: op.nn.group_norm(x, var("g", (7,)), var("b", (7,)), num_groups=1),
+            "group_norm",
+        ),
     ],
 )
 def test_rows_and_reductions_have_the_schedules_of_the_library(call, operator_name, target):

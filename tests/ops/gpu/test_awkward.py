@@ -64,6 +64,8 @@ ROWS = [
     ("layer_norm", {"shape": (2, 3, 1), "dtype": "float64"}),
     ("rms_norm", {"shape": (31, 40), "dtype": "float64"}),
     ("batch_norm", {"shape": (2, 5, 9, 7), "dtype": "float16"}),
+    ("group_norm", {"shape": (2, 6, 5, 7), "groups": 3}),
+    ("instance_norm", {"shape": (3, 5, 1, 67), "dtype": "float64"}),
     ("reduction", {"function": "sum", "shape": (41, 67), "axes": 0}),
     ("reduction", {"function": "mean", "shape": (9, 1021), "axes": 1, "dtype": "float16"}),
     ("reduction", {"function": "max", "shape": (7001,), "dtype": "int8"}),
