@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from dlcompiler.ops import functions, pool2d, reduction
+from dlcompiler.ops.attention_workload import shapes_of
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.epilogues import Epilogue
@@ -113,6 +114,17 @@ def _of_resizing(function: str, values: Values) -> dict[str, Any]:
     given = {name: value for name, value in values.items() if value != DEFAULT}
     options = {"alpha": given.pop("alpha")} if "alpha" in given else {}
     return {**given, "options": options}
+
+
+def _of_attention(function: str, values: Values) -> dict[str, Any]:
+    given = {name: value for name, value in values.items() if value not in (DEFAULT, "none")}
+    return {**given, "heads": values["heads"]}
+
+
+def _terms_of_attention(workload: Workload) -> int:
+    """Return the products for an element of the result; a row shares those of its scores."""
+    length, depth, width = (int(workload[name]) for name in ("length", "depth", "width"))
+    return length * (depth + width) // width
 
 
 def _of_products(workload: Workload) -> dict[str, Shape]:
@@ -222,6 +234,12 @@ GRAMMAR: dict[str, Family] = {
                           shapes=_by_channel),
     "instance_norm": _memory("instance_norm", {}, shapes=_by_channel),
     "batch_norm": _memory("batch_norm", {"axis": 1}),
+    "attention": Family(
+        "attention", "BxHxLxSxE", (("batch", "heads", "rows", "length", "depth"),),
+        {"causal": 0, "mask": "none", "width": DEFAULT, "kv_heads": DEFAULT, "dtype": "float32"},
+        parameters=_of_attention, shapes=shapes_of,
+        terms=_terms_of_attention,
+    ),
     "elementwise": _memory(
         "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",
         parts=(REPEATED,), parameters=_of_shapes, functions=tuple(functions.FUNCTIONS),

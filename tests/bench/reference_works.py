@@ -51,6 +51,8 @@ OPTIONS = (
     "softmax:2x3x5,axis=1",
     "rms_norm:2x3x8",
     "group_norm:2x6x5x3,3",
+    "attention:1x2x5x7x4,mask=1x1x5x7",
+    "attention:2x4x3x3x8,causal=1,kv_heads=2",
     "instance_norm:2x3x4x5",
     "batch_norm:1x8x4x4",
     "batch_norm:1x4x4x8,axis=-1",

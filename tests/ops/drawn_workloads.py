@@ -217,6 +217,17 @@ def _instances(x):
     return {"shape": x.shape(2), "dtype": x.of("float32", *FLOATS)}
 
 
+def _attention(x):
+    kv_heads = x.of(1, 2, 8)
+    heads, rows, length = kv_heads * x.of(1, 1, 4), x.extent(2048), x.extent(4096)
+    return {
+        "batch": x.of(1, 1, 2), "heads": heads, "kv_heads": kv_heads,
+        "rows": x.of(1, rows), "length": length, "depth": x.extent(256),
+        "width": x.of(64, x.extent(256)), "causal": x.of(0, 0, 1),
+        "mask": x.of("", "", (1, 1, 1, length)), "dtype": x.of("float32", "float64"),
+    }  # fmt: skip
+
+
 def _elementwise(x):
     function = x.of(*ELEMENTWISE)
     shape = x.shape()
@@ -341,6 +352,7 @@ _DRAWS = {
     "rms_norm": _rows,
     "group_norm": _groups,
     "instance_norm": _instances,
+    "attention": _attention,
     "batch_norm": _with_axis,
     "elementwise": _elementwise,
     "reduction": _reduction,

@@ -200,6 +200,32 @@ def _group_norm(job: Job, out: Array) -> Callable[[], object]:
     return call
 
 
+def _attention(job: Job, out: Array) -> Callable[[], object]:
+    query, key, value = (job.arrays[role] for role in ("query", "key", "value"))
+    mask = job.arrays.get("mask")
+    share = query.shape[1] // key.shape[1]
+    scale = query.dtype.type(1 / np.sqrt(query.shape[-1]))
+    scores = np.empty((*query.shape[:-1], key.shape[-2]), query.dtype)
+    hidden = np.tri(*scores.shape[-2:]) == 0 if job.sizes["causal"] else None
+
+    def call() -> None:
+        keys, values = (
+            np.repeat(each, share, axis=1) if share > 1 else each for each in (key, value)
+        )
+        np.matmul(query, np.swapaxes(keys, -1, -2), out=scores)
+        np.multiply(scores, scale, out=scores)
+        if mask is not None:
+            np.add(scores, mask, out=scores)
+        if hidden is not None:
+            np.copyto(scores, scores.dtype.type(-np.inf), where=hidden)
+        np.subtract(scores, scores.max(axis=-1, keepdims=True), out=scores)
+        np.exp(scores, out=scores)
+        np.divide(scores, scores.sum(axis=-1, keepdims=True), out=scores)
+        np.matmul(scores, values, out=out)
+
+    return call
+
+
 def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
     x, (axis,) = job.arrays["data"], job.axes("axis")
     along = tuple(-1 if n == axis else 1 for n in range(x.ndim))
@@ -248,6 +274,7 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "attention": _attention,
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _batch_norm,

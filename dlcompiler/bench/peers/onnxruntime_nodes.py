@@ -63,6 +63,24 @@ def _group_norm(job: Job) -> Nodes:
     ], constants
 
 
+def _attention(job: Job) -> Nodes:
+    """Return products and a softmax: the opset has no attention of its own."""
+    query, key = job.arrays["query"], job.arrays["key"]
+    if job.sizes["causal"] or query.shape[1] != key.shape[1]:
+        raise Absent("no causal attention, or one with shared keys, is written here")
+    scale = np.array(1 / np.sqrt(query.shape[-1]), to_numpy(job.given))
+    has_mask = "mask" in job.arrays
+    masked: list[Node] = [("Add", ["scaled", "mask"], "masked", {})] if has_mask else []
+    return [
+        ("Transpose", ["key"], "keys", {"perm": [0, 1, 3, 2]}),
+        ("MatMul", ["query", "keys"], "products", {}),
+        ("Mul", ["products", "scale"], "scaled", {}),
+        *masked,
+        ("Softmax", ["masked" if has_mask else "scaled"], "weights", {"axis": -1}),
+        ("MatMul", ["weights", "value"], "out", {}),
+    ], {"scale": scale}
+
+
 def _normalised(job: Job) -> Nodes:
     if job.axes("axis") != (1,):
         raise Absent("BatchNormalization takes channels in the second dimension only")
@@ -247,6 +265,7 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "attention": _attention,
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _normalised,
