@@ -31,7 +31,6 @@ from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.helpers import along, over, tensor
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
-from dlcompiler.ops.softmax import LARGEST
 from dlcompiler.ops.stages import Loop, unroll
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
@@ -109,7 +108,7 @@ def attention_in_tiles(
 
     scores = tensor((*lead, whole, length), scored, "attention.scores")
     last = len(scores.shape) - 1
-    largest = along(scores, last, LARGEST, "attention.largest")
+    largest = along(scores, last, te.max, "attention.largest")
 
     def power(*i: Any) -> Any:
         base = te.select(largest[i[:-1]] == lowest, zero, largest[i[:-1]])

@@ -71,7 +71,7 @@ def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tenso
     exponential; the difference of two infinities is still NaN.
     """
     (n,) = dimensions(axis, len(x.shape), name)
-    largest = along(x, n, LARGEST, "T_softmax_maxelem")
+    largest = along(x, n, _LARGEST, "T_softmax_maxelem")
     power = tensor(
         x.shape,
         lambda *i: te.exp(te.minimum(x[i] - largest[without(i, n)], te.const(0, x.dtype))),
@@ -80,7 +80,7 @@ def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tenso
     return n, largest, power, along(power, n, te.sum, "T_softmax_expsum")
 
 
-LARGEST = te.comm_reducer(
+_LARGEST = te.comm_reducer(
     lambda x, y: te.select(y > x, y, x), lambda dtype: te.const(-math.inf, dtype), name="largest"
 )
 """The maximum by one instruction; `te.max` needs three, because it propagates NaN.
