@@ -254,6 +254,7 @@ GRAMMAR: dict[str, Family] = {
     "strided_slice": _movement("strided_slice", "begin", "size", strides=1,
                                parameters=_of_slices, reads_part=True),
     "split": _movement("split", "sections", axis=0),
+    "cumsum": _memory("cumsum", {"axis": -1}, shapes=_along_rows()),
     "flip": _movement("flip", axis=0),
     "tile": _movement("tile", "reps"),
     "repeat": _movement("repeat", "repeats", axis=0),

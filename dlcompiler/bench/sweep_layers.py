@@ -313,6 +313,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "softmax:32x1x{1024}",
         "softmax:32x{64}x{64}",
         "softmax:1x{32000}",
+        "cumsum:{8}x32000",
+        "cumsum:{64}x{64}x8,axis=1,dtype=int64",
         "log_softmax:{1}x{32000}",
         "log_softmax:8x{4096}",
         "elementwise:silu:{64}x5632",
@@ -369,6 +371,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "audio": (
         "flip:{80}x{1000},axis=1",
+        "cumsum:{80}x{1000}",
+        "cumsum:{80}x{1000},axis=0",
+        "cumsum:{16000}",
         "take:{300}x384,{100}",
         "reduction:std:{80}x{1000}",
         "elementwise:log:{80}x{1000}",

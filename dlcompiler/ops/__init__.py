@@ -88,6 +88,7 @@ REGISTRY: Registry[Operator] = Registry(
         "instance_norm": "dlcompiler.ops.group_norms:INSTANCE_NORM",
         "batch_norm": "dlcompiler.ops.batch_norm:BATCH_NORM",
         "attention": "dlcompiler.ops.attention_operator:ATTENTION",
+        "cumsum": "dlcompiler.ops.cumsum:CUMSUM",
         "elementwise": "dlcompiler.ops.arithmetic:ELEMENTWISE",
         "reduction": "dlcompiler.ops.reduction:REDUCTION",
         "transpose": "dlcompiler.ops.data_movement:TRANSPOSE",

@@ -54,6 +54,8 @@ OPTIONS = (
     "attention:1x2x5x7x4,mask=1x1x5x7",
     "attention:2x4x3x3x8,causal=1,kv_heads=2",
     "instance_norm:2x3x4x5",
+    "cumsum:3x5x4,axis=1",
+    "cumsum:3x21,dtype=int64",
     "batch_norm:1x8x4x4",
     "batch_norm:1x4x4x8,axis=-1",
     "elementwise:add:64x10,10,dtype=int8",

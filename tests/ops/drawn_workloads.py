@@ -217,6 +217,10 @@ def _instances(x):
     return {"shape": x.shape(2), "dtype": x.of("float32", *FLOATS)}
 
 
+def _cumsum(x):
+    return {**_with_axis(x), "dtype": x.of("float32", "float64", "int32", "int64")}
+
+
 def _attention(x):
     kv_heads = x.of(1, 2, 8)
     heads, rows, length = kv_heads * x.of(1, 1, 4), x.extent(2048), x.extent(4096)
@@ -353,6 +357,7 @@ _DRAWS = {
     "group_norm": _groups,
     "instance_norm": _instances,
     "attention": _attention,
+    "cumsum": _cumsum,
     "batch_norm": _with_axis,
     "elementwise": _elementwise,
     "reduction": _reduction,

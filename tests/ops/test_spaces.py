@@ -57,6 +57,8 @@ WORKLOADS = [
     ("concatenate", {"shapes": "9x100,9x28", "axis": 1}),
     ("batch_norm", {"shape": "2x5x9x9"}),
     ("group_norm", {"shape": "2x6x9x11", "groups": 3}),
+    ("cumsum", {"shape": "3x1100"}),
+    ("cumsum", {"shape": "2x50x37", "axis": 1}),
     ("attention", {"heads": 3, "rows": 29, "length": 37, "depth": 24}),
     ("attention", {"heads": 4, "kv_heads": 2, "rows": 3, "length": 37, "depth": 20, "causal": 1}),
     ("strided_slice", {"shape": "9x5x37", "begin": "2,0,0", "size": "5,5,37"}),

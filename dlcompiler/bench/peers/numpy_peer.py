@@ -238,6 +238,10 @@ def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
     return call
 
 
+def _cumsum(job: Job, out: Array) -> Callable[[], object]:
+    return partial(np.cumsum, job.arrays["data"], job.axes("axis")[0], dtype=out.dtype, out=out)
+
+
 def _transpose(job: Job, out: Array) -> Callable[[], object]:
     return partial(np.copyto, out, np.transpose(job.arrays["data"], job.axes("axes")))
 
@@ -278,6 +282,7 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _batch_norm,
+    "cumsum": _cumsum,
     "transpose": _transpose,
     "pad": _pad,
     "concatenate": _concatenate,

@@ -91,6 +91,11 @@ def _transpose(job: Job) -> Nodes:
     return [("Transpose", ["data"], "out", {"perm": job.axes("axes")})], {}
 
 
+def _cumsum(job: Job) -> Nodes:
+    constants = {"axis": np.array(job.axes("axis")[0], np.int64)}
+    return [("CumSum", ["data", "axis"], "out", {})], constants
+
+
 def _concatenate(job: Job) -> Nodes:
     return [("Concat", list(job.arrays), "out", {"axis": job.sizes["axis"]})], {}
 
@@ -271,6 +276,7 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "batch_norm": _normalised,
     "reduction": _reduction,
     "elementwise": _elementwise,
+    "cumsum": _cumsum,
     "transpose": _transpose,
     "concatenate": _concatenate,
     "pad": _pad,

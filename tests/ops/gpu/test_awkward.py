@@ -65,6 +65,8 @@ ROWS = [
     ("rms_norm", {"shape": (31, 40), "dtype": "float64"}),
     ("batch_norm", {"shape": (2, 5, 9, 7), "dtype": "float16"}),
     ("group_norm", {"shape": (2, 6, 5, 7), "groups": 3}),
+    ("cumsum", {"shape": (3, 37), "dtype": "int64"}),
+    ("cumsum", {"shape": (2, 300, 3), "axis": 1}),
     ("attention", {"heads": 2, "rows": 3, "length": 37, "depth": 5, "causal": 1}),
     ("instance_norm", {"shape": (3, 5, 1, 67), "dtype": "float64"}),
     ("reduction", {"function": "sum", "shape": (41, 67), "axes": 0}),
