@@ -37,7 +37,7 @@ DTYPES = ("float32", "float64", "int32", "int64")
 ROW, _COLUMN = 64, 8
 """Most elements of a block along the last dimension, and along another. The loops over a block of
 a row are written out; rows of a block are in the nearest cache."""
-_FEW = 16
+FEW = 16
 """Blocks whose sums are added without blocks of blocks."""
 
 
@@ -165,7 +165,7 @@ def _sums_before(totals: Tensor, axis: int, count: int, name: str) -> Tensor:
     """Define the sums of all blocks before each block."""
     shape = (*totals.shape[:axis], count, *totals.shape[axis + 1 :])
     zero = te.const(0, totals.dtype)
-    if count <= _FEW:
+    if count <= FEW:
         k = over(count - 1, "b")
 
         def element(*i: Any) -> Any:
@@ -173,7 +173,7 @@ def _sums_before(totals: Tensor, axis: int, count: int, name: str) -> Tensor:
             return te.sum(te.select(k < i[axis], read, zero), axis=k)
 
         return tensor(shape, element, f"{name}.before")
-    sums = in_blocks(totals, axis, _FEW, f"{name}.blocks")
+    sums = in_blocks(totals, axis, FEW, f"{name}.blocks")
 
     def shifted(*i: Any) -> Any:
         place = i[axis] - 1

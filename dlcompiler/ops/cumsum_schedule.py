@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from dlcompiler.ir import Axis
 from dlcompiler.ops.base import DeviceSchedule
-from dlcompiler.ops.cumsum import NAME, ROW, blocks, define_for_cpu, is_row
+from dlcompiler.ops.cumsum import FEW, NAME, ROW, blocks, define_for_cpu, is_row
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.shapes import shape_of
@@ -103,7 +103,8 @@ def _schedule_rows(
         elif each.name.endswith(".before") and each.op.reduce_axis:
             _vectorized(s, each, axis, widest_power(each.static_shape[axis], lanes))
         elif each.name.endswith(".totals"):
-            for part in reduce_in_lanes(s, each, widest_power(size, 2 * lanes)):
+            own = size if each.name == f"{NAME}.totals" else FEW  # of blocks, or blocks of blocks
+            for part in reduce_in_lanes(s, each, widest_power(own, 2 * lanes)):
                 s[part].compute_at(s[each], s[each].op.axis[axis])
 
 
