@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from dlcompiler.ops import functions, pool2d, reduction
+from dlcompiler.ops.attention_workload import shapes_of
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.epilogues import Epilogue
@@ -28,7 +29,7 @@ Values: TypeAlias = Mapping[str, Any]
 LENGTHS = {
     **dict.fromkeys(("kernel", "stride"), (1, 2)),
     "padding": (1, 2, 4),
-    **dict.fromkeys(("outputs", "sections", "repeats", "depth", "block"), (1,)),
+    **dict.fromkeys(("outputs", "sections", "repeats", "depth", "block", "groups"), (1,)),
 }
 """How many numbers, joined by ``x``, a part of the sizes may have; other parts have any number."""
 REPEATED = "shapes"
@@ -115,6 +116,17 @@ def _of_resizing(function: str, values: Values) -> dict[str, Any]:
     return {**given, "options": options}
 
 
+def _of_attention(function: str, values: Values) -> dict[str, Any]:
+    given = {name: value for name, value in values.items() if value not in (DEFAULT, "none")}
+    return {**given, "heads": values["heads"]}
+
+
+def _terms_of_attention(workload: Workload) -> int:
+    """Return the products for an element of the result; a row shares those of its scores."""
+    length, depth, width = (int(workload[name]) for name in ("length", "depth", "width"))
+    return length * (depth + width) // width
+
+
 def _of_products(workload: Workload) -> dict[str, Shape]:
     product = Product.of(workload)
     a, b, out = product.shapes.values()
@@ -139,6 +151,12 @@ def _along_rows(*operands: str) -> Callable[[Workload], dict[str, Shape]]:
         return {"data": shape, **dict.fromkeys(operands, shape[-1:]), "out": shape}
 
     return of
+
+
+def _by_channel(workload: Workload) -> dict[str, Shape]:
+    """Return the shapes of functions with a scale and a shift for each channel."""
+    shape = shape_of(str(workload["shape"]))
+    return {"data": shape, "scale": shape[1:2], "shift": shape[1:2], "out": shape}
 
 
 def _product(operator: str, form: str, parts: tuple[str, ...], **more: Any) -> Family:
@@ -212,7 +230,16 @@ GRAMMAR: dict[str, Family] = {
     "log_softmax": _memory("log_softmax", {"axis": -1}, shapes=_along_rows()),
     "layer_norm": _memory("layer_norm", {}, shapes=_along_rows("scale", "shift")),
     "rms_norm": _memory("rms_norm", {}, shapes=_along_rows("scale")),
+    "group_norm": _memory("group_norm", {}, form="shape,groups", parts=("shape", "groups"),
+                          shapes=_by_channel),
+    "instance_norm": _memory("instance_norm", {}, shapes=_by_channel),
     "batch_norm": _memory("batch_norm", {"axis": 1}),
+    "attention": Family(
+        "attention", "BxHxLxSxE", (("batch", "heads", "rows", "length", "depth"),),
+        {"causal": 0, "mask": "none", "width": DEFAULT, "kv_heads": DEFAULT, "dtype": "float32"},
+        parameters=_of_attention, shapes=shapes_of,
+        terms=_terms_of_attention,
+    ),
     "elementwise": _memory(
         "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",
         parts=(REPEATED,), parameters=_of_shapes, functions=tuple(functions.FUNCTIONS),
@@ -227,6 +254,7 @@ GRAMMAR: dict[str, Family] = {
     "strided_slice": _movement("strided_slice", "begin", "size", strides=1,
                                parameters=_of_slices, reads_part=True),
     "split": _movement("split", "sections", axis=0),
+    "cumsum": _memory("cumsum", {"axis": -1}, shapes=_along_rows()),
     "flip": _movement("flip", axis=0),
     "tile": _movement("tile", "reps"),
     "repeat": _movement("repeat", "repeats", axis=0),

@@ -13,6 +13,7 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.helpers import over, tensor
+from dlcompiler.schedule import Schedule
 from dlcompiler.te import Tensor
 from dlcompiler.te.broadcast import element_indices
 
@@ -56,25 +57,19 @@ def attention(
     """
     *lead, rows, depth = query.shape
     length, width = value.shape[-2:]
-    dtype, share = query.dtype, _share(query, key)
+    dtype, own = query.dtype, shared_heads(query, key)
     e, k = over(depth, "e"), over(length, "k")
-
-    def own(places: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the indices of the keys and values that a head of queries uses."""
-        if not places or share == 1:
-            return tuple(places)
-        return (*places[:-1], te.floordiv(places[-1], share))
 
     def product(*i: Any) -> Any:
         *places, row, column = i
         return te.sum(query[(*places, row, e)] * key[(*own(places), column, e)], axis=e)
 
     products = tensor((*lead, rows, length), product, "attention.products")
-    scores = tensor(products.shape, lambda *i: _score(products[i], mask, i, of), "attention.scores")
-    sees = _sees(mask, of)
+    scores = tensor(products.shape, lambda *i: score(products[i], mask, i, of), "attention.scores")
+    is_seen = sees(mask, of)
     largest = tensor(
         (*lead, rows),
-        lambda *i: te.max(scores[(*i, k)], axis=k, where=sees((*i, k))),
+        lambda *i: te.max(scores[(*i, k)], axis=k, where=is_seen((*i, k))),
         "attention.largest",
     )
     zero, lowest = te.const(0, dtype), te.const(-math.inf, dtype)
@@ -83,7 +78,7 @@ def attention(
         base = largest[i[:-1]]
         base = te.select(base == lowest, zero, base)  # of no key, or of keys that all are masked
         made = te.exp(te.minimum(scores[i] - base, zero))
-        condition = sees(i)
+        condition = is_seen(i)
         return made if condition is None else te.select(condition, made, zero)
 
     powers = tensor(scores.shape, power, "attention.powers")
@@ -104,6 +99,18 @@ def attention(
     return tensor(sums.shape, result, "attention", "attention")
 
 
+def shared_heads(query: Tensor, key: Tensor) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Return a function from the indices of a head of queries to those of its keys and values."""
+    share = _share(query, key)
+
+    def own(places: Sequence[Any]) -> tuple[Any, ...]:
+        if not places or share == 1:
+            return tuple(places)
+        return (*places[:-1], te.floordiv(places[-1], share))
+
+    return own
+
+
 def _share(query: Tensor, key: Tensor) -> int:
     """Return how many heads of queries share the keys of one head."""
     if query.ndim < 3 or not key.static_shape[-3]:
@@ -111,14 +118,15 @@ def _share(query: Tensor, key: Tensor) -> int:
     return query.static_shape[-3] // key.static_shape[-3]
 
 
-def _score(value: Any, mask: Tensor | None, i: Sequence[Any], of: Attention) -> Any:
+def score(value: Any, mask: Tensor | None, i: Sequence[Any], of: Attention) -> Any:
+    """Return the score of a product: scaled, and with its mask added."""
     scaled = value * te.const(of.scale, value.dtype)
     if mask is None or dtypes.is_bool(mask.dtype):
         return scaled
     return scaled + mask[element_indices(mask.shape, i)]
 
 
-def _sees(mask: Tensor | None, of: Attention) -> Callable[[Sequence[Any]], Any]:
+def sees(mask: Tensor | None, of: Attention) -> Callable[[Sequence[Any]], Any]:
     """Return a function that tells whether a query sees a key; it returns None if all do."""
 
     def condition(i: Sequence[Any]) -> Any:
@@ -133,3 +141,9 @@ def _sees(mask: Tensor | None, of: Attention) -> Callable[[Sequence[Any]], Any]:
 def default_scale(depth: int) -> float:
     """Return the factor of products of `depth` terms: 1 / √depth."""
     return 1 / math.sqrt(max(depth, 1))
+
+
+def stages_of(s: Schedule) -> dict[str, Tensor]:
+    """Return the stages before the result by the last part of their names."""
+    found = [stage for stage in s.stages if stage.name.startswith("attention.")]
+    return {stage.name.partition(".")[2]: stage.tensor for stage in found}

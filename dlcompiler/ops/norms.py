@@ -57,7 +57,7 @@ def layer_norm(data: Tensor, scale: Tensor, shift: Tensor, epsilon: float = EPSI
     squares = _row_sum(data, "layer_norm.squares", lambda x, i: _square(x - centre[i]))
     root = tensor(
         rows,
-        lambda *i: _inverse_root(squares[i] * inverse, epsilon),
+        lambda *i: inverse_root(squares[i] * inverse, epsilon),
         "layer_norm.inverse_deviation",
     )
     return tensor(
@@ -78,7 +78,7 @@ def rms_norm(data: Tensor, scale: Tensor, epsilon: float = EPSILON) -> Tensor:
     inverse = te.const(1 / max(n, 1), data.dtype)
     squares = _row_sum(data, "rms_norm.squares", lambda x, i: _square(x))
     root = tensor(
-        rows, lambda *i: _inverse_root(squares[i] * inverse, epsilon), "rms_norm.inverse_root"
+        rows, lambda *i: inverse_root(squares[i] * inverse, epsilon), "rms_norm.inverse_root"
     )
     return tensor(data.shape, lambda *i: data[i] * root[i[:-1]] * scale[i[-1]], "rms_norm")
 
@@ -92,7 +92,8 @@ def _square(x: Any) -> Any:
     return x * x
 
 
-def _inverse_root(mean: Any, epsilon: float) -> Any:
+def inverse_root(mean: Any, epsilon: float) -> Any:
+    """Return ``1 / sqrt(mean + epsilon)`` of a mean of squares."""
     return te.const(1, mean.dtype) / te.sqrt(mean + te.const(epsilon, mean.dtype))
 
 

@@ -20,7 +20,9 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def running(data: Tensor, axis: int, kind: str, dtype: str, *, is_exclusive: bool) -> Tensor:
+def running(
+    data: Tensor, axis: int, kind: str, dtype: str, *, is_exclusive: bool, name: str = "running"
+) -> Tensor:
     """Define the sums or products of the elements up to each element along a dimension.
 
     Parameters
@@ -35,6 +37,8 @@ def running(data: Tensor, axis: int, kind: str, dtype: str, *, is_exclusive: boo
         Dtype of the result, in which it is computed.
     is_exclusive : bool
         Leave out the element itself.
+    name : str
+        Name of the recurrence.
     """
     extent = data.static_shape[axis]
     first = te.const(0 if kind == "sum" else 1, dtype)
@@ -60,7 +64,7 @@ def running(data: Tensor, axis: int, kind: str, dtype: str, *, is_exclusive: boo
         return _COMBINE[kind](state[(t - 1, *i)], value(read, *i))
 
     update = tensor((extent, *rest), step, "running.step")
-    return _at_axis(te.scan(start, update, state, name=f"running_{kind}"), axis)
+    return _at_axis(te.scan(start, update, state, name=name), axis)
 
 
 def _at_axis(rows: Tensor, axis: int) -> Tensor:

@@ -204,6 +204,34 @@ def _rows(x):
     return {"shape": x.shape(), "dtype": x.of("float32", *FLOATS)}
 
 
+def _groups(x):
+    shape, groups = x.shape(2), x.of(1, 1, 2, 4, 32)
+    return {
+        "shape": (shape[0], groups * x.extent(64), *shape[2:]),
+        "groups": groups,
+        "dtype": x.of("float32", *FLOATS),
+    }
+
+
+def _instances(x):
+    return {"shape": x.shape(2), "dtype": x.of("float32", *FLOATS)}
+
+
+def _cumsum(x):
+    return {**_with_axis(x), "dtype": x.of("float32", "float64", "int32", "int64")}
+
+
+def _attention(x):
+    kv_heads = x.of(1, 2, 8)
+    heads, rows, length = kv_heads * x.of(1, 1, 4), x.extent(2048), x.extent(4096)
+    return {
+        "batch": x.of(1, 1, 2), "heads": heads, "kv_heads": kv_heads,
+        "rows": x.of(1, rows), "length": length, "depth": x.extent(256),
+        "width": x.of(64, x.extent(256)), "causal": x.of(0, 0, 1),
+        "mask": x.of("", "", (1, 1, 1, length)), "dtype": x.of("float32", "float64"),
+    }  # fmt: skip
+
+
 def _elementwise(x):
     function = x.of(*ELEMENTWISE)
     shape = x.shape()
@@ -326,6 +354,10 @@ _DRAWS = {
     "log_softmax": _with_axis,
     "layer_norm": _rows,
     "rms_norm": _rows,
+    "group_norm": _groups,
+    "instance_norm": _instances,
+    "attention": _attention,
+    "cumsum": _cumsum,
     "batch_norm": _with_axis,
     "elementwise": _elementwise,
     "reduction": _reduction,

@@ -39,6 +39,34 @@ def test_batch_norm(choice):
     check(operator, operator.workload(**choice))
 
 
+GROUPS = {
+    "shape": ("1x1", "3x12", "0x12x2", "2x12x0", "2x12x5x7", "1x24x9x9", "2x36x1x41", "2x12x1x1"),
+    "groups": (0, 1, 2, 12),
+    "dtype": ("float32", "float64"),
+}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("choice", choices(GROUPS), ids=str)
+def test_group_norm(choice):
+    groups = min(choice.pop("groups"), int(choice["shape"].split("x")[1]))
+    if groups:
+        operator = ops.operator("group_norm")
+        check(operator, operator.workload(**choice, groups=groups))
+    else:
+        operator = ops.operator("instance_norm")
+        check(operator, operator.workload(**choice))
+
+
+def test_group_norm_of_odd_images_with_another_epsilon():
+    operator = ops.operator("group_norm")
+    check(operator, operator.workload(shape=(2, 6, 3, 7), groups=3, epsilon=0.25))
+    with pytest.raises(TuningError, match="groups do not divide the channels"):
+        operator.workload(shape=(2, 6, 3, 7), groups=4)
+    with pytest.raises(TuningError, match="no dimension of channels"):
+        ops.operator("instance_norm").workload(shape=(6,))
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(3))
 def test_random_configs(seed):

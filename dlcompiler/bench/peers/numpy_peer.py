@@ -182,6 +182,50 @@ def _norm(job: Job, out: Array) -> Callable[[], object]:
     return call
 
 
+def _group_norm(job: Job, out: Array) -> Callable[[], object]:
+    """Return the normalisation of groups of channels, or of single channels."""
+    x, groups = job.arrays["data"], job.sizes.get("groups", job.out[1])
+    rows, along = (job.out[0] * groups, -1), (-1, *[1] * (x.ndim - 2))
+    scale, shift = (job.arrays[role].reshape(along) for role in ("scale", "shift"))
+    data, centred = x.reshape(rows), out.reshape(rows)
+    epsilon = x.dtype.type(EPSILON)
+
+    def call() -> None:
+        np.subtract(data, data.mean(axis=-1, keepdims=True), out=centred)
+        variance = np.einsum("ij,ij->i", centred, centred)[:, None] / x.dtype.type(data.shape[1])
+        np.divide(centred, np.sqrt(variance + epsilon), out=centred)
+        np.multiply(out, scale, out=out)
+        np.add(out, shift, out=out)
+
+    return call
+
+
+def _attention(job: Job, out: Array) -> Callable[[], object]:
+    query, key, value = (job.arrays[role] for role in ("query", "key", "value"))
+    mask = job.arrays.get("mask")
+    share = query.shape[1] // key.shape[1]
+    scale = query.dtype.type(1 / np.sqrt(query.shape[-1]))
+    scores = np.empty((*query.shape[:-1], key.shape[-2]), query.dtype)
+    hidden = np.tri(*scores.shape[-2:]) == 0 if job.sizes["causal"] else None
+
+    def call() -> None:
+        keys, values = (
+            np.repeat(each, share, axis=1) if share > 1 else each for each in (key, value)
+        )
+        np.matmul(query, np.swapaxes(keys, -1, -2), out=scores)
+        np.multiply(scores, scale, out=scores)
+        if mask is not None:
+            np.add(scores, mask, out=scores)
+        if hidden is not None:
+            np.copyto(scores, scores.dtype.type(-np.inf), where=hidden)
+        np.subtract(scores, scores.max(axis=-1, keepdims=True), out=scores)
+        np.exp(scores, out=scores)
+        np.divide(scores, scores.sum(axis=-1, keepdims=True), out=scores)
+        np.matmul(scores, values, out=out)
+
+    return call
+
+
 def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
     x, (axis,) = job.arrays["data"], job.axes("axis")
     along = tuple(-1 if n == axis else 1 for n in range(x.ndim))
@@ -192,6 +236,10 @@ def _batch_norm(job: Job, out: Array) -> Callable[[], object]:
         np.add(out, shift, out=out)
 
     return call
+
+
+def _cumsum(job: Job, out: Array) -> Callable[[], object]:
+    return partial(np.cumsum, job.arrays["data"], job.axes("axis")[0], dtype=out.dtype, out=out)
 
 
 def _transpose(job: Job, out: Array) -> Callable[[], object]:
@@ -230,7 +278,11 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "attention": _attention,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _batch_norm,
+    "cumsum": _cumsum,
     "transpose": _transpose,
     "pad": _pad,
     "concatenate": _concatenate,

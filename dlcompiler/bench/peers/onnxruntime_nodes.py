@@ -42,6 +42,45 @@ def _norm(job: Job) -> Nodes:
     return [(kind, list(job.arrays), "out", {"axis": -1, "epsilon": EPSILON})], {}
 
 
+def _group_norm(job: Job) -> Nodes:
+    """Return InstanceNormalization; of groups, of their elements as those of one channel each."""
+    attributes = {"epsilon": EPSILON}
+    if job.family == "instance_norm":
+        return [("InstanceNormalization", ["data", "scale", "shift"], "out", attributes)], {}
+    kind, groups = to_numpy(job.given), job.sizes["groups"]
+    along = (-1, *[1] * (len(job.out) - 2))
+    shapes = {"rows": (job.out[0], groups, -1), "whole": job.out, "along": along}
+    constants = {name: np.array(shape, np.int64) for name, shape in shapes.items()}
+    constants |= {"ones": np.ones(groups, kind), "zeros": np.zeros(groups, kind)}
+    return [
+        ("Reshape", ["data", "rows"], "grouped", {}),
+        ("InstanceNormalization", ["grouped", "ones", "zeros"], "normal", attributes),
+        ("Reshape", ["normal", "whole"], "image", {}),
+        ("Reshape", ["scale", "along"], "factor", {}),
+        ("Reshape", ["shift", "along"], "term", {}),
+        ("Mul", ["image", "factor"], "scaled", {}),
+        ("Add", ["scaled", "term"], "out", {}),
+    ], constants
+
+
+def _attention(job: Job) -> Nodes:
+    """Return products and a softmax: the opset has no attention of its own."""
+    query, key = job.arrays["query"], job.arrays["key"]
+    if job.sizes["causal"] or query.shape[1] != key.shape[1]:
+        raise Absent("no causal attention, or one with shared keys, is written here")
+    scale = np.array(1 / np.sqrt(query.shape[-1]), to_numpy(job.given))
+    has_mask = "mask" in job.arrays
+    masked: list[Node] = [("Add", ["scaled", "mask"], "masked", {})] if has_mask else []
+    return [
+        ("Transpose", ["key"], "keys", {"perm": [0, 1, 3, 2]}),
+        ("MatMul", ["query", "keys"], "products", {}),
+        ("Mul", ["products", "scale"], "scaled", {}),
+        *masked,
+        ("Softmax", ["masked" if has_mask else "scaled"], "weights", {"axis": -1}),
+        ("MatMul", ["weights", "value"], "out", {}),
+    ], {"scale": scale}
+
+
 def _normalised(job: Job) -> Nodes:
     if job.axes("axis") != (1,):
         raise Absent("BatchNormalization takes channels in the second dimension only")
@@ -50,6 +89,11 @@ def _normalised(job: Job) -> Nodes:
 
 def _transpose(job: Job) -> Nodes:
     return [("Transpose", ["data"], "out", {"perm": job.axes("axes")})], {}
+
+
+def _cumsum(job: Job) -> Nodes:
+    constants = {"axis": np.array(job.axes("axis")[0], np.int64)}
+    return [("CumSum", ["data", "axis"], "out", {})], constants
 
 
 def _concatenate(job: Job) -> Nodes:
@@ -226,9 +270,13 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "attention": _attention,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _normalised,
     "reduction": _reduction,
     "elementwise": _elementwise,
+    "cumsum": _cumsum,
     "transpose": _transpose,
     "concatenate": _concatenate,
     "pad": _pad,

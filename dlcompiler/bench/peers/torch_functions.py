@@ -12,7 +12,7 @@ from dlcompiler.bench.peers.job import Absent, Array, Job
 from dlcompiler.bench.peers.torch_movements import WRITING
 from dlcompiler.dtypes import from_numpy, to_numpy
 
-WITH_OUTPUT = ("elementwise", "reduction", "transpose", "concatenate", *WRITING)
+WITH_OUTPUT = ("elementwise", "reduction", "cumsum", "transpose", "concatenate", *WRITING)
 """Families whose functions take an array for the result."""
 
 
@@ -40,6 +40,8 @@ def writing(torch: Any, job: Job, tensors: Mapping[str, Any], out: Any) -> Calla
             return _elementwise(torch, job, tuple(tensors.values()), out)
         case "reduction":
             return _reduction(torch, job, x, out)
+        case "cumsum":
+            return partial(torch.cumsum, x, job.axes("axis")[0], dtype=out.dtype, out=out)
         case "transpose":
             return partial(out.copy_, x.permute(job.axes("axes")))
     return partial(torch.cat, tuple(tensors.values()), job.sizes["axis"], out=out)

@@ -166,6 +166,28 @@ def _norm(torch: Any, job: Job) -> Callable[..., Any]:
     return lambda data, scale, shift: nn.layer_norm(data, row, scale, shift, EPSILON)
 
 
+def _group_norm(torch: Any, job: Job) -> Callable[..., Any]:
+    nn = torch.nn.functional
+    if job.family == "instance_norm":
+        return lambda data, scale, shift: nn.instance_norm(
+            data, weight=scale, bias=shift, eps=EPSILON
+        )
+    groups = job.sizes["groups"]
+    return lambda data, scale, shift: nn.group_norm(data, groups, scale, shift, EPSILON)
+
+
+def _attention(torch: Any, job: Job) -> Callable[..., Any]:
+    attend, is_causal = torch.nn.functional.scaled_dot_product_attention, bool(job.sizes["causal"])
+
+    def compute(query: Any, key: Any, value: Any, mask: Any = None) -> Any:
+        shares = query.shape[1] != key.shape[1]
+        return attend(query, key, value, mask, is_causal=is_causal, enable_gqa=shares)
+
+    if is_causal and "mask" in job.arrays:
+        raise Absent("torch has no causal attention with a mask")
+    return compute
+
+
 def _product(torch: Any, job: Job, x: Any, w: Any, b: Any) -> Any:
     left, right = _matrices(job, x, w)
     if b is None:
@@ -292,6 +314,9 @@ _FUNCTIONS: dict[str, Callable[[Any, Job], Callable[..., Any]]] = {
     "log_softmax": _softmax,
     "layer_norm": _norm,
     "rms_norm": _norm,
+    "attention": _attention,
+    "group_norm": _group_norm,
+    "instance_norm": _group_norm,
     "batch_norm": _batch_norm,
     "pad": lambda torch, job: partial(_pad, torch, job),
     "flip": lambda torch, job: lambda data: torch.flip(data, job.axes("axis")),

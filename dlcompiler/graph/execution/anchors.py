@@ -237,6 +237,32 @@ def _layer_norm(
     return Wanted("layer_norm", params)
 
 
+def _group_norm(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data = kinds[0]
+    if not attrs["center"] or not attrs["scale"] or attrs["axis"] not in (1, 1 - data.rank):
+        return None
+    params = {"shape": data.shape, "dtype": data.dtype, "epsilon": attrs["epsilon"]}
+    if "num_groups" not in attrs:
+        return Wanted("instance_norm", params)
+    return Wanted("group_norm", {**params, "groups": attrs["num_groups"]})
+
+
+def _attention(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    query, key, value, *masks = kinds
+    if query.rank != 4 or attrs["scale"] is not None or any(m.rank != 4 for m in masks):
+        return None
+    batch, heads, rows, depth = query.shape
+    return Wanted("attention", {
+        "batch": batch, "heads": heads, "rows": rows, "depth": depth, "dtype": query.dtype,
+        "kv_heads": key.shape[1], "length": key.shape[2], "width": value.shape[3],
+        "causal": int(attrs["is_causal"]), "mask": masks[0].shape if masks else "",
+    })  # fmt: skip
+
+
 def _reduction(function: str) -> _Translate:
     def translate(
         attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
@@ -279,6 +305,9 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.softmax": _softmax("softmax"),
     "nn.log_softmax": _softmax("log_softmax"),
     "nn.layer_norm": _layer_norm,
+    "nn.group_norm": _group_norm,
+    "nn.scaled_dot_product_attention": _attention,
+    "nn.instance_norm": _group_norm,
     **{name: _reduction(name) for name in ("sum", "mean", "max", "min")},
     "nn.global_avg_pool2d": _global_pool("mean"),
     "nn.global_max_pool2d": _global_pool("max"),

@@ -109,6 +109,7 @@ TABLE = (
         (Attribute("is_causal", boolean, False, "a query sees no key behind it"),
          Attribute("scale", optional(finite), None, "factor of the products; None: 1 / √e")),
         "Means of values (…, h, s, v), weighted by products of queries (…, h, l, e) and keys.",
+        kernel="attention",
     ),
 )  # fmt: skip
 """The operators of this module."""

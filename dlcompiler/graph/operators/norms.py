@@ -365,6 +365,7 @@ TABLE = (
         "nn.instance_norm", _PARAMETERS, _instance_norm_type, _instance_norm, Pattern.ANCHOR,
         _define_instance_norm, (_axis_attribute(1), *_affine_attributes()),
         "Normalise each channel of each image by its own mean and variance.", _by_image,
+        kernel="instance_norm",
     ),
     GraphOperator(
         "nn.group_norm", _PARAMETERS, _group_norm_type, _group_norm, Pattern.ANCHOR,
@@ -372,6 +373,7 @@ TABLE = (
         (Attribute("num_groups", positive, doc="groups of channels"), _axis_attribute(1),
          *_affine_attributes()),
         "Normalise groups of channels of each image by their own mean and variance.", _by_image,
+        kernel="group_norm",
     ),
     GraphOperator(
         "nn.rms_norm", ("data", "weight"), _per_channel(of_floats, 1), _rms_norm, Pattern.ANCHOR,

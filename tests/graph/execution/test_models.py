@@ -212,6 +212,11 @@ def test_another_schedule_in_the_registry_is_used():
         (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,))), "layer_norm"),
         (lambda x: op.nn.layer_norm(x, var("g", (9,)), var("b", (9,)), epsilon=0.5), "layer_norm"),
         (lambda x: op.nn.layer_norm(x, var("g", (7,)), var("b", (7,)), axis=1), ""),
+        (lambda x: op.nn.instance_norm(x, var("g", (7,)), var("b", (7,))), "instance_norm"),
+        (
+            lambda x: op.nn.group_norm(x, var("g", (7,)), var("b", (7,)), num_groups=1),
+            "group_norm",
+        ),
     ],
 )
 def test_rows_and_reductions_have_the_schedules_of_the_library(call, operator_name, target):
@@ -221,3 +226,19 @@ def test_rows_and_reductions_have_the_schedules_of_the_library(call, operator_na
     inputs = arrays_for(model)
     expected = evaluate(module, *inputs)
     np.testing.assert_allclose(model(*inputs), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_attention_has_the_schedule_of_the_library(target):
+    query, key, value = (
+        var(name, (2, heads, rows, 8))
+        for name, heads, rows in (("q", 4, 5), ("k", 2, 9), ("v", 2, 9))
+    )
+    mask = var("m", (2, 1, 1, 9))
+    attended = op.nn.scaled_dot_product_attention(query, key, value, mask, is_causal=True)
+    module = Module.from_expr(op.nn.relu(attended))
+    model = build(module, target)
+    assert [kernel.operator for kernel in model.kernels] == ["attention"]
+    inputs = arrays_for(model)
+    np.testing.assert_allclose(model(*inputs), evaluate(module, *inputs), rtol=1e-4, atol=1e-6)
