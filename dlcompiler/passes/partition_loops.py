@@ -26,12 +26,13 @@ together: it gets a condition around its body. What threads of a device run keep
 its guards: there they are cheaper than code. With symbolic extents the ends are formulas.
 
 Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
-conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own.
+conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own. A
+chain of choices between several cases is cut in halves, until each loop has one case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from dlcompiler.arith import Affine, Analyzer, Interval
@@ -77,7 +78,10 @@ tiled convolution 0.39 ms up to 3, 0.23 ms at 4 and above.
 """
 
 HINT = "loop_partition_hint"
+_CASES = 3
+"""Least number of places where a chain of choices changes its case; padding changes at two."""
 TRUE = Const(True, "bool")
+FALSE = Const(False, "bool")
 ZERO = index_const(0)
 
 
@@ -116,12 +120,23 @@ class _Bound:
     """The bound that a guard puts on the loop variable: ``low <= v`` or ``v < high``.
 
     `loss` is the number of iterations in which the guard may hold for some inner iterations only.
+    From iteration `fails` on, or before it for a `low`, it holds for none; None if that is unknown.
     """
 
     guard: Compare
     low: Expr | None
     high: Expr | None
     loss: int
+    fails: int | None = None
+
+    def outcome(self, first: int, last: int) -> bool | None:
+        """Tell whether the guard holds in the iterations from `first` to `last` - 1."""
+        end = self.low if self.high is None else self.high
+        if not isinstance(end, Const) or self.fails is None:
+            return None
+        if self.low is None:
+            return True if last <= end.value else False if first >= self.fails else None
+        return True if first >= end.value else False if last <= self.fails else None
 
 
 class _Partitioner:
@@ -153,14 +168,19 @@ class _Partitioner:
                 return stmt if body is stmt.body else replace(stmt, body=body)
         return stmt
 
-    def loop(self, loop: For) -> Stmt:
-        """Split a loop if it is worth it, then the loops in its parts."""
+    def loop(self, loop: For, *, cuts: int = _CASES) -> Stmt:
+        """Split a loop if it is worth it, then the loops in its parts.
+
+        A chain of choices is cut from `cuts` places on where it changes its case.
+        """
         if is_thread(loop.kind):
             return loop
         if _has_hint(loop) or any(isinstance(item, If) for item in statements(loop.body)):
             bounds = list(self.bounds(loop))
             if shorter := self.shortened(loop, bounds):
                 return self.stmt(shorter)
+            if cases := self.cases(loop, bounds, cuts):
+                return cases
             if parts := self.parts(loop, bounds):
                 return parts
         return self.inside(loop)
@@ -219,11 +239,15 @@ class _Partitioner:
         if (loss or abs(own.factor) > 1) and not free_vars(least.to_expr()) <= self.variables:
             return None  # a division in every iteration of an outer loop costs as much as the guard
         factor = index_const(abs(own.factor))
-        end = binary("floordiv", least.to_expr(), factor)
+        end, far = (binary("floordiv", form.to_expr(), factor) for form in (least, most))
         outside = self.analyzer(self.loops)
+        fails = outside.simplify(far)
+        number = int(fails.value) if isinstance(fails, Const) else None
         if own.factor < 0:
-            return _Bound(guard, None, outside.simplify(binary("add", end, 1)), loss)
-        return _Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss)
+            fails_from = None if number is None else number + 1
+            return _Bound(guard, None, outside.simplify(binary("add", end, 1)), loss, fails_from)
+        fails_before = None if number is None else -number
+        return _Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss, fails_before)
 
     # -- new loops ---------------------------------------------------------------------------------
 
@@ -239,6 +263,41 @@ class _Partitioner:
             return None
         body = _without(loop.body, exact)
         return replace(loop, extent=extent, body=_shifted(body, loop.var, start))
+
+    def cases(self, loop: For, bounds: list[_Bound], least: int) -> Stmt | None:
+        """Return two loops, cut near the middle, if a chain of choices has several cases.
+
+        Each half has fewer cases, and is cut again.
+        """
+        if not _has_hint(loop) or loop.kind in ("parallel", "vectorized"):
+            return None
+        extent = _difference(loop.extent, ZERO)
+        ends = {bound.low if bound.high is None else bound.high for bound in bounds}
+        cuts = {int(end.value) for end in ends if isinstance(end, Const)}
+        if extent is None or len(ends) < least:
+            return None
+        cuts |= {bound.fails for bound in bounds if bound.fails is not None}
+        cuts = {cut for cut in cuts if 0 < cut < extent}
+        if not cuts:
+            return None
+        cut = min(cuts, key=lambda cut: (abs(2 * cut - extent), cut))
+        ranges = ((0, cut), (cut, extent))
+        bodies = [_settled(loop.body, bounds, first, last) for first, last in ranges]
+        if not self.has_room(sum(map(tree_size, bodies)) - tree_size(loop.body)):
+            return None
+        halves = zip(bodies, ranges, strict=True)
+        return seq([self.piece(loop, body, first, last) for body, (first, last) in halves])
+
+    def piece(self, loop: For, body: Stmt, first: int, last: int) -> Stmt:
+        """Return the iterations of a loop from `first` to `last` - 1, split further."""
+        if last - first == 1:
+            whole = substitute(body, {loop.var: index_const(first)})
+            return self.stmt(push_origin(whole, loop.origin))
+        var = Var(loop.var.name)
+        shifted = _shifted(substitute(body, {loop.var: var}), var, index_const(first))
+        return self.loop(
+            replace(loop, var=var, extent=index_const(last - first), body=shifted), cuts=1
+        )
 
     def parts(self, loop: For, bounds: list[_Bound]) -> Stmt | None:
         """Return the main part of a loop, with what comes before and after it."""
@@ -313,13 +372,16 @@ class _Partitioner:
             return False
         if count is not None and count == _difference(loop.extent, ZERO):
             return False
+        copies = (not _is_number(start, 0)) + (_difference(loop.extent, stop) != 0)
+        return self.has_room(copies * tree_size(loop.body))
+
+    def has_room(self, growth: int) -> bool:
+        """Tell whether the program may grow by some nodes; if so, count them."""
         if self.room is None:
             self.room = (self.max_growth - 1) * tree_size(self.body)
-        copies = (not _is_number(start, 0)) + (_difference(loop.extent, stop) != 0)
-        cost = copies * tree_size(loop.body)
-        if cost > self.room:
+        if growth > self.room:
             return False
-        self.room -= cost
+        self.room -= growth
         return True
 
 
@@ -382,20 +444,42 @@ def _outermost_guards(body: Stmt) -> Iterator[Compare]:
         body = body.then
 
 
+def _settled(body: Stmt, bounds: list[_Bound], first: int, last: int) -> Stmt:
+    """Return a body without the choices that are the same from `first` to `last` - 1."""
+    outcomes: dict[int, list[bool | None]] = {}
+    for bound in bounds:
+        outcomes.setdefault(id(bound.guard), []).append(bound.outcome(first, last))
+    held = {guard for guard, several in outcomes.items() if all(several)}
+    failed = {guard for guard, several in outcomes.items() if all(o is False for o in several)}
+    return _with_values(body, held, failed)
+
+
 def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
     """Return a body without the guards of `bounds`, which hold there."""
-    gone = {id(bound.guard) for bound in bounds}
+    return _with_values(body, {id(bound.guard) for bound in bounds}, set())
+
+
+def _with_values(body: Stmt, held: Set[int], failed: Set[int]) -> Stmt:
+    """Return a body in which some guards, given by their ids, hold, and others fail."""
 
     def rule(node: Node) -> Node:
         match node:
-            case Compare() if id(node) in gone:
+            case Compare() if id(node) in held:
                 return TRUE
+            case Compare() if id(node) in failed:
+                return FALSE
             case Logical("and", a, b) if a is TRUE or b is TRUE:
                 return b if a is TRUE else a
+            case Logical("and", a, b) if a is FALSE or b is FALSE:
+                return FALSE
             case If(condition, then, _) if condition is TRUE:
                 return then
+            case If(condition, _, Stmt() as otherwise) if condition is FALSE:
+                return otherwise
             case IfThenElse(condition, a, _) | Select(condition, a, _) if condition is TRUE:
                 return a
+            case IfThenElse(condition, _, b) | Select(condition, _, b) if condition is FALSE:
+                return b
         return node
 
     return rewrite(body, rule)
