@@ -26,7 +26,8 @@ together: it gets a condition around its body. What threads of a device run keep
 its guards: there they are cheaper than code. With symbolic extents the ends are formulas.
 
 Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
-conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own. A
+conditions of choices (`if_then_else`, `select`) count too, and so do the clamps of indices, which
+choose the smaller or the larger operand: padding becomes a rim of its own. A
 chain of choices between several cases is cut in halves, until each loop has one case.
 """
 
@@ -34,12 +35,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeGuard
 
 from dlcompiler.arith import Affine, Analyzer, Interval
 from dlcompiler.arith.affine import atom_key
 from dlcompiler.arith.interval import INFINITY
 from dlcompiler.ir import (
     Allocate,
+    Binary,
     Compare,
     Const,
     Expr,
@@ -115,6 +118,10 @@ def _has_hint(loop: For) -> bool:
     return any(name == HINT and value for name, value in loop.annotations)
 
 
+Guard: TypeAlias = Compare | Binary
+"""A comparison, or a clamp: ``max(a, b)`` is a where ``a >= b`` holds, and ``min`` likewise."""
+
+
 @dataclass(frozen=True)
 class _Bound:
     """The bound that a guard puts on the loop variable: ``low <= v`` or ``v < high``.
@@ -123,7 +130,7 @@ class _Bound:
     From iteration `fails` on, or before it for a `low`, it holds for none; None if that is unknown.
     """
 
-    guard: Compare
+    guard: Guard
     low: Expr | None
     high: Expr | None
     loss: int
@@ -219,7 +226,7 @@ class _Partitioner:
             if all(several):
                 yield from (bound for bound in several if bound is not None)
 
-    def solve(self, guard: Compare, loop: For, inner: tuple[For, ...]) -> _Bound | None:
+    def solve(self, guard: Guard, loop: For, inner: tuple[For, ...]) -> _Bound | None:
         analyzer = self.analyzer((*self.loops, loop, *inner))
         form = _not_negative(guard, analyzer)
         own = None if form is None else form.terms.get(atom_key(loop.var))
@@ -396,13 +403,13 @@ def _difference(a: Expr, b: Expr) -> int | None:
     return None
 
 
-def _not_negative(guard: Compare, analyzer: Analyzer) -> Affine | None:
+def _not_negative(guard: Guard, analyzer: Analyzer) -> Affine | None:
     """Return a form that is >= 0 if and only if a guard holds; None for other operators."""
     a, b = analyzer.affine(guard.a), analyzer.affine(guard.b)
     match guard.op:
-        case "lt" | "le":
+        case "lt" | "le" | "min":
             form = b.plus(a, -1)
-        case "gt" | "ge":
+        case "gt" | "ge" | "max":
             form = a.plus(b, -1)
         case _:
             return None
@@ -421,7 +428,7 @@ def _conjuncts(condition: Expr) -> Iterator[Compare]:
 
 def _guards(
     stmt: Stmt, inner: tuple[For, ...], *, with_choices: bool
-) -> Iterator[tuple[Compare, tuple[For, ...]]]:
+) -> Iterator[tuple[Guard, tuple[For, ...]]]:
     """Yield the guards in a statement, each with the loops around it."""
     match stmt:
         case If(condition, _, _):
@@ -433,8 +440,15 @@ def _guards(
             yield from _guards(child, inner, with_choices=with_choices)
         elif with_choices:
             for node in walk(child):
-                if isinstance(node, IfThenElse | Select):
+                if _is_clamp(node):
+                    yield node, inner
+                elif isinstance(node, IfThenElse | Select):
                     yield from ((guard, inner) for guard in _conjuncts(node.condition))
+
+
+def _is_clamp(node: Node) -> TypeGuard[Binary]:
+    """Tell whether a node is the smaller or the larger of two indices."""
+    return isinstance(node, Binary) and node.op in ("min", "max") and node.dtype == "index"
 
 
 def _outermost_guards(body: Stmt) -> Iterator[Compare]:
@@ -461,28 +475,41 @@ def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
 
 def _with_values(body: Stmt, held: Set[int], failed: Set[int]) -> Stmt:
     """Return a body in which some guards, given by their ids, hold, and others fail."""
+    known = held | failed
 
     def rule(node: Node) -> Node:
         match node:
-            case Compare() if id(node) in held:
-                return TRUE
-            case Compare() if id(node) in failed:
-                return FALSE
-            case Logical("and", a, b) if a is TRUE or b is TRUE:
-                return b if a is TRUE else a
-            case Logical("and", a, b) if a is FALSE or b is FALSE:
-                return FALSE
-            case If(condition, then, _) if condition is TRUE:
-                return then
-            case If(condition, _, Stmt() as otherwise) if condition is FALSE:
-                return otherwise
-            case IfThenElse(condition, a, _) | Select(condition, a, _) if condition is TRUE:
-                return a
-            case IfThenElse(condition, _, b) | Select(condition, _, b) if condition is FALSE:
-                return b
+            case Compare() if id(node) in known:
+                return TRUE if id(node) in held else FALSE
+            case Binary() if id(node) in known:
+                return node.a if id(node) in held else node.b
+            case Logical("and", a, b):
+                return _both(node, a, b)
+            case If() | IfThenElse() | Select() if _is_known(node.condition):
+                return _branch(node)
         return node
 
     return rewrite(body, rule)
+
+
+def _is_known(condition: Expr) -> bool:
+    return condition is TRUE or condition is FALSE
+
+
+def _both(node: Expr, a: Expr, b: Expr) -> Expr:
+    """Return a conjunction without operands that hold."""
+    if a is FALSE or b is FALSE:
+        return FALSE
+    return b if a is TRUE else a if b is TRUE else node
+
+
+def _branch(node: If | IfThenElse | Select) -> Node:
+    """Return the branch that a constant condition chooses."""
+    if not isinstance(node, If):
+        return node.a if node.condition is TRUE else node.b
+    if node.condition is TRUE:
+        return node.then
+    return node if node.otherwise is None else node.otherwise
 
 
 def _shifted(body: Stmt, var: Var, start: Expr) -> Stmt:

@@ -78,6 +78,9 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return _load_any(addresses, buffer, addresses.offset(buffer, node.indices), mask)
     found = addresses.progression(buffer, node.indices)
     if found is None:
+        near = addresses.pattern(buffer, node.indices) if _may_select(lanes, mask) else None
+        if near is not None and _reach(near[1]) <= _LARGEST_STEP * lanes:
+            return _load_selected(addresses, buffer, *near, dtype)
         offsets = addresses.scattered(buffer, node.indices, lanes)
         return _load_lanes(addresses, buffer, offsets, mask)
     base, step = found
@@ -89,8 +92,9 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return arithmetic.select(w, dtype, f"boolx{lanes}", mask.operand, value, zero)
     if step == 1:
         return _load_neighbours(addresses, buffer, base, dtype, mask)
-    if mask is None and abs(step) <= _LARGEST_STEP and lanes >= _FEWEST_LANES:
-        return _load_strided(addresses, buffer, base, step, dtype)
+    if _may_select(lanes, mask) and abs(step) <= _LARGEST_STEP:
+        places = tuple(lane * step for lane in range(lanes))
+        return _load_selected(addresses, buffer, base, places, dtype)
     offsets = [base.plus(lane * step) for lane in range(lanes)]
     return _load_lanes(addresses, buffer, offsets, mask)
 
@@ -148,26 +152,60 @@ def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str,
     )
 
 
-def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int, dtype: str) -> str:
-    """Load every `step`-th element: load whole vectors, then select elements by shuffles.
+def _may_select(lanes: int, mask: Mask | None) -> bool:
+    return mask is None and lanes >= _FEWEST_LANES
+
+
+def _reach(places: Sequence[int]) -> int:
+    """Return the extent from the first to the last of some elements."""
+    return max(places) - min(places) + 1
+
+
+def _load_selected(
+    addresses: Addresses, buffer: Buffer, base: Offset, places: Sequence[int], dtype: str
+) -> str:
+    """Load elements a few places apart: load whole vectors, then select elements by shuffles.
 
     The last vector ends at the last element, so that no load leaves the buffer.
     """
-    w, lanes, type_ = addresses.w, dtypes.lanes(dtype), memory_type(dtype)
-    reach = (lanes - 1) * abs(step) + 1
-    lowest = base.plus(min(0, (lanes - 1) * step))
-    starts = [min(first, reach - lanes) for first in range(0, reach, lanes)]
-    places = [lane * step if step > 0 else (lanes - 1 - lane) * -step for lane in range(lanes)]
+    w, lanes, reach = addresses.w, dtypes.lanes(dtype), _reach(places)
+    width = min(lanes, 1 << (reach.bit_length() - 1))
+    lowest = base.plus(min(places))
+    starts = [min(first, reach - width) for first in range(0, reach, width)]
+    kind = dtypes.with_lanes(buffer.dtype, width)
+    type_ = memory_type(kind)
+    vectors = [_read(addresses, buffer, lowest.plus(start), kind) for start in starts]
+    inside = [place - min(places) for place in places]
+    if width < lanes:
+        return _from_memory(w, _select_of_two(w, width, kind, vectors, starts, inside), dtype)
     result = "poison"
-    for number, start in enumerate(starts):
-        vector = _read(addresses, buffer, lowest.plus(start), dtype)
+    for number, (vector, start) in enumerate(zip(vectors, starts, strict=True)):
         chosen = ", ".join(
-            f"i32 {_choice(lane, place, number, start, lanes)}" for lane, place in enumerate(places)
+            f"i32 {_choice(lane, place, number, start, lanes)}" for lane, place in enumerate(inside)
         )
         result = w.pure(
             f"shufflevector {type_} {result}, {type_} {vector}, <{lanes} x i32> <{chosen}>"
         )
     return _from_memory(w, result, dtype)
+
+
+def _select_of_two(
+    w: Function,
+    width: int,
+    dtype: str,
+    vectors: Sequence[str],
+    starts: Sequence[int],
+    places: Sequence[int],
+) -> str:
+    """Select elements of one or two vectors of `width` lanes, fewer than those of the result."""
+    type_ = memory_type(dtype)
+    first, second = (*vectors, "poison")[:2]
+    chosen = ", ".join(
+        f"i32 {place if place < width else width + place - starts[1]}" for place in places
+    )
+    return w.pure(
+        f"shufflevector {type_} {first}, {type_} {second}, <{len(places)} x i32> <{chosen}>"
+    )
 
 
 def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
