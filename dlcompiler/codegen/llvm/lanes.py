@@ -98,8 +98,8 @@ def pattern(index: Expr) -> Pattern | None:
             left, right = pattern(a), pattern(b)
             if left is None or right is None:
                 return None
-            base = _base(op, left[0], right[0])
-            return None if base is None else (base, _combined(op, left[1], right[1]))
+            both = _base(op, left[0], right[0])
+            return None if both is None else (both, _combined(op, left[1], right[1]))
     return (index, (0,)) if lanes == 1 else None
 
 
