@@ -96,10 +96,12 @@ def schedule_injective(
     steps, step = s[out].split(outer, chosen["steps"])
     s[out].vectorize(vector)
     s[out].unroll(step)
+    rest = loops.axes[: len(loops.axes) - len(joined)]
     if chosen.get("by_case"):
-        s[out].pragma(steps, "loop_partition_hint")
+        chosen_by = [axis for axis in rest if axis.var in loops.guards and not chosen["parallel"]]
+        for loop in (*chosen_by, steps):
+            s[out].pragma(loop, "loop_partition_hint")
     if chosen["parallel"]:
-        rest = loops.axes[: len(loops.axes) - len(joined)]
         s[out].parallel(s[out].fuse(*rest) if rest else steps)
     if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")

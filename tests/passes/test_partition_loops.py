@@ -75,6 +75,22 @@ def main(A: float32[64], C: float32[64]):
 """  # noqa: E501
 
 
+CLAMPED = """\
+def main(A: float32[20], C: float32[40]):
+    for i in range(5):  # loop_partition_hint = {hint}
+        for lane in vectorized(8):
+            C[i*8 + lane] = A[max((i*8 + lane - 5), 0)] + A[min(i*4 + lane//2 + 2, 19)]
+"""
+
+
+def test_an_index_that_is_clamped_at_the_edges_is_not_inside():
+    text = after(partition_loops, CLAMPED.format(hint=1))
+    assert "for i in range(3):" in text
+    assert "C[i*8 + lane + 8] = A[i*8 + lane + 3] + A[i*4 + lane // 2 + 6]" in text
+    assert (text.count("max("), text.count("min(")) == (1, 1)
+    assert "for i in range(5):" in after(partition_loops, CLAMPED.format(hint=0))
+
+
 def test_a_chain_of_choices_gets_a_loop_for_each_case():
     assert after(partition_loops, CHAIN) == CASES
 
