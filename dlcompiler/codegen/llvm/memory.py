@@ -20,9 +20,9 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir import Buffer, Load, Prefetch, Store
 from dlcompiler.ir.expr import lanes_of
 
-# Elements a few places apart are read by whole vectors and shuffled, others one by one: beyond
-# this step the vectors read would outnumber the elements by more than the shuffles save.
-_LARGEST_STEP = 4
+# Elements that a few vectors hold are read by whole vectors and shuffled, others one by one: more
+# vectors would outnumber the elements by more than the shuffles save.
+_MOST_VECTORS = 4
 _FEWEST_LANES = 4
 
 
@@ -79,7 +79,7 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
     found = addresses.progression(buffer, node.indices)
     if found is None:
         near = addresses.pattern(buffer, node.indices) if _may_select(lanes, mask) else None
-        if near is not None and _reach(near[1]) <= _LARGEST_STEP * lanes:
+        if near is not None and len(_starts(near[1])) <= _MOST_VECTORS:
             return _load_selected(addresses, buffer, *near, dtype)
         offsets = addresses.scattered(buffer, node.indices, lanes)
         return _load_lanes(addresses, buffer, offsets, mask)
@@ -92,7 +92,7 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return arithmetic.select(w, dtype, f"boolx{lanes}", mask.operand, value, zero)
     if step == 1:
         return _load_neighbours(addresses, buffer, base, dtype, mask)
-    if _may_select(lanes, mask) and abs(step) <= _LARGEST_STEP:
+    if _may_select(lanes, mask) and abs(step) <= _MOST_VECTORS:
         places = tuple(lane * step for lane in range(lanes))
         return _load_selected(addresses, buffer, base, places, dtype)
     offsets = [base.plus(lane * step) for lane in range(lanes)]
@@ -156,32 +156,40 @@ def _may_select(lanes: int, mask: Mask | None) -> bool:
     return mask is None and lanes >= _FEWEST_LANES
 
 
-def _reach(places: Sequence[int]) -> int:
-    """Return the extent from the first to the last of some elements."""
-    return max(places) - min(places) + 1
+def _width(places: Sequence[int]) -> int:
+    """Return the lanes of the vectors that read elements: no more than these are apart."""
+    reach = max(places) - min(places) + 1
+    return min(len(places), 1 << (reach.bit_length() - 1))
+
+
+def _starts(places: Sequence[int]) -> list[int]:
+    """Return where the vectors begin that together hold all elements.
+
+    No vector reads before the first or beyond the last element: it might leave the buffer.
+    """
+    width, starts = _width(places), list[int]()
+    for place in sorted(places):
+        if not starts or place >= starts[-1] + width:
+            starts.append(min(place, max(places) - width + 1))
+    return starts
 
 
 def _load_selected(
     addresses: Addresses, buffer: Buffer, base: Offset, places: Sequence[int], dtype: str
 ) -> str:
-    """Load elements a few places apart: load whole vectors, then select elements by shuffles.
-
-    The last vector ends at the last element, so that no load leaves the buffer.
-    """
-    w, lanes, reach = addresses.w, dtypes.lanes(dtype), _reach(places)
-    width = min(lanes, 1 << (reach.bit_length() - 1))
-    lowest = base.plus(min(places))
-    starts = [min(first, reach - width) for first in range(0, reach, width)]
+    """Load whole vectors that hold the elements at some places, then select these by shuffles."""
+    w, lanes, width, starts = addresses.w, len(places), _width(places), _starts(places)
     kind = dtypes.with_lanes(buffer.dtype, width)
     type_ = memory_type(kind)
-    vectors = [_read(addresses, buffer, lowest.plus(start), kind) for start in starts]
-    inside = [place - min(places) for place in places]
+    vectors = [_read(addresses, buffer, base.plus(start), kind) for start in starts]
     if width < lanes:
-        return _from_memory(w, _select_of_two(w, width, kind, vectors, starts, inside), dtype)
+        return _from_memory(w, _select_of_two(w, width, kind, vectors, starts, places), dtype)
+    held = [max(n for n, start in enumerate(starts) if start <= place) for place in places]
     result = "poison"
     for number, (vector, start) in enumerate(zip(vectors, starts, strict=True)):
         chosen = ", ".join(
-            f"i32 {_choice(lane, place, number, start, lanes)}" for lane, place in enumerate(inside)
+            f"i32 {lanes + place - start if of == number else lane if of < number else 'poison'}"
+            for lane, (place, of) in enumerate(zip(places, held, strict=True))
         )
         result = w.pure(
             f"shufflevector {type_} {result}, {type_} {vector}, <{lanes} x i32> <{chosen}>"
@@ -201,19 +209,12 @@ def _select_of_two(
     type_ = memory_type(dtype)
     first, second = (*vectors, "poison")[:2]
     chosen = ", ".join(
-        f"i32 {place if place < width else width + place - starts[1]}" for place in places
+        f"i32 {place - starts[0] if place < starts[0] + width else width + place - starts[1]}"
+        for place in places
     )
     return w.pure(
         f"shufflevector {type_} {first}, {type_} {second}, <{len(places)} x i32> <{chosen}>"
     )
-
-
-def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
-    """Return the shuffle index of a lane when vector `number` is merged into the result."""
-    of = place // lanes
-    if of == number:
-        return lanes + place - start
-    return lane if of < number else "poison"
 
 
 def _has_masks(buffer: Buffer) -> bool:
