@@ -33,26 +33,20 @@ chain of choices between several cases is cut in halves, until each loop has one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeGuard
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dlcompiler.arith import Affine, Analyzer, Interval
 from dlcompiler.arith.affine import atom_key
 from dlcompiler.arith.interval import INFINITY
 from dlcompiler.ir import (
     Allocate,
-    Binary,
-    Compare,
     Const,
     Expr,
     For,
     If,
-    IfThenElse,
     Let,
-    Logical,
     PrimFunc,
-    Select,
     Seq,
     Stmt,
     Var,
@@ -62,15 +56,21 @@ from dlcompiler.ir import (
     index_const,
     is_thread,
     logical,
-    rewrite,
     seq,
     substitute,
     tree_size,
-    walk,
 )
-from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import push_origin, statements
 from dlcompiler.passes.lane_guards import has_loads
+from dlcompiler.passes.loop_guards import (
+    Bound,
+    Guard,
+    guards_in,
+    not_negative,
+    outermost_guards,
+    settled,
+    without,
+)
 from dlcompiler.passes.simplify import simplify
 
 MAX_GROWTH = 4
@@ -83,8 +83,6 @@ tiled convolution 0.39 ms up to 3, 0.23 ms at 4 and above.
 HINT = "loop_partition_hint"
 _CASES = 3
 """Least number of places where a chain of choices changes its case; padding changes at two."""
-TRUE = Const(True, "bool")
-FALSE = Const(False, "bool")
 ZERO = index_const(0)
 
 
@@ -116,34 +114,6 @@ def _conditions(stmt: Stmt) -> bool:
 
 def _has_hint(loop: For) -> bool:
     return any(name == HINT and value for name, value in loop.annotations)
-
-
-Guard: TypeAlias = Compare | Binary
-"""A comparison, or a clamp: ``max(a, b)`` is a where ``a >= b`` holds, and ``min`` likewise."""
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """The bound that a guard puts on the loop variable: ``low <= v`` or ``v < high``.
-
-    `loss` is the number of iterations in which the guard may hold for some inner iterations only.
-    From iteration `fails` on, or before it for a `low`, it holds for none; None if that is unknown.
-    """
-
-    guard: Guard
-    low: Expr | None
-    high: Expr | None
-    loss: int
-    fails: int | None = None
-
-    def outcome(self, first: int, last: int) -> bool | None:
-        """Tell whether the guard holds in the iterations from `first` to `last` - 1."""
-        end = self.low if self.high is None else self.high
-        if not isinstance(end, Const) or self.fails is None:
-            return None
-        if self.low is None:
-            return True if last <= end.value else False if first >= self.fails else None
-        return True if first >= end.value else False if last <= self.fails else None
 
 
 class _Partitioner:
@@ -214,10 +184,10 @@ class _Partitioner:
             self.analyzers[key] = Analyzer(ranges, extents)
         return self.analyzers[key]
 
-    def bounds(self, loop: For) -> Iterator[_Bound]:
+    def bounds(self, loop: For) -> Iterator[Bound]:
         """Yield the bounds that guards in a loop put on its variable."""
-        found: dict[int, list[_Bound | None]] = {}
-        for guard, inner in _guards(loop.body, (), with_choices=_has_hint(loop)):
+        found: dict[int, list[Bound | None]] = {}
+        for guard, inner in guards_in(loop.body, (), with_choices=_has_hint(loop)):
             if loop.var in free_vars(guard) and not has_loads(guard):
                 found.setdefault(id(guard), []).append(self.solve(guard, loop, inner))
         for several in found.values():
@@ -226,9 +196,9 @@ class _Partitioner:
             if all(several):
                 yield from (bound for bound in several if bound is not None)
 
-    def solve(self, guard: Guard, loop: For, inner: tuple[For, ...]) -> _Bound | None:
+    def solve(self, guard: Guard, loop: For, inner: tuple[For, ...]) -> Bound | None:
         analyzer = self.analyzer((*self.loops, loop, *inner))
-        form = _not_negative(guard, analyzer)
+        form = not_negative(guard, analyzer)
         own = None if form is None else form.terms.get(atom_key(loop.var))
         if form is None or own is None:
             return None
@@ -252,15 +222,15 @@ class _Partitioner:
         number = int(fails.value) if isinstance(fails, Const) else None
         if own.factor < 0:
             fails_from = None if number is None else number + 1
-            return _Bound(guard, None, outside.simplify(binary("add", end, 1)), loss, fails_from)
+            return Bound(guard, None, outside.simplify(binary("add", end, 1)), loss, fails_from)
         fails_before = None if number is None else -number
-        return _Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss, fails_before)
+        return Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss, fails_before)
 
     # -- new loops ---------------------------------------------------------------------------------
 
-    def shortened(self, loop: For, bounds: list[_Bound]) -> For | None:
+    def shortened(self, loop: For, bounds: list[Bound]) -> For | None:
         """Return a loop over the iterations in which the guard of its whole body holds."""
-        around = {id(guard) for guard in _outermost_guards(loop.body)}
+        around = {id(guard) for guard in outermost_guards(loop.body)}
         exact = [bound for bound in bounds if bound.loss == 0 and id(bound.guard) in around]
         if not exact:
             return None
@@ -268,10 +238,10 @@ class _Partitioner:
         extent = self.analyzer(self.loops).simplify(binary("sub", stop, start))
         if not isinstance(extent, Const) and loop.kind in ("vectorized", "unrolled"):
             return None
-        body = _without(loop.body, exact)
+        body = without(loop.body, exact)
         return replace(loop, extent=extent, body=_shifted(body, loop.var, start))
 
-    def cases(self, loop: For, bounds: list[_Bound], least: int) -> Stmt | None:
+    def cases(self, loop: For, bounds: list[Bound], least: int) -> Stmt | None:
         """Return two loops, cut near the middle, if a chain of choices has several cases.
 
         Each half has fewer cases, and is cut again.
@@ -289,7 +259,7 @@ class _Partitioner:
             return None
         cut = min(cuts, key=lambda cut: (abs(2 * cut - extent), cut))
         ranges = ((0, cut), (cut, extent))
-        bodies = [_settled(loop.body, bounds, first, last) for first, last in ranges]
+        bodies = [settled(loop.body, bounds, first, last) for first, last in ranges]
         if not self.has_room(sum(map(tree_size, bodies)) - tree_size(loop.body)):
             return None
         halves = zip(bodies, ranges, strict=True)
@@ -306,7 +276,7 @@ class _Partitioner:
             replace(loop, var=var, extent=index_const(last - first), body=shifted), cuts=1
         )
 
-    def parts(self, loop: For, bounds: list[_Bound]) -> Stmt | None:
+    def parts(self, loop: For, bounds: list[Bound]) -> Stmt | None:
         """Return the main part of a loop, with what comes before and after it."""
         bounds = [bound for bound in bounds if self.is_useful(loop, bound)]
         if not bounds or loop.kind == "vectorized":
@@ -314,7 +284,7 @@ class _Partitioner:
         start, stop = self.ends(loop, bounds)
         if not self.is_worth(loop, start, stop, bounds):
             return None
-        main = _without(loop.body, bounds)
+        main = without(loop.body, bounds)
         if loop.kind == "parallel":
             return self.by_condition(loop, start, stop, main)
         analyzer = self.analyzer(self.loops)
@@ -347,7 +317,7 @@ class _Partitioner:
         self.loops.pop()
         return replace(loop, body=body)
 
-    def ends(self, loop: For, bounds: list[_Bound]) -> tuple[Expr, Expr]:
+    def ends(self, loop: For, bounds: list[Bound]) -> tuple[Expr, Expr]:
         """Return (start, stop): all bounds hold exactly in iterations from start to stop - 1."""
         start: Expr = ZERO
         stop = loop.extent
@@ -360,7 +330,7 @@ class _Partitioner:
         start = analyzer.simplify(binary("min", start, loop.extent))
         return start, analyzer.simplify(binary("max", stop, start))
 
-    def is_useful(self, loop: For, bound: _Bound) -> bool:
+    def is_useful(self, loop: For, bound: Bound) -> bool:
         """Tell whether a bound separates a main part from a small rest."""
         if loop.kind == "parallel" and bound.loss == 0:
             return False  # the condition itself is as good
@@ -372,7 +342,7 @@ class _Partitioner:
         count = _difference(stop, start) or 0
         return count > 0 and (bound.loss == 0 or 2 * count >= extent)
 
-    def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
+    def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[Bound]) -> bool:
         """Tell whether a main part exists, and the copies stay below the growth limit."""
         count = _difference(stop, start)
         if (count is not None and count <= 0) or (count is None and loop.kind == "unrolled"):
@@ -401,115 +371,6 @@ def _difference(a: Expr, b: Expr) -> int | None:
     if isinstance(a, Const) and isinstance(b, Const):
         return int(a.value) - int(b.value)
     return None
-
-
-def _not_negative(guard: Guard, analyzer: Analyzer) -> Affine | None:
-    """Return a form that is >= 0 if and only if a guard holds; None for other operators."""
-    a, b = analyzer.affine(guard.a), analyzer.affine(guard.b)
-    match guard.op:
-        case "lt" | "le" | "min":
-            form = b.plus(a, -1)
-        case "gt" | "ge" | "max":
-            form = a.plus(b, -1)
-        case _:
-            return None
-    return form.plus(Affine.of_constant(-1)) if guard.op in ("lt", "gt") else form
-
-
-def _conjuncts(condition: Expr) -> Iterator[Compare]:
-    """Yield the comparisons of indices in a conjunction."""
-    match condition:
-        case Logical("and", a, b):
-            yield from _conjuncts(a)
-            yield from _conjuncts(b)
-        case Compare() if condition.a.dtype == "index":
-            yield condition
-
-
-def _guards(
-    stmt: Stmt, inner: tuple[For, ...], *, with_choices: bool
-) -> Iterator[tuple[Guard, tuple[For, ...]]]:
-    """Yield the guards in a statement, each with the loops around it."""
-    match stmt:
-        case If(condition, _, _):
-            yield from ((guard, inner) for guard in _conjuncts(condition))
-        case For():
-            inner = (*inner, stmt)
-    for child in children(stmt):
-        if isinstance(child, Stmt):
-            yield from _guards(child, inner, with_choices=with_choices)
-        elif with_choices:
-            for node in walk(child):
-                if _is_clamp(node):
-                    yield node, inner
-                elif isinstance(node, IfThenElse | Select):
-                    yield from ((guard, inner) for guard in _conjuncts(node.condition))
-
-
-def _is_clamp(node: Node) -> TypeGuard[Binary]:
-    """Tell whether a node is the smaller or the larger of two indices."""
-    return isinstance(node, Binary) and node.op in ("min", "max") and node.dtype == "index"
-
-
-def _outermost_guards(body: Stmt) -> Iterator[Compare]:
-    """Yield the guards that enclose the whole body of a loop."""
-    while isinstance(body, If) and body.otherwise is None:
-        yield from _conjuncts(body.condition)
-        body = body.then
-
-
-def _settled(body: Stmt, bounds: list[_Bound], first: int, last: int) -> Stmt:
-    """Return a body without the choices that are the same from `first` to `last` - 1."""
-    outcomes: dict[int, list[bool | None]] = {}
-    for bound in bounds:
-        outcomes.setdefault(id(bound.guard), []).append(bound.outcome(first, last))
-    held = {guard for guard, several in outcomes.items() if all(several)}
-    failed = {guard for guard, several in outcomes.items() if all(o is False for o in several)}
-    return _with_values(body, held, failed)
-
-
-def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
-    """Return a body without the guards of `bounds`, which hold there."""
-    return _with_values(body, {id(bound.guard) for bound in bounds}, set())
-
-
-def _with_values(body: Stmt, held: Set[int], failed: Set[int]) -> Stmt:
-    """Return a body in which some guards, given by their ids, hold, and others fail."""
-    known = held | failed
-
-    def rule(node: Node) -> Node:
-        match node:
-            case Compare() if id(node) in known:
-                return TRUE if id(node) in held else FALSE
-            case Binary() if id(node) in known:
-                return node.a if id(node) in held else node.b
-            case Logical("and", a, b):
-                return _both(node, a, b)
-            case If() | IfThenElse() | Select() if _is_known(node.condition):
-                return _branch(node)
-        return node
-
-    return rewrite(body, rule)
-
-
-def _is_known(condition: Expr) -> bool:
-    return condition is TRUE or condition is FALSE
-
-
-def _both(node: Expr, a: Expr, b: Expr) -> Expr:
-    """Return a conjunction without operands that hold."""
-    if a is FALSE or b is FALSE:
-        return FALSE
-    return b if a is TRUE else a if b is TRUE else node
-
-
-def _branch(node: If | IfThenElse | Select) -> Node:
-    """Return the branch that a constant condition chooses."""
-    if not isinstance(node, If):
-        return node.a if node.condition is TRUE else node.b
-    if node.condition is TRUE:
-        return node.then
-    return node if node.otherwise is None else node.otherwise
 
 
 def _shifted(body: Stmt, var: Var, start: Expr) -> Stmt:
