@@ -179,6 +179,9 @@ def _load_selected(
 ) -> str:
     """Load whole vectors that hold the elements at some places, then select these by shuffles."""
     w, lanes, width, starts = addresses.w, len(places), _width(places), _starts(places)
+    if width == 1:
+        one = _load_any(addresses, buffer, base.plus(places[0]), None)
+        return splat(w, one, buffer.dtype, lanes)
     kind = dtypes.with_lanes(buffer.dtype, width)
     type_ = memory_type(kind)
     vectors = [_read(addresses, buffer, base.plus(start), kind) for start in starts]

@@ -88,6 +88,10 @@ PATTERNS = {
         (Binary("sub", _vector(5), Binary("floordiv", _ramp(0), _vector(4))), _half(0, 36)),
         lambda a, j: a[5 - np.arange(8) // 4, np.arange(8) // 2 + 36],
     ),
+    "equal quotients": (
+        (ONE, Binary("floordiv", _ramp(0), _vector(9)) + _vector(5)),
+        lambda a, j: np.full(8, a[1, 5]),
+    ),
     "interleaved rows": (
         (Binary("floormod", _ramp(0), _vector(2)) * _vector(4) + _vector(1), _half(0, 36)),
         lambda a, j: a[np.arange(8) % 2 * 4 + 1, np.arange(8) // 2 + 36],
