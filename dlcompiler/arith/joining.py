@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlcompiler.arith.analyzer import Analyzer
 from dlcompiler.ir import (
     Binary,
     Broadcast,
@@ -12,10 +13,13 @@ from dlcompiler.ir import (
     Extent,
     Ramp,
     binary,
+    extent_expr,
     index_const,
     structural_equal,
+    walk,
 )
 from dlcompiler.ir.expr import lanes_of
+from dlcompiler.ir.operations import DIVISIONS
 
 _ZERO = index_const(0)
 
@@ -65,6 +69,45 @@ def joined(indices: Sequence[Expr], strides: Sequence[Extent]) -> tuple[Expr, ..
             zeros = (index_const(0),) * (last - first)
             return (*indices[:first], *zeros, part, *indices[last + 1 :])
     return None
+
+
+def flat_offset(indices: Sequence[Expr], strides: Sequence[Extent]) -> Expr | None:
+    """Return the offset of an element [elements] if it needs fewer divisions than its indices.
+
+    Parameters
+    ----------
+    indices : sequence of Expr
+        The indices of an access, one for each dimension.
+    strides : sequence of Extent
+        The strides of the buffer [elements].
+
+    Returns
+    -------
+    Expr or None
+        None if no quotients and remainders cancel, or a stride is symbolic.
+
+    Examples
+    --------
+    >>> from dlcompiler.ir import Var
+    >>> v = Var("v", "index")
+    >>> row, column = binary("floordiv", v, 48), binary("floormod", v, 48)
+    >>> print(flat_offset((row, binary("mul", column, 16)), (768, 1)))
+    v*16
+    """
+    if lanes_of(indices) != 1 or not all(isinstance(stride, int) for stride in strides):
+        return None
+    before = sum(map(_divisions, indices))
+    if before < 2:  # it takes a quotient and a remainder to cancel
+        return None
+    total: Expr = _ZERO
+    for index, stride in zip(indices, strides, strict=True):
+        total = binary("add", total, binary("mul", index, extent_expr(stride)))
+    total = Analyzer({}).simplify(total)
+    return total if _divisions(total) < before else None
+
+
+def _divisions(expr: Expr) -> int:
+    return sum(isinstance(node, Binary) and node.op in DIVISIONS for node in walk(expr))
 
 
 def _run(

@@ -55,6 +55,25 @@ def steps_of(load: TensorLoad, axes: Sequence[Axis]) -> Mapping[Var, int | None]
     return found
 
 
+def step_in(expr: Expr, axes: Sequence[Axis]) -> int | None:
+    """Return by how much an expression grows in an iteration of the last loop; None if it varies.
+
+    Examples
+    --------
+    >>> from dlcompiler import te
+    >>> row, column = te.compute((4, 9), lambda i, j: i * j).op.axis
+    >>> step_in(column.var * 2 + row.var, (row, column)), step_in(column.var // 2, (row, column))
+    (2, None)
+    """
+    last, step = axes[-1].var, 0
+    for term in _analyzer(axes).affine(expr).terms.values():
+        if len(term.parts) == 1 and term.parts[0] is last:
+            step = term.factor
+        elif any(last in free_vars(part) for part in term.parts):
+            return None
+    return step
+
+
 def _analyzer(axes: Sequence[Axis]) -> Analyzer:
     """Return an analyzer that knows the ranges of loops."""
     return Analyzer({

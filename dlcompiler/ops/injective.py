@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Axis, Call, IfThenElse, TensorLoad, Var, free_vars, walk
-from dlcompiler.ops.addresses import period_of, simplified, steps_of
+from dlcompiler.ir import Axis, Binary, Call, Const, IfThenElse, TensorLoad, Var, free_vars, walk
+from dlcompiler.ir.operations import DIVISIONS
+from dlcompiler.ops.addresses import period_of, simplified, step_in, steps_of
 from dlcompiler.ops.base import DeviceSchedule, by_device
 from dlcompiler.ops.lanes import widest_power
 from dlcompiler.ops.rows import width_knob
@@ -46,6 +47,8 @@ own; all of them would be computed for each vector (measured: 12 parts, 3.4 time
 _VECTORS = 4
 """Vectors of a mathematical function that are computed together. One at a time is up to 1.8 times
 as fast for functions that wait for memory (measured: relu and add of 100,000)."""
+_STEPS = (1, 2, 4)
+"""Vectors in one iteration."""
 _FEW_GATHERS = 2
 """Loads of scattered elements in a result of several vectors: each lane is an instruction, and
 16 of them, as in a cubic resize, took 12 s to compile in vectors of 64."""
@@ -93,10 +96,12 @@ def schedule_injective(
     steps, step = s[out].split(outer, chosen["steps"])
     s[out].vectorize(vector)
     s[out].unroll(step)
+    rest = loops.axes[: len(loops.axes) - len(joined)]
     if chosen.get("by_case"):
-        s[out].pragma(steps, "loop_partition_hint")
+        chosen_by = [axis for axis in rest if axis.var in loops.guards and not chosen["parallel"]]
+        for loop in (*chosen_by, steps):
+            s[out].pragma(loop, "loop_partition_hint")
     if chosen["parallel"]:
-        rest = loops.axes[: len(loops.axes) - len(joined)]
         s[out].parallel(s[out].fuse(*rest) if rest else steps)
     if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
@@ -300,8 +305,12 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
         width = width_knob("width", loops.extent, target.lanes(out.dtype), (1, 2, 4, 8, 16))
         is_beyond = _is_beyond_caches(out, target)
         past = Knob("past_caches", (False, True) if is_beyond else (False,))
-        cases = [Knob("by_case", (False, True))] if _has_case_loops(s, out, loops) else []
-        return Space(workload, [width, Knob("steps", (1, 2, 4)), past, *cases, parallel])
+        cases = (
+            [Knob("by_case", (False, True))]
+            if _has_case_loops(s, out, loops, target.lanes(out.dtype))
+            else []
+        )
+        return Space(workload, [width, Knob("steps", _STEPS), past, *cases, parallel])
     lanes = _block_lanes(out, target)
     knobs = [
         *(Knob(name, (1, 2, 4)) for name in ("row_vectors", "column_vectors")),
@@ -338,23 +347,51 @@ def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> 
             "columns": _SQUARE,
             "down_first": False,
         }
-    has_cases = _has_case_loops(s, out, loops)
+    has_cases = _has_case_loops(s, out, loops, target.lanes(out.dtype))
     is_long = any(
         isinstance(node, Call) for body in bodies(s.state)[s[out].name] for node in walk(body)
     )
     vectors = _VECTORS if is_long and not has_cases and loops.gathers <= _FEW_GATHERS else 1
     width = widest_power(loops.extent, vectors * target.lanes(out.dtype))
-    values = {"width": width, "steps": 1, "past_caches": _is_beyond_caches(out, target)}
+    steps = 1
+    if loops.gathers and not has_cases:
+        # Without a loop, the distances of the elements that the lanes read are constants.
+        steps = next((n for n in _STEPS if n * width >= loops.extent), 1)
+    values = {"width": width, "steps": steps, "past_caches": _is_beyond_caches(out, target)}
     return values | ({"by_case": True} if has_cases else {})
 
 
-def _has_case_loops(s: Schedule, out: Tensor, loops: _Loops) -> bool:
+def _has_case_loops(s: Schedule, out: Tensor, loops: _Loops, lanes: int) -> bool:
     """Tell whether loops for the cases of a chain of conditions may be worth their code.
 
-    They are if there are many cases, or if some read neighbours and others scattered elements.
+    They are if there are many cases, or if some read neighbours and others scattered elements. At
+    an edge of an image, which clamps indices, elements are scattered: inside it they are near.
     """
+    if any(_is_near_inside(load, loops.axes, lanes) for load in loops.loads if loops.axes):
+        return True
     cases = _cases(s, out)
     return cases >= _MANY_CASES or (cases > 1 and 0 < loops.gathers < len(loops.loads))
+
+
+def _is_near_inside(load: TensorLoad, axes: Sequence[Axis], lanes: int) -> bool:
+    """Tell whether the lanes of a vector read near elements, except where an index is clamped.
+
+    They do if each quotient of the last loop moves on by a whole number from vector to vector.
+    """
+    last = axes[-1].var
+    nodes = [node for index in load.indices for node in walk(index) if isinstance(node, Binary)]
+    own = [node for node in nodes if last in free_vars(node)]
+    if not any(node.op in ("min", "max") for node in own):
+        return False
+    quotients = [node for node in own if node.op in DIVISIONS]
+    return all(_moves_on(node, axes, lanes) for node in quotients)
+
+
+def _moves_on(quotient: Binary, axes: Sequence[Axis], lanes: int) -> bool:
+    step = step_in(quotient.a, axes)
+    if step is None or not isinstance(quotient.b, Const):
+        return False
+    return quotient.op == "floordiv" and step * lanes % int(quotient.b.value) == 0
 
 
 def _cases(s: Schedule, out: Tensor) -> int:

@@ -27,9 +27,10 @@ from dlcompiler.ops.channels import (
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout, layout_of
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.helpers import tensor
+from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.pools import counted, counts_of, divisors, window_of
 from dlcompiler.ops.rounding import Array, Wide, rounded, sum_bound
+from dlcompiler.ops.separable import down, is_separable
 from dlcompiler.ops.shapes import checked_dtype
 from dlcompiler.ops.sliding import (
     EXTRA_COLUMNS,
@@ -69,6 +70,7 @@ def pool2d(
     given: tuple[Window, Window] | None = None,
     *,
     is_wide: bool = True,
+    in_passes: bool = False,
 ) -> Tensor:
     """Define pooling of images.
 
@@ -82,6 +84,8 @@ def pool2d(
         The windows without ``ceil_mode``, whose padding a mean counts; by default those of `of`.
     is_wide : bool
         Let the stages in NCHW reach beyond the result, as the CPU schedule needs it.
+    in_passes : bool
+        Reduce the columns of a window first, then its rows: see `dlcompiler.ops.separable`.
 
     Returns
     -------
@@ -91,7 +95,6 @@ def pool2d(
     layout = Layout(of.layout)
     is_max = of.kind == "max"
     value = te.min_value(data.dtype) if is_max else te.const(0, data.dtype)
-    p, q = te.reduce_axis((0, of.rows.kernel), "p"), te.reduce_axis((0, of.columns.kernel), "q")
     reduce = te.max if is_max else te.sum
     if of.layout == "NCHW" and is_wide:
         image = framed(data, of.rows, of.columns, value, "pool.padded")
@@ -102,19 +105,23 @@ def pool2d(
         image = framed_beside(data, layout, of.rows, of.columns, value, "pool.padded")
         extents = shape = resized(data.shape, layout, of.rows.out, of.columns.out)
 
+    rows, columns = of.rows, of.columns
+    if in_passes:
+        image = down(image, extents[2], rows, reduce, "pool.down")
+        rows = Window(size=rows.out, kernel=1)
+    p, q = over(rows.kernel, "p"), over(columns.kernel, "q")
+
     def window(*i: Any) -> Any:
         n, c, y, x = layout.element(*i)
-        row = y * of.rows.stride + p * of.rows.dilation
-        column = x * of.columns.stride + q * of.columns.dilation
+        row, column = y * rows.stride + p * rows.dilation, x * columns.stride + q * columns.dilation
         return reduce(image[layout.place(n, c, row, column)], axis=[p, q])
 
     sums = tensor(extents, window, "pool.sums")
     if is_max:
         return tensor(shape, lambda *i: sums[i], "pool_max", "pool_max")
-    rows, columns = given or (of.rows, of.columns)
-    below = divisors(of.rows, counted(rows, of.counts_padding), data.dtype, "pool.rows")
-    counts = counted(columns, of.counts_padding)
-    across = divisors(of.columns, counts, data.dtype, "pool.columns")
+    counts, others = (counted(w, of.counts_padding) for w in given or (of.rows, of.columns))
+    below = divisors(of.rows, counts, data.dtype, "pool.rows")
+    across = divisors(of.columns, others, data.dtype, "pool.columns")
 
     def mean(*i: Any) -> Any:
         _, _, y, x = layout.element(*i)
@@ -208,10 +215,19 @@ def _pooling(workload: Workload) -> tuple[Pooling, tuple[Window, Window]]:
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return ``data`` and the result."""
+    return _define(workload, in_passes=False)
+
+
+def define_fast(workload: Workload) -> tuple[Tensor, ...]:
+    """Return the same, in two passes where these are faster."""
+    return _define(workload, in_passes=windows(workload).in_passes)
+
+
+def _define(workload: Workload, *, in_passes: bool) -> tuple[Tensor, ...]:
     of, given = _pooling(workload)
     n, c, h, w = (workload[name] for name in "nchw")
     data = te.placeholder(Layout(of.layout).shape((n, c, h, w)), workload["dtype"], "data")
-    return data, pool2d(data, of, given)
+    return data, pool2d(data, of, given, in_passes=in_passes)
 
 
 def reference(workload: Workload, seed: int) -> Reference:
@@ -293,7 +309,8 @@ def as_reduction(workload: Workload) -> Workload | None:
 def windows(workload: Workload) -> Sliding:
     """Return the windows of a workload."""
     of, _ = _pooling(workload)
-    return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"])
+    in_passes = of.layout == "NCHW" and is_separable(of.rows, of.columns)
+    return Sliding(workload["n"], workload["c"], of.rows, of.columns, workload["dtype"], in_passes)
 
 
 POOL2D = Operator(
@@ -301,6 +318,8 @@ POOL2D = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": window_schedule(windows), "gpu": "dlcompiler.ops.gpu.windows:POOL2D"}),
+    by_device(
+        {"cpu": window_schedule(windows, define_fast), "gpu": "dlcompiler.ops.gpu.windows:POOL2D"}
+    ),
     simpler=as_reduction,
 )

@@ -8,12 +8,13 @@ all loads read whole vectors without conditions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.conv2d.shapes import Window
 from dlcompiler.ops.helpers import tensor
+from dlcompiler.ops.separable import schedule_down
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.ops.widening import converted
@@ -57,11 +58,19 @@ class Sliding:
     """The window along the width."""
     dtype: str
     """Dtype of the sums."""
+    in_passes: bool = False
+    """Whether columns are reduced first, in a stage ``….down``: see `dlcompiler.ops.separable`."""
 
     @property
     def taps(self) -> int:
         """Elements of a window."""
         return self.rows.kernel * self.columns.kernel
+
+    @property
+    def last(self) -> Sliding:
+        """The windows of ``….sums``: those of the last pass are one row tall."""
+        rows = Window(size=self.rows.out, kernel=1)
+        return replace(self, rows=rows, in_passes=False) if self.in_passes else self
 
 
 def framed(data: Tensor, rows: Window, columns: Window, value: Any, name: str) -> Tensor:
@@ -98,6 +107,7 @@ def sliding_space(workload: Workload, of: Sliding, target: Target) -> Space:
     ``columns_first`` then go through it by columns, which read the same rows of the image
     ``copy_lanes``    of a vector of what is copied
     ``unroll_copy``   copy a row without a loop
+    ``down_rows``     that the first of two passes computes together
     ``parallel``      run images and channels on several cores
     ================  ==========================================================================
     """
@@ -114,9 +124,10 @@ def sliding_space(workload: Workload, of: Sliding, target: Target) -> Space:
         Knob("columns_first", (False, True)),
         Knob("copy_lanes", _halves(lanes)),
         Knob("unroll_copy", (False, True)),
+        *([split_knob("down_rows", of.rows.out, _TILE_ROWS)] if of.in_passes else []),
         parallel_knob(target.cores),
     ]
-    return Space(workload, knobs, _filters(of))
+    return Space(workload, knobs, _filters(of.last))
 
 
 def _halves(lanes: int) -> tuple[int, ...]:
@@ -167,11 +178,12 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     choices = sliding_space(workload, of, target)
     values = {knob.name: knob.values for knob in choices.knobs}
     most = max(_TILE_ROWS) if of.columns.stride == 1 else _MOST_STRIDED_ROWS
-    rows = min((r for r in values["rows"] if r <= most), key=lambda r: (_cycles(of, r), r))
+    tile = of.last
+    rows = min((r for r in values["rows"] if r <= most), key=lambda r: (_cycles(tile, r), r))
     lanes = lanes_of(of.columns.out, of.dtype, target)
     vectors = 1
     while (
-        not _is_unrolled(of, rows, vectors)
+        not _is_unrolled(tile, rows, vectors)
         and rows * vectors < 8
         and vectors * lanes < of.columns.out
     ):
@@ -185,8 +197,12 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
         if strip <= min(covering, _TALLEST_STRIP)
         and pitch * reach(of.rows, rows * strip) <= _STRIP_BYTES
     ]
-    is_unrolled = of.rows.kernel > 1 and _is_unrolled(of, rows, vectors)
-    steps = of.images * of.channels * of.rows.out * of.columns.out * of.taps
+    is_unrolled = tile.rows.kernel > 1 and _is_unrolled(tile, rows, vectors)
+    taps = tile.taps + (of.rows.kernel if of.in_passes else 0)
+    steps = of.images * of.channels * of.rows.out * of.columns.out * taps
+    down_rows = min(
+        values.get("down_rows", (1,)), key=lambda r: (-(-of.rows.out // r) * (r + 1), r)
+    )
     return choices.config(
         rows=rows,
         vectors=vectors,
@@ -197,6 +213,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
         columns_first=is_unrolled,
         copy_lanes=lanes,
         unroll_copy=of.columns.size // lanes <= _MOST_COPIED_VECTORS,
+        **({"down_rows": down_rows} if of.in_passes else {}),
         parallel=of.images * of.channels >= target.cores
         and is_worth_sharing(steps / lanes, target),
     )
@@ -249,6 +266,9 @@ def schedule_sliding(s: Schedule, result: Tensor, cfg: Config, target: Target) -
     strips, tiles, unrolled = _schedule_result(s, result, cfg)
     s[tile].compute_at(s[result], tiles)
     unrolled += _schedule_sums(s, tile, cfg)
+    if "down" in stages:
+        s[stages["down"]].compute_at(s[result], strips)
+        schedule_down(s, stages["down"], cfg)
     s[padded].compute_at(s[result], strips)
     unrolled += _schedule_copy(s, padded, cfg)
     unroll(s, unrolled)

@@ -17,13 +17,18 @@ from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 
-def window_schedule(windows: Callable[[Workload], Sliding]) -> DeviceSchedule:
+def window_schedule(
+    windows: Callable[[Workload], Sliding],
+    define: Callable[[Workload], tuple[Tensor, ...]] | None = None,
+) -> DeviceSchedule:
     """Make the CPU schedule of an operator with the stages ``….padded`` and ``….sums``.
 
     Parameters
     ----------
     windows : callable
         Returns the windows of a workload, which has the parameter ``layout``.
+    define : callable, optional
+        `DeviceSchedule.define`: the definition in two passes, if windows may be so.
     """
 
     def is_by_rows(workload: Workload) -> bool:
@@ -45,4 +50,4 @@ def window_schedule(windows: Callable[[Workload], Sliding]) -> DeviceSchedule:
         apply = schedule_sliding if "rows" in cfg else schedule_channels
         apply(s, result, cfg, target)
 
-    return DeviceSchedule(space, default_config, schedule)
+    return DeviceSchedule(space, default_config, schedule, define=define)

@@ -26,29 +26,27 @@ together: it gets a condition around its body. What threads of a device run keep
 its guards: there they are cheaper than code. With symbolic extents the ends are formulas.
 
 Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
-conditions of choices (`if_then_else`, `select`) count too: padding becomes a rim of its own.
+conditions of choices (`if_then_else`, `select`) count too, and so do the clamps of indices, which
+choose the smaller or the larger operand: padding becomes a rim of its own. A
+chain of choices between several cases is cut in halves, until each loop has one case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dlcompiler.arith import Affine, Analyzer, Interval
 from dlcompiler.arith.affine import atom_key
 from dlcompiler.arith.interval import INFINITY
 from dlcompiler.ir import (
     Allocate,
-    Compare,
     Const,
     Expr,
     For,
     If,
-    IfThenElse,
     Let,
-    Logical,
     PrimFunc,
-    Select,
     Seq,
     Stmt,
     Var,
@@ -58,15 +56,21 @@ from dlcompiler.ir import (
     index_const,
     is_thread,
     logical,
-    rewrite,
     seq,
     substitute,
     tree_size,
-    walk,
 )
-from dlcompiler.ir.rewrite import Node, children
 from dlcompiler.passes.base import push_origin, statements
 from dlcompiler.passes.lane_guards import has_loads
+from dlcompiler.passes.loop_guards import (
+    Bound,
+    Guard,
+    guards_in,
+    not_negative,
+    outermost_guards,
+    settled,
+    without,
+)
 from dlcompiler.passes.simplify import simplify
 
 MAX_GROWTH = 4
@@ -77,7 +81,8 @@ tiled convolution 0.39 ms up to 3, 0.23 ms at 4 and above.
 """
 
 HINT = "loop_partition_hint"
-TRUE = Const(True, "bool")
+_CASES = 3
+"""Least number of places where a chain of choices changes its case; padding changes at two."""
 ZERO = index_const(0)
 
 
@@ -111,19 +116,6 @@ def _has_hint(loop: For) -> bool:
     return any(name == HINT and value for name, value in loop.annotations)
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """The bound that a guard puts on the loop variable: ``low <= v`` or ``v < high``.
-
-    `loss` is the number of iterations in which the guard may hold for some inner iterations only.
-    """
-
-    guard: Compare
-    low: Expr | None
-    high: Expr | None
-    loss: int
-
-
 class _Partitioner:
     def __init__(self, func: PrimFunc, max_growth: float) -> None:
         sizes = (extent for buffer in func.buffers for extent in buffer.shape)
@@ -153,14 +145,19 @@ class _Partitioner:
                 return stmt if body is stmt.body else replace(stmt, body=body)
         return stmt
 
-    def loop(self, loop: For) -> Stmt:
-        """Split a loop if it is worth it, then the loops in its parts."""
+    def loop(self, loop: For, *, cuts: int = _CASES) -> Stmt:
+        """Split a loop if it is worth it, then the loops in its parts.
+
+        A chain of choices is cut from `cuts` places on where it changes its case.
+        """
         if is_thread(loop.kind):
             return loop
         if _has_hint(loop) or any(isinstance(item, If) for item in statements(loop.body)):
             bounds = list(self.bounds(loop))
             if shorter := self.shortened(loop, bounds):
                 return self.stmt(shorter)
+            if cases := self.cases(loop, bounds, cuts):
+                return cases
             if parts := self.parts(loop, bounds):
                 return parts
         return self.inside(loop)
@@ -187,10 +184,10 @@ class _Partitioner:
             self.analyzers[key] = Analyzer(ranges, extents)
         return self.analyzers[key]
 
-    def bounds(self, loop: For) -> Iterator[_Bound]:
+    def bounds(self, loop: For) -> Iterator[Bound]:
         """Yield the bounds that guards in a loop put on its variable."""
-        found: dict[int, list[_Bound | None]] = {}
-        for guard, inner in _guards(loop.body, (), with_choices=_has_hint(loop)):
+        found: dict[int, list[Bound | None]] = {}
+        for guard, inner in guards_in(loop.body, (), with_choices=_has_hint(loop)):
             if loop.var in free_vars(guard) and not has_loads(guard):
                 found.setdefault(id(guard), []).append(self.solve(guard, loop, inner))
         for several in found.values():
@@ -199,9 +196,9 @@ class _Partitioner:
             if all(several):
                 yield from (bound for bound in several if bound is not None)
 
-    def solve(self, guard: Compare, loop: For, inner: tuple[For, ...]) -> _Bound | None:
+    def solve(self, guard: Guard, loop: For, inner: tuple[For, ...]) -> Bound | None:
         analyzer = self.analyzer((*self.loops, loop, *inner))
-        form = _not_negative(guard, analyzer)
+        form = not_negative(guard, analyzer)
         own = None if form is None else form.terms.get(atom_key(loop.var))
         if form is None or own is None:
             return None
@@ -219,17 +216,21 @@ class _Partitioner:
         if (loss or abs(own.factor) > 1) and not free_vars(least.to_expr()) <= self.variables:
             return None  # a division in every iteration of an outer loop costs as much as the guard
         factor = index_const(abs(own.factor))
-        end = binary("floordiv", least.to_expr(), factor)
+        end, far = (binary("floordiv", form.to_expr(), factor) for form in (least, most))
         outside = self.analyzer(self.loops)
+        fails = outside.simplify(far)
+        number = int(fails.value) if isinstance(fails, Const) else None
         if own.factor < 0:
-            return _Bound(guard, None, outside.simplify(binary("add", end, 1)), loss)
-        return _Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss)
+            fails_from = None if number is None else number + 1
+            return Bound(guard, None, outside.simplify(binary("add", end, 1)), loss, fails_from)
+        fails_before = None if number is None else -number
+        return Bound(guard, outside.simplify(binary("sub", 0, end)), None, loss, fails_before)
 
     # -- new loops ---------------------------------------------------------------------------------
 
-    def shortened(self, loop: For, bounds: list[_Bound]) -> For | None:
+    def shortened(self, loop: For, bounds: list[Bound]) -> For | None:
         """Return a loop over the iterations in which the guard of its whole body holds."""
-        around = {id(guard) for guard in _outermost_guards(loop.body)}
+        around = {id(guard) for guard in outermost_guards(loop.body)}
         exact = [bound for bound in bounds if bound.loss == 0 and id(bound.guard) in around]
         if not exact:
             return None
@@ -237,10 +238,45 @@ class _Partitioner:
         extent = self.analyzer(self.loops).simplify(binary("sub", stop, start))
         if not isinstance(extent, Const) and loop.kind in ("vectorized", "unrolled"):
             return None
-        body = _without(loop.body, exact)
+        body = without(loop.body, exact)
         return replace(loop, extent=extent, body=_shifted(body, loop.var, start))
 
-    def parts(self, loop: For, bounds: list[_Bound]) -> Stmt | None:
+    def cases(self, loop: For, bounds: list[Bound], least: int) -> Stmt | None:
+        """Return two loops, cut near the middle, if a chain of choices has several cases.
+
+        Each half has fewer cases, and is cut again.
+        """
+        if not _has_hint(loop) or loop.kind in ("parallel", "vectorized"):
+            return None
+        extent = _difference(loop.extent, ZERO)
+        ends = {bound.low if bound.high is None else bound.high for bound in bounds}
+        cuts = {int(end.value) for end in ends if isinstance(end, Const)}
+        if extent is None or len(ends) < least:
+            return None
+        cuts |= {bound.fails for bound in bounds if bound.fails is not None}
+        cuts = {cut for cut in cuts if 0 < cut < extent}
+        if not cuts:
+            return None
+        cut = min(cuts, key=lambda cut: (abs(2 * cut - extent), cut))
+        ranges = ((0, cut), (cut, extent))
+        bodies = [settled(loop.body, bounds, first, last) for first, last in ranges]
+        if not self.has_room(sum(map(tree_size, bodies)) - tree_size(loop.body)):
+            return None
+        halves = zip(bodies, ranges, strict=True)
+        return seq([self.piece(loop, body, first, last) for body, (first, last) in halves])
+
+    def piece(self, loop: For, body: Stmt, first: int, last: int) -> Stmt:
+        """Return the iterations of a loop from `first` to `last` - 1, split further."""
+        if last - first == 1:
+            whole = substitute(body, {loop.var: index_const(first)})
+            return self.stmt(push_origin(whole, loop.origin))
+        var = Var(loop.var.name)
+        shifted = _shifted(substitute(body, {loop.var: var}), var, index_const(first))
+        return self.loop(
+            replace(loop, var=var, extent=index_const(last - first), body=shifted), cuts=1
+        )
+
+    def parts(self, loop: For, bounds: list[Bound]) -> Stmt | None:
         """Return the main part of a loop, with what comes before and after it."""
         bounds = [bound for bound in bounds if self.is_useful(loop, bound)]
         if not bounds or loop.kind == "vectorized":
@@ -248,7 +284,7 @@ class _Partitioner:
         start, stop = self.ends(loop, bounds)
         if not self.is_worth(loop, start, stop, bounds):
             return None
-        main = _without(loop.body, bounds)
+        main = without(loop.body, bounds)
         if loop.kind == "parallel":
             return self.by_condition(loop, start, stop, main)
         analyzer = self.analyzer(self.loops)
@@ -281,7 +317,7 @@ class _Partitioner:
         self.loops.pop()
         return replace(loop, body=body)
 
-    def ends(self, loop: For, bounds: list[_Bound]) -> tuple[Expr, Expr]:
+    def ends(self, loop: For, bounds: list[Bound]) -> tuple[Expr, Expr]:
         """Return (start, stop): all bounds hold exactly in iterations from start to stop - 1."""
         start: Expr = ZERO
         stop = loop.extent
@@ -294,7 +330,7 @@ class _Partitioner:
         start = analyzer.simplify(binary("min", start, loop.extent))
         return start, analyzer.simplify(binary("max", stop, start))
 
-    def is_useful(self, loop: For, bound: _Bound) -> bool:
+    def is_useful(self, loop: For, bound: Bound) -> bool:
         """Tell whether a bound separates a main part from a small rest."""
         if loop.kind == "parallel" and bound.loss == 0:
             return False  # the condition itself is as good
@@ -306,20 +342,23 @@ class _Partitioner:
         count = _difference(stop, start) or 0
         return count > 0 and (bound.loss == 0 or 2 * count >= extent)
 
-    def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[_Bound]) -> bool:
+    def is_worth(self, loop: For, start: Expr, stop: Expr, bounds: list[Bound]) -> bool:
         """Tell whether a main part exists, and the copies stay below the growth limit."""
         count = _difference(stop, start)
         if (count is not None and count <= 0) or (count is None and loop.kind == "unrolled"):
             return False
         if count is not None and count == _difference(loop.extent, ZERO):
             return False
+        copies = (not _is_number(start, 0)) + (_difference(loop.extent, stop) != 0)
+        return self.has_room(copies * tree_size(loop.body))
+
+    def has_room(self, growth: int) -> bool:
+        """Tell whether the program may grow by some nodes; if so, count them."""
         if self.room is None:
             self.room = (self.max_growth - 1) * tree_size(self.body)
-        copies = (not _is_number(start, 0)) + (_difference(loop.extent, stop) != 0)
-        cost = copies * tree_size(loop.body)
-        if cost > self.room:
+        if growth > self.room:
             return False
-        self.room -= cost
+        self.room -= growth
         return True
 
 
@@ -332,73 +371,6 @@ def _difference(a: Expr, b: Expr) -> int | None:
     if isinstance(a, Const) and isinstance(b, Const):
         return int(a.value) - int(b.value)
     return None
-
-
-def _not_negative(guard: Compare, analyzer: Analyzer) -> Affine | None:
-    """Return a form that is >= 0 if and only if a guard holds; None for other operators."""
-    a, b = analyzer.affine(guard.a), analyzer.affine(guard.b)
-    match guard.op:
-        case "lt" | "le":
-            form = b.plus(a, -1)
-        case "gt" | "ge":
-            form = a.plus(b, -1)
-        case _:
-            return None
-    return form.plus(Affine.of_constant(-1)) if guard.op in ("lt", "gt") else form
-
-
-def _conjuncts(condition: Expr) -> Iterator[Compare]:
-    """Yield the comparisons of indices in a conjunction."""
-    match condition:
-        case Logical("and", a, b):
-            yield from _conjuncts(a)
-            yield from _conjuncts(b)
-        case Compare() if condition.a.dtype == "index":
-            yield condition
-
-
-def _guards(
-    stmt: Stmt, inner: tuple[For, ...], *, with_choices: bool
-) -> Iterator[tuple[Compare, tuple[For, ...]]]:
-    """Yield the guards in a statement, each with the loops around it."""
-    match stmt:
-        case If(condition, _, _):
-            yield from ((guard, inner) for guard in _conjuncts(condition))
-        case For():
-            inner = (*inner, stmt)
-    for child in children(stmt):
-        if isinstance(child, Stmt):
-            yield from _guards(child, inner, with_choices=with_choices)
-        elif with_choices:
-            for node in walk(child):
-                if isinstance(node, IfThenElse | Select):
-                    yield from ((guard, inner) for guard in _conjuncts(node.condition))
-
-
-def _outermost_guards(body: Stmt) -> Iterator[Compare]:
-    """Yield the guards that enclose the whole body of a loop."""
-    while isinstance(body, If) and body.otherwise is None:
-        yield from _conjuncts(body.condition)
-        body = body.then
-
-
-def _without(body: Stmt, bounds: list[_Bound]) -> Stmt:
-    """Return a body without the guards of `bounds`, which hold there."""
-    gone = {id(bound.guard) for bound in bounds}
-
-    def rule(node: Node) -> Node:
-        match node:
-            case Compare() if id(node) in gone:
-                return TRUE
-            case Logical("and", a, b) if a is TRUE or b is TRUE:
-                return b if a is TRUE else a
-            case If(condition, then, _) if condition is TRUE:
-                return then
-            case IfThenElse(condition, a, _) | Select(condition, a, _) if condition is TRUE:
-                return a
-        return node
-
-    return rewrite(body, rule)
 
 
 def _shifted(body: Stmt, var: Var, start: Expr) -> Stmt:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import te
-from dlcompiler.arith.joining import joined
+from dlcompiler.arith.joining import flat_offset, joined
 from dlcompiler.ir import Broadcast, Ramp, Var, binary, index_const
 from dlcompiler.pipeline import build
 from tests.arith.evaluation import value_of
@@ -139,3 +139,20 @@ def test_strides_that_are_formulas_are_no_numbers():
     row, column = _indices((4, 7), F)
     assert joined((row, column), (n, 1)) is None
     assert joined((row, column), (7, n)) is None
+
+
+@pytest.mark.parametrize(
+    ("indices", "strides", "expected"),
+    [
+        ((F // 48, F // 4 % 12, F % 4 * 16), (768, 64, 1), "f*16"),
+        ((F // 48, F % 48 * 16 + 3), (768, 1), "f*16 + 3"),
+        ((G, F // 4, F % 4 * 5), (100, 20, 1), "g*100 + f*5"),
+        ((F // 48, F % 48 * 16), (769, 1), None),
+        ((F // 7, F // 5), (8, 1), None),
+        ((F // 4, G % 4), (4, 1), None),
+        ((F, G), (4, 1), None),
+    ],
+)
+def test_quotients_and_remainders_of_an_offset_cancel(indices, strides, expected):
+    found = flat_offset(indices, strides)
+    assert (None if found is None else str(found)) == expected

@@ -10,6 +10,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.measurement import verify
 from dlcompiler.ops.injective import schedule_injective
 from dlcompiler.ops.movement import DTYPES
+from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -101,6 +102,16 @@ def test_each_of_many_parts_is_copied_by_its_own_loop(axis):
     assert known["by_case"]
     for more in ({}, {"parallel": True, "steps": 2}, {"by_case": False}):
         check(CONCATENATE, workload, space.config(**{**known, **more}), target=CPU)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [("2x3x16", 1), ("2x16x3", 0), ("3x32", 1)])
+def test_no_condition_is_left_where_parts_are_whole_vectors(shape, axis):
+    workload = CONCATENATE.workload(shapes=",".join([shape] * 6), axis=axis)
+    config = CONCATENATE.default_config(workload, CPU)
+    program = lower(*CONCATENATE.template(workload, CPU, config), target=CPU)
+    assert "if_then_else" not in str(program)
+    assert "select" not in str(program)
+    check(CONCATENATE, workload)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from dlcompiler import ops, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.conv2d.shapes import Window
-from dlcompiler.ops.pool2d import global_pool
+from dlcompiler.ops.pool2d import global_pool, windows
 from dlcompiler.ops.pools import window_of
 from dlcompiler.pipeline import build
 from dlcompiler.target import resolve
@@ -22,7 +22,7 @@ PARAMETERS = {
     "kind": ("max", "avg"),
     "layout": ("NCHW", "NHWC", "NCHW8c"),
     "image": ((1, 8, 7, 7), (2, 16, 5, 29), (1, 24, 33, 14), (0, 8, 4, 4), (1, 0, 4, 4)),
-    "kernel": (1, 3, (5, 2)),
+    "kernel": (1, 3, (5, 2), 7),
     "stride": (1, 2, (3, 1)),
     "padding": (0, 1, -1, (0, 4, 2, 1)),
     "dilation": (1, 2),
@@ -60,6 +60,52 @@ def test_random_configs(kind, layout):
     space = POOL.space(workload, TWO_CORES)
     for index in space.sample(2, generator):
         check(POOL, workload, space.at(index), target=TWO_CORES)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kind": "max", "h": 13, "w": 13, "kernel": 9, "padding": 4},
+        {"kind": "max", "h": 17, "w": 5, "kernel": (7, 4), "stride": (3, 1), "dtype": "int8",
+         "padding": (0, 3, 2, 1), "dilation": (2, 1), "ceil_mode": 1},
+        {"kind": "max", "h": 5, "w": 40, "kernel": (4, 8), "padding": (-1, 6, 3, -2)},
+        {"kind": "avg", "h": 11, "w": 23, "kernel": 7, "stride": 2, "padding": 3, "ceil_mode": 1,
+         "count_include_pad": 0},
+        {"kind": "avg", "h": 20, "w": 38, "kernel": (5, 6), "dilation": (1, 3), "dtype": "float64"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_large_windows_are_computed_in_two_passes(given):
+    workload = POOL.workload(n=2, c=3, **given)
+    s, _ = POOL.template(workload, CPU, POOL.default_config(workload, CPU))
+    assert any(stage.name == "pool.down" for stage in s.stages)
+    check(POOL, workload)
+    space = POOL.space(workload, TWO_CORES)
+    (index,) = space.sample(1, random.Random(str(given)))
+    check(POOL, workload, space.at(index), target=TWO_CORES)
+
+
+def test_two_passes_propagate_nan():
+    workload = POOL.workload(kind="max", c=1, h=9, w=9, kernel=5, padding=2)
+    data = POOL.reference(workload, 1).inputs["data"].copy()
+    data[0, 0, 4, 6], data[0, 0, 1, 1] = np.nan, -np.inf
+    (got,) = check(POOL, workload, inputs={"data": data}).values()
+    assert np.isnan(got[0, 0, 2:7, 4:9]).all()
+    assert np.isnan(got).sum() == 25
+
+
+@pytest.mark.parametrize(
+    ("given", "in_passes"),
+    [
+        ({"kernel": 13, "padding": 6}, True), ({"kernel": 3}, False), ({"kernel": (1, 9)}, False),
+        ({"kernel": (9, 1)}, False), ({"kernel": 2, "stride": 2}, False),
+        ({"kernel": 9, "layout": "NHWC"}, False), ({"kernel": 15}, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_passes_are_for_large_windows(given, in_passes):
+    workload = POOL.workload(kind="max", c=8, h=13, w=13, **given)
+    assert windows(workload).in_passes == in_passes
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])

@@ -5,8 +5,10 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.resizing import METHODS, MODES, ROUNDINGS
+from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
+AVX512 = resolve("x86-64-avx512")
 OPERATOR = ops.operator("resize2d")
 PARAMETERS = {
     "method": METHODS,
@@ -21,6 +23,24 @@ PARAMETERS = {
 @pytest.mark.parametrize("choice", choices(PARAMETERS), ids=str)
 def test_values(choice):
     check(OPERATOR, OPERATOR.workload(shape=(2, 3, 5, 7), **choice))
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ({"shape": (1, 2, 5, 40), "to": (10, 80)}, {"by_case": True, "steps": 1}),
+        ({"shape": (1, 2, 5, 32), "to": (6, 64), "mode": "align_corners"}, {"steps": 4}),
+        ({"shape": (1, 2, 5, 30), "to": (7, 40), "method": "cubic"}, {}),
+        ({"shape": (1, 2, 5, 40), "to": (10, 80), "method": "nearest_neighbor"}, {}),
+        ({"shape": (1, 2, 5, 70), "to": (5, 150), "dtype": "bfloat16"}, {}),
+    ],
+    ids=str,
+)
+def test_rows_of_several_vectors(given, known):
+    workload = OPERATOR.workload(**given)
+    config = OPERATOR.default_config(workload, AVX512)
+    assert known.items() <= config.values.items()
+    check(OPERATOR, workload)
 
 
 @pytest.mark.campaign

@@ -51,6 +51,56 @@ def test_a_symbolic_vectorized_rest_keeps_its_guard():
     assert text.count("if ") == 1
 
 
+CHAIN = """\
+def main(A: float32[12], B: float32[12], C: float32[32]):
+    for i in range(32):  # loop_partition_hint = 1
+        C[i] = if_then_else(i < 3, A[i], if_then_else(i < 7, B[i - 3], if_then_else(i < 20, 1.0, 2.0)))
+"""  # noqa: E501
+CASES = """\
+def main(A: float32[12], B: float32[12], C: float32[32]):
+    for i in range(3):  # loop_partition_hint = 1
+        C[i] = A[i]
+    for i in range(4):  # loop_partition_hint = 1
+        C[i + 3] = B[i]
+    for i in range(13):  # loop_partition_hint = 1
+        C[i + 7] = 1.0
+    for i in range(12):  # loop_partition_hint = 1
+        C[i + 20] = 2.0
+"""
+CHAIN_OF_VECTORS = """\
+def main(A: float32[64], C: float32[64]):
+    for i in range(8):  # loop_partition_hint = 1
+        for lane in vectorized(8):
+            C[i*8 + lane] = if_then_else(i*8 + lane < 12, A[i*8 + lane], if_then_else(i*8 + lane < 24, 1.0, if_then_else(i*8 + lane < 40, 2.0, 3.0)))
+"""  # noqa: E501
+
+
+CLAMPED = """\
+def main(A: float32[20], C: float32[40]):
+    for i in range(5):  # loop_partition_hint = {hint}
+        for lane in vectorized(8):
+            C[i*8 + lane] = A[max((i*8 + lane - 5), 0)] + A[min(i*4 + lane//2 + 2, 19)]
+"""
+
+
+def test_an_index_that_is_clamped_at_the_edges_is_not_inside():
+    text = after(partition_loops, CLAMPED.format(hint=1))
+    assert "for i in range(3):" in text
+    assert "C[i*8 + lane + 8] = A[i*8 + lane + 3] + A[i*4 + lane // 2 + 6]" in text
+    assert (text.count("max("), text.count("min(")) == (1, 1)
+    assert "for i in range(5):" in after(partition_loops, CLAMPED.format(hint=0))
+
+
+def test_a_chain_of_choices_gets_a_loop_for_each_case():
+    assert after(partition_loops, CHAIN) == CASES
+
+
+def test_a_vector_that_two_cases_share_keeps_their_choice():
+    text = after(partition_loops, CHAIN_OF_VECTORS)
+    assert text.count("if_then_else") == 1
+    assert "C[lane + 8] = if_then_else(lane + 8 < 12, A[lane + 8], 1.0)" in text
+
+
 def test_a_guard_at_both_ends_leaves_two_rims():
     text = after(partition_loops, """\
 def main(A: float32[64], C: float32[66]):

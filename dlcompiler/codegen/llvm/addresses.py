@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dlcompiler import dtypes
-from dlcompiler.arith.joining import joined
+from dlcompiler.arith.joining import flat_offset, joined
 from dlcompiler.codegen.llvm import arithmetic
-from dlcompiler.codegen.llvm.lanes import progression
+from dlcompiler.codegen.llvm.lanes import pattern, progression
 from dlcompiler.codegen.llvm.types import constant, memory_type, value_type
 from dlcompiler.codegen.llvm.writer import Function
-from dlcompiler.ir import Binary, Buffer, Const, Expr, extent_expr
+from dlcompiler.ir import Binary, Buffer, Const, Expr, Extent, extent_expr
 
 
 class Offset(NamedTuple):
@@ -71,7 +71,11 @@ class Addresses:
         w = self.w
         total: str | None = None
         known = 0
-        for index, stride in zip(indices, buffer.strides, strict=True):
+        flat = flat_offset(indices, buffer.strides)
+        strides: Sequence[Extent] = buffer.strides
+        if flat is not None:
+            indices, strides = (flat,), (1,)
+        for index, stride in zip(indices, strides, strict=True):
             if isinstance(stride, int):
                 variable, distance = _without_constant(index)
                 known += distance * stride
@@ -94,6 +98,25 @@ class Addresses:
         """
         found = _bases(buffer, indices)
         return None if found is None else (self.offset(buffer, found[0]), found[1])
+
+    def pattern(
+        self, buffer: Buffer, indices: Sequence[Expr]
+    ) -> tuple[Offset, tuple[int, ...]] | None:
+        """Write an offset; return it with the constant distances of all lanes from it.
+
+        None if a distance is not a constant.
+        """
+        bases: list[Expr] = []
+        places: tuple[int, ...] = (0,)
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            found = pattern(index)
+            if found is None or not isinstance(stride, int):
+                return None
+            bases.append(found[0])
+            count = max(len(places), len(found[1]))
+            pairs = zip(_repeated(places, count), _repeated(found[1], count), strict=True)
+            places = tuple(place + own * stride for place, own in pairs)
+        return self.offset(buffer, bases), places
 
     def scattered(self, buffer: Buffer, indices: Sequence[Expr], lanes: int) -> list[Offset]:
         """Write the offset of each lane, for indices of any form."""
@@ -129,6 +152,10 @@ def _bases(buffer: Buffer, indices: Sequence[Expr]) -> tuple[list[Expr], int] | 
         bases.append(found[0])
         step += found[1] * stride if isinstance(stride, int) else 0
     return bases, step
+
+
+def _repeated(places: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return places * count if len(places) == 1 else places
 
 
 def span(buffer: Buffer) -> int:

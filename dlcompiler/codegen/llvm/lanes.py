@@ -1,15 +1,20 @@
-"""Extract one lane of a vector expression, and find the step between lanes of an index."""
+"""Extract one lane of a vector expression, and find the distances between lanes of an index."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from dlcompiler import dtypes
 from dlcompiler.ir import Binary, Broadcast, Call, Cast, Const, Expr, Ramp, Var, rewrite
+from dlcompiler.ir.operations import BinaryOp, fold_index
 from dlcompiler.ir.rewrite import Node, children
 
 Progression: TypeAlias = tuple[Expr, int]
 """An index by its lanes: lane `l` is the scalar expression plus `l` times the step."""
+
+Pattern: TypeAlias = tuple[Expr, tuple[int, ...]]
+"""An index by its lanes: lane `l` is the scalar expression plus the `l`-th number."""
 
 
 def is_uniform(expr: Expr) -> bool:
@@ -68,3 +73,55 @@ def progression(index: Expr) -> Progression | None:
                 return None
             return Binary("mul", scaled[0], by), scaled[1] * int(by.value)
     return (first_lane(index), 0) if is_uniform(index) else None
+
+
+def pattern(index: Expr) -> Pattern | None:
+    """Return a scalar expression and the numbers that lanes add to it; None if these vary.
+
+    The lanes of ``broadcast(i*8, 4) + (0 : +4)//broadcast(2, 4)`` are ``i*8`` plus 0, 0, 1, 1.
+    """
+    lanes, scalar = dtypes.lanes(index.dtype), dtypes.element(index.dtype)
+    match index:
+        case Const(value):
+            return Const(0, scalar), (int(value),) * lanes
+        case Broadcast(value, _):
+            found = pattern(value)
+            return None if found is None else (found[0], found[1] * lanes)
+        case Ramp(base, Const(step), _):
+            first = pattern(base)
+            steps = tuple(lane * int(step) for lane in range(lanes))
+            return None if first is None else (first[0], _combined("add", first[1] * lanes, steps))
+        case Cast(value, _) if lanes > 1:
+            found = pattern(value)
+            return None if found is None else (_cast(found[0], scalar), found[1])
+        case Binary(op, a, b) if lanes > 1 and op in _INTEGER:
+            left, right = pattern(a), pattern(b)
+            if left is None or right is None:
+                return None
+            both = _base(op, left[0], right[0])
+            return None if both is None else (both, _combined(op, left[1], right[1]))
+    return (index, (0,)) if lanes == 1 else None
+
+
+_INTEGER: tuple[BinaryOp, ...] = ("add", "sub", "mul", "floordiv", "floormod", "min", "max")
+
+
+def _combined(op: BinaryOp, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    return tuple(fold_index(op, x, y) for x, y in zip(a, b, strict=True))
+
+
+def _base(op: BinaryOp, a: Expr, b: Expr) -> Expr | None:
+    """Combine the scalar parts of two patterns; None if the lanes would not stay constants."""
+    if _is_zero(a) and _is_zero(b):
+        return a
+    if op not in ("add", "sub"):
+        return None
+    return a if _is_zero(b) else b if op == "add" and _is_zero(a) else Binary(op, a, b)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _cast(expr: Expr, dtype: str) -> Expr:
+    return Const(0, dtype) if _is_zero(expr) else Cast(expr, dtype)

@@ -20,9 +20,9 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir import Buffer, Load, Prefetch, Store
 from dlcompiler.ir.expr import lanes_of
 
-# Elements a few places apart are read by whole vectors and shuffled, others one by one: beyond
-# this step the vectors read would outnumber the elements by more than the shuffles save.
-_LARGEST_STEP = 4
+# Elements that a few vectors hold are read by whole vectors and shuffled, others one by one: more
+# vectors would outnumber the elements by more than the shuffles save.
+_MOST_VECTORS = 4
 _FEWEST_LANES = 4
 
 
@@ -78,6 +78,9 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return _load_any(addresses, buffer, addresses.offset(buffer, node.indices), mask)
     found = addresses.progression(buffer, node.indices)
     if found is None:
+        near = addresses.pattern(buffer, node.indices) if _may_select(lanes, mask) else None
+        if near is not None and len(_starts(near[1])) <= _MOST_VECTORS:
+            return _load_selected(addresses, buffer, *near, dtype)
         offsets = addresses.scattered(buffer, node.indices, lanes)
         return _load_lanes(addresses, buffer, offsets, mask)
     base, step = found
@@ -89,8 +92,9 @@ def load(addresses: Addresses, node: Load, mask: Mask | None) -> str:
         return arithmetic.select(w, dtype, f"boolx{lanes}", mask.operand, value, zero)
     if step == 1:
         return _load_neighbours(addresses, buffer, base, dtype, mask)
-    if mask is None and abs(step) <= _LARGEST_STEP and lanes >= _FEWEST_LANES:
-        return _load_strided(addresses, buffer, base, step, dtype)
+    if _may_select(lanes, mask) and abs(step) <= _MOST_VECTORS:
+        places = tuple(lane * step for lane in range(lanes))
+        return _load_selected(addresses, buffer, base, places, dtype)
     offsets = [base.plus(lane * step) for lane in range(lanes)]
     return _load_lanes(addresses, buffer, offsets, mask)
 
@@ -148,21 +152,47 @@ def _masked_load(addresses: Addresses, buffer: Buffer, base: Offset, dtype: str,
     )
 
 
-def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int, dtype: str) -> str:
-    """Load every `step`-th element: load whole vectors, then select elements by shuffles.
+def _may_select(lanes: int, mask: Mask | None) -> bool:
+    return mask is None and lanes >= _FEWEST_LANES
 
-    The last vector ends at the last element, so that no load leaves the buffer.
+
+def _width(places: Sequence[int]) -> int:
+    """Return the lanes of the vectors that read elements: no more than these are apart."""
+    reach = max(places) - min(places) + 1
+    return min(len(places), 1 << (reach.bit_length() - 1))
+
+
+def _starts(places: Sequence[int]) -> list[int]:
+    """Return where the vectors begin that together hold all elements.
+
+    No vector reads before the first or beyond the last element: it might leave the buffer.
     """
-    w, lanes, type_ = addresses.w, dtypes.lanes(dtype), memory_type(dtype)
-    reach = (lanes - 1) * abs(step) + 1
-    lowest = base.plus(min(0, (lanes - 1) * step))
-    starts = [min(first, reach - lanes) for first in range(0, reach, lanes)]
-    places = [lane * step if step > 0 else (lanes - 1 - lane) * -step for lane in range(lanes)]
+    width, starts = _width(places), list[int]()
+    for place in sorted(places):
+        if not starts or place >= starts[-1] + width:
+            starts.append(min(place, max(places) - width + 1))
+    return starts
+
+
+def _load_selected(
+    addresses: Addresses, buffer: Buffer, base: Offset, places: Sequence[int], dtype: str
+) -> str:
+    """Load whole vectors that hold the elements at some places, then select these by shuffles."""
+    w, lanes, width, starts = addresses.w, len(places), _width(places), _starts(places)
+    if width == 1:
+        one = _load_any(addresses, buffer, base.plus(places[0]), None)
+        return splat(w, one, buffer.dtype, lanes)
+    kind = dtypes.with_lanes(buffer.dtype, width)
+    type_ = memory_type(kind)
+    vectors = [_read(addresses, buffer, base.plus(start), kind) for start in starts]
+    if width < lanes:
+        return _from_memory(w, _select_of_two(w, width, kind, vectors, starts, places), dtype)
+    held = [max(n for n, start in enumerate(starts) if start <= place) for place in places]
     result = "poison"
-    for number, start in enumerate(starts):
-        vector = _read(addresses, buffer, lowest.plus(start), dtype)
+    for number, (vector, start) in enumerate(zip(vectors, starts, strict=True)):
         chosen = ", ".join(
-            f"i32 {_choice(lane, place, number, start, lanes)}" for lane, place in enumerate(places)
+            f"i32 {lanes + place - start if of == number else lane if of < number else 'poison'}"
+            for lane, (place, of) in enumerate(zip(places, held, strict=True))
         )
         result = w.pure(
             f"shufflevector {type_} {result}, {type_} {vector}, <{lanes} x i32> <{chosen}>"
@@ -170,12 +200,24 @@ def _load_strided(addresses: Addresses, buffer: Buffer, base: Offset, step: int,
     return _from_memory(w, result, dtype)
 
 
-def _choice(lane: int, place: int, number: int, start: int, lanes: int) -> int | str:
-    """Return the shuffle index of a lane when vector `number` is merged into the result."""
-    of = place // lanes
-    if of == number:
-        return lanes + place - start
-    return lane if of < number else "poison"
+def _select_of_two(
+    w: Function,
+    width: int,
+    dtype: str,
+    vectors: Sequence[str],
+    starts: Sequence[int],
+    places: Sequence[int],
+) -> str:
+    """Select elements of one or two vectors of `width` lanes, fewer than those of the result."""
+    type_ = memory_type(dtype)
+    first, second = (*vectors, "poison")[:2]
+    chosen = ", ".join(
+        f"i32 {place - starts[0] if place < starts[0] + width else width + place - starts[1]}"
+        for place in places
+    )
+    return w.pure(
+        f"shufflevector {type_} {first}, {type_} {second}, <{len(places)} x i32> <{chosen}>"
+    )
 
 
 def _has_masks(buffer: Buffer) -> bool:

@@ -39,6 +39,10 @@ def _ramp(base, stride=1):
     return Ramp(index_const(base), index_const(stride), 8)
 
 
+def _half(base, added):
+    return Binary("floordiv", _ramp(base), _vector(2)) + _vector(added)
+
+
 # The indices of a load of A, and what NumPy reads there.
 PATTERNS = {
     "neighbours": ((ONE, _ramp(3)), lambda a, j: a[1, 3:11]),
@@ -67,6 +71,31 @@ PATTERNS = {
     ),
     "indices from memory": ((ONE, GATHER), lambda a, j: a[1, j]),
     "both from memory": ((GATHER % _vector(6), GATHER), lambda a, j: a[j % 6, j]),
+    "pairs": ((ONE, _half(0, 7)), lambda a, j: a[1, np.arange(8) // 2 + 7]),
+    "pairs, to the last": (
+        (index_const(5), _half(1, 35)),
+        lambda a, j: a[5, (1 + np.arange(8)) // 2 + 35],
+    ),
+    "all but the first equal": (
+        (index_const(5), Binary("min", _ramp(38), _vector(39))),
+        lambda a, j: a[5, np.minimum(38 + np.arange(8), 39)],
+    ),
+    "equal remainders": (
+        (index_const(5), Binary("floormod", _ramp(6), _vector(5)) + _vector(35)),
+        lambda a, j: a[5, (6 + np.arange(8)) % 5 + 35],
+    ),
+    "pairs in two rows": (
+        (Binary("sub", _vector(5), Binary("floordiv", _ramp(0), _vector(4))), _half(0, 36)),
+        lambda a, j: a[5 - np.arange(8) // 4, np.arange(8) // 2 + 36],
+    ),
+    "equal quotients": (
+        (ONE, Binary("floordiv", _ramp(0), _vector(9)) + _vector(5)),
+        lambda a, j: np.full(8, a[1, 5]),
+    ),
+    "interleaved rows": (
+        (Binary("floormod", _ramp(0), _vector(2)) * _vector(4) + _vector(1), _half(0, 36)),
+        lambda a, j: a[np.arange(8) % 2 * 4 + 1, np.arange(8) // 2 + 36],
+    ),
     "by a square": ((ONE, Binary("floormod", Binary("mul", _ramp(0), _ramp(0)), _vector(39))),
                     lambda a, j: a[1, np.arange(8) ** 2 % 39]),
 }  # fmt: skip
@@ -87,7 +116,9 @@ def test_vector_load(build, arrays, pattern):
     np.testing.assert_array_equal(y, expected(*arrays))
 
 
-@pytest.mark.parametrize("pattern", [name for name in PATTERNS if "equal" not in name])
+@pytest.mark.parametrize(
+    "pattern", [name for name in PATTERNS if "equal" not in name and "pair" not in name]
+)
 def test_vector_store(build, arrays, pattern):
     if "memory" in pattern:
         arrays[1][3] = 9  # all different, since the last of two stores wins
@@ -124,6 +155,14 @@ def test_neighbours_but_one_are_read_by_vectors_and_shuffled(target):
     body = Store(Y, (ALL,), Load(A, (ONE, _ramp(3, 2))))
     text = emit(PrimFunc("evens", (A, Y), (Y,), body), target).text
     assert text.count("load <8 x float>") == 2
+    assert "insertelement" not in text
+
+
+def test_repeated_neighbours_are_read_by_vectors_and_shuffled(target):
+    body = Store(Y, (ALL,), Load(A, (ONE, _half(0, 7))))
+    text = emit(PrimFunc("pairs", (A, Y), (Y,), body), target).text
+    assert text.count("load <4 x float>") == 1
+    assert "<8 x i32> <i32 0, i32 0, i32 1, i32 1, i32 2, i32 2, i32 3, i32 3>" in text
     assert "insertelement" not in text
 
 
