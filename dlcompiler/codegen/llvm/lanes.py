@@ -91,16 +91,21 @@ def pattern(index: Expr) -> Pattern | None:
             first = pattern(base)
             steps = tuple(lane * int(step) for lane in range(lanes))
             return None if first is None else (first[0], _combined("add", first[1] * lanes, steps))
-        case Cast(value, _) if lanes > 1:
+        case Cast(value, _) if lanes > 1 and _is_wide(scalar) and _is_wide(value.dtype):
             found = pattern(value)
             return None if found is None else (_cast(found[0], scalar), found[1])
-        case Binary(op, a, b) if lanes > 1 and op in _INTEGER:
+        case Binary(op, a, b) if lanes > 1 and op in _INTEGER and _is_wide(scalar):
             left, right = pattern(a), pattern(b)
             if left is None or right is None:
                 return None
             both = _base(op, left[0], right[0])
             return None if both is None else (both, _combined(op, left[1], right[1]))
     return (index, (0,)) if lanes == 1 else None
+
+
+def _is_wide(dtype: str) -> bool:
+    """Tell whether lanes keep their distances: numbers of a narrow dtype wrap between them."""
+    return dtypes.element(dtype) in ("index", "int32", "int64")
 
 
 _INTEGER: tuple[BinaryOp, ...] = ("add", "sub", "mul", "floordiv", "floormod", "min", "max")

@@ -43,6 +43,7 @@ def _half(base, added):
     return Binary("floordiv", _ramp(base), _vector(2)) + _vector(added)
 
 
+_INT8 = Cast(Cast(_ramp(124), "int8x8"), "indexx8")
 # The indices of a load of A, and what NumPy reads there.
 PATTERNS = {
     "neighbours": ((ONE, _ramp(3)), lambda a, j: a[1, 3:11]),
@@ -91,6 +92,10 @@ PATTERNS = {
     "equal quotients": (
         (ONE, Binary("floordiv", _ramp(0), _vector(9)) + _vector(5)),
         lambda a, j: np.full(8, a[1, 5]),
+    ),
+    "equal quotients of numbers that wrap": (
+        (ONE, Binary("floordiv", _INT8, _vector(8)) + _vector(16)),
+        lambda a, j: a[1, np.arange(124, 132).astype("int8") // 8 + 16],
     ),
     "interleaved rows": (
         (Binary("floormod", _ramp(0), _vector(2)) * _vector(4) + _vector(1), _half(0, 36)),
