@@ -185,6 +185,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     while (
         not _is_unrolled(tile, rows, vectors)
         and rows * vectors < 8
+        and vectors < max(_TILE_VECTORS)
         and vectors * lanes < of.columns.out
     ):
         vectors *= 2

@@ -72,6 +72,7 @@ def test_random_configs(kind, layout):
         {"kind": "avg", "h": 11, "w": 23, "kernel": 7, "stride": 2, "padding": 3, "ceil_mode": 1,
          "count_include_pad": 0},
         {"kind": "avg", "h": 20, "w": 38, "kernel": (5, 6), "dilation": (1, 3), "dtype": "float64"},
+        {"kind": "max", "h": 3, "w": 400, "kernel": (3, 170)},
     ],
     ids=str,
 )  # fmt: skip
