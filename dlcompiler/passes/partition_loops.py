@@ -27,8 +27,8 @@ its guards: there they are cheaper than code. With symbolic extents the ends are
 
 Guards are the conditions of statements. In a loop with the pragma ``loop_partition_hint`` the
 conditions of choices (`if_then_else`, `select`) count too, and so do the clamps of indices, which
-choose the smaller or the larger operand: padding becomes a rim of its own. A
-chain of choices between several cases is cut in halves, until each loop has one case.
+choose the smaller or the larger operand: padding becomes a rim of its own. A chain of choices
+between several cases is cut in halves, until each loop has one case.
 """
 
 from __future__ import annotations
