@@ -70,7 +70,7 @@ def schedule_dots(s: Schedule, C: Tensor, stages: Stages, cfg: Config, lanes: in
 
 def _widths(lanes: int) -> list[int]:
     """Return the sums of an element that are left by each step: half as many, down to one."""
-    return [1 << n for n in reversed(range(lanes.bit_length() - 1))]
+    return [1 << n for n in reversed(range(lanes.bit_length() - 1))] or [1]
 
 
 def _fold(s: Schedule, sums: Tensor, lanes: int) -> list[Tensor]:

@@ -49,6 +49,14 @@ def test_dots(golden):
     golden("dots", str(lowered(changes, simple_mode=True, layout="NT", k=16)))
 
 
+def test_dots_of_vectors_with_one_lane():
+    target = resolve("c")
+    workload = MATMUL.workload(m=2, n=10, k=100, layout="NT", dtype="float64")
+    config = MATMUL.default_config(workload, target)
+    assert (config["form"], target.lanes("float64")) == ("dots", 1)
+    check(MATMUL, workload, config, target=target)
+
+
 def test_without_packing_operands_are_read_where_they_are():
     assert buffers(lowered({})) == ["matmul.sums"]
 
