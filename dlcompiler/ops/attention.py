@@ -13,7 +13,6 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ops.helpers import over, tensor
-from dlcompiler.schedule import Schedule
 from dlcompiler.te import Tensor
 from dlcompiler.te.broadcast import element_indices
 
@@ -141,9 +140,3 @@ def sees(mask: Tensor | None, of: Attention) -> Callable[[Sequence[Any]], Any]:
 def default_scale(depth: int) -> float:
     """Return the factor of products of `depth` terms: 1 / √depth."""
     return 1 / math.sqrt(max(depth, 1))
-
-
-def stages_of(s: Schedule) -> dict[str, Tensor]:
-    """Return the stages before the result by the last part of their names."""
-    found = [stage for stage in s.stages if stage.name.startswith("attention.")]
-    return {stage.name.partition(".")[2]: stage.tensor for stage in found}

@@ -25,13 +25,13 @@ from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ir import Axis
-from dlcompiler.ops.attention import Attention, score, sees, shared_heads, stages_of
-from dlcompiler.ops.attention_workload import described, operands
+from dlcompiler.ops.attention import Attention, score, sees, shared_heads
+from dlcompiler.ops.attention_workload import NAME, described, operands
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.helpers import along, over, tensor
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
-from dlcompiler.ops.stages import Loop, unroll
+from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.target import Target
@@ -207,7 +207,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule attention on a CPU; see the module."""
     (out,) = outs
-    stages = stages_of(s)
+    stages = stages_by_role(s, NAME)
     lanes, depth = target.lanes(out.dtype), stages["queries"].static_shape[-1]
     rows = tile_rows(out.static_shape[-2])
     s[stages["scores"]].compute_inline()

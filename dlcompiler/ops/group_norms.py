@@ -21,6 +21,7 @@ from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rows import width_knob
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.ops.stages import stages_by_role
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Space, Workload, parallel_knob
 from dlcompiler.target import Target
@@ -165,7 +166,7 @@ def reference(workload: Workload, seed: int) -> Reference:
 # -- the choices --------------------------------------------------------------------------------
 
 
-def _inside(workload: Workload) -> tuple[int, int]:
+def inside_group(workload: Workload) -> tuple[int, int]:
     """Return the elements of a group, and how many neighbours have one scale and shift, or 1."""
     shape = shape_of(workload["shape"])
     each, image = shape[1] // max(groups_of(workload), 1), math.prod(shape[2:])
@@ -182,7 +183,7 @@ def space(workload: Workload, target: Target) -> Space:
     ``parallel``    run groups on several cores
     ==============  ============================================================================
     """
-    group, neighbours = _inside(workload)
+    group, neighbours = inside_group(workload)
     lanes = target.lanes(workload["dtype"])
     knobs = [
         *(width_knob(name, group, lanes) for name in ("sums", "squares")),
@@ -194,7 +195,7 @@ def space(workload: Workload, target: Target) -> Space:
 
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with eight vectors of partial sums, which hide the addition latency."""
-    group, neighbours = _inside(workload)
+    group, neighbours = inside_group(workload)
     elements = math.prod(shape_of(workload["shape"]))
     lanes = target.lanes(workload["dtype"])
     rows = elements // max(group, 1)
@@ -222,7 +223,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     """
     del target
     (out,) = outs
-    stages = stages_of(s)
+    stages = stages_by_role(s, "group_norm")
     total, squares = stages["sum"], stages["squares"]
     images, channels, *inside = out.op.axis
     rows = total.static_shape[1]
@@ -243,12 +244,6 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
             s[part].compute_at(s[out], block)
     for name in ("mean", "inverse_deviation"):
         s[stages[name]].compute_at(s[out], block)
-
-
-def stages_of(s: Schedule) -> dict[str, Tensor]:
-    """Return the stages before the result by the last part of their names."""
-    found = [stage for stage in s.stages if stage.name.startswith("group_norm.")]
-    return {stage.name.partition(".")[2]: stage.op.output(0) for stage in found}
 
 
 def _operator(name: str, make_workload: Any) -> Operator:

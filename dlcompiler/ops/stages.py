@@ -13,13 +13,15 @@ Loop: TypeAlias = tuple[Tensor, Axis]
 """A stage and one of its loops."""
 
 
-def stages_by_role(s: Schedule) -> dict[str, Tensor]:
+def stages_by_role(s: Schedule, definition: str = "") -> dict[str, Tensor]:
     """Return the tensors of a schedule by the last part of their names.
 
     A definition names its stages ``depthwise.padded``, ``depthwise.sums``: the keys are ``padded``
-    and ``sums``, so that one schedule serves several operators.
+    and ``sums``, so that one schedule serves several operators. With the name of a `definition`
+    only its stages are returned.
     """
-    return {stage.name.rpartition(".")[2]: stage.tensor for stage in s.stages}
+    names = ((stage.name.rpartition("."), stage.tensor) for stage in s.stages)
+    return {role: made for (of, _, role), made in names if definition in ("", of)}
 
 
 def unroll(s: Schedule, loops: Iterable[Loop]) -> None:

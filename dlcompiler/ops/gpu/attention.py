@@ -21,10 +21,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dlcompiler import dtypes
-from dlcompiler.ops.attention import stages_of
+from dlcompiler.ops.attention_workload import NAME
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gpu.injective import schedule_rest, share_out
 from dlcompiler.ops.gpu.threads import Chip, bind, copy_together, fused, share_elements
+from dlcompiler.ops.stages import stages_by_role
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload
 from dlcompiler.target import Target
@@ -71,7 +72,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     target : Target
         A GPU.
     """
-    out, stages, threads = outs[0], stages_of(s), cfg["threads"]
+    out, stages, threads = outs[0], stages_by_role(s, NAME), cfg["threads"]
     s[stages["scores"]].compute_inline()
     if cfg["keep"] == "memory":
         for name in ("products", "largest", "total", "sums"):

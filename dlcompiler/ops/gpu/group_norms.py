@@ -14,14 +14,13 @@ A group is read three times; all reads but the first hit a cache, if the group f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from dlcompiler.ops.base import DeviceSchedule
 from dlcompiler.ops.gpu.injective import schedule_rest
 from dlcompiler.ops.gpu.threads import THREAD_COUNTS, Chip, bind, fused
-from dlcompiler.ops.group_norms import groups_of, stages_of
-from dlcompiler.ops.shapes import shape_of
+from dlcompiler.ops.group_norms import inside_group
+from dlcompiler.ops.stages import stages_by_role
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload
 from dlcompiler.target import Target
@@ -31,11 +30,6 @@ _THREADS = 256
 """Threads of a group in the default config, if it has so many elements [1]."""
 
 
-def _group(workload: Workload) -> int:
-    shape = shape_of(workload["shape"])
-    return shape[1] // max(groups_of(workload), 1) * math.prod(shape[2:])
-
-
 def space(workload: Workload, target: Target) -> Space:
     """Return the configs of `schedule`.
 
@@ -43,7 +37,7 @@ def space(workload: Workload, target: Target) -> Space:
     ``threads``     of a block, which share a group
     ==============  ============================================================================
     """
-    most = min(Chip.of(target).most_threads, max(_group(workload), 1))
+    most = min(Chip.of(target).most_threads, max(inside_group(workload)[0], 1))
     return Space(workload, [Knob("threads", tuple(n for n in THREAD_COUNTS if n <= most))])
 
 
@@ -51,7 +45,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with 256 threads, or as many as a group has elements."""
     choices = space(workload, target)
     (knob,) = choices.knobs
-    most = min(_THREADS, max(_group(workload), 1))
+    most = min(_THREADS, max(inside_group(workload)[0], 1))
     return choices.config(threads=max(n for n in knob.values if n <= most))
 
 
@@ -70,7 +64,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         A GPU.
     """
     out = outs[0]
-    stages = stages_of(s)
+    stages = stages_by_role(s, "group_norm")
     total, squares = stages["sum"], stages["squares"]
     images, channels, *inside = out.op.axis
     each = -(-out.static_shape[1] // max(total.static_shape[1], 1))
