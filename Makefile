@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers format golden clean
+.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers check-pages format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -94,7 +94,7 @@ docs: $(WRITERS) ## build the documentation, with the notebooks run, into build/
 screenshots: $(INSTALLED) ## take the screenshots of the documentation anew (needs chromium); look at them
 	@$(RUN)/python -m tests.widgets.screenshots $(ARGS)
 
-check: check-style check-types check-layers ## run every static check (make -k check: do not stop at the first)
+check: check-style check-types check-layers check-pages ## run every static check (make -k check: do not stop at the first)
 
 check-style: $(CHECKERS)
 	@$(RUN)/ruff check .
@@ -105,6 +105,10 @@ check-types: $(CHECKERS)
 
 check-layers: $(CHECKERS)
 	@$(RUN)/lint-imports
+
+check-pages: $(INSTALLED)
+	@$(RUN)/python -m pytest -q -k up_to_date tests/views
+	@$(RUN)/python -m pytest -q tests/architecture/test_documentation.py
 
 format: $(CHECKERS) ## fix what the style checks can fix
 	@$(RUN)/ruff check --fix .

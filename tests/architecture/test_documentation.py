@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from pygments.lexers import PythonLexer
+from pygments.token import Error
 
 from dlcompiler import te
 
@@ -54,6 +56,20 @@ def test_no_page_has_both_sides_of_a_conflict():
     assert len(pages) > 30
     lines = [(page, line) for page in pages for line in page.read_text("utf-8").splitlines()]
     assert not [page for page, line in lines if line.startswith(marks)]
+
+
+def test_the_lines_of_code_are_in_the_language_that_is_said():
+    """What Pygments cannot read ends the building of the documentation."""
+    pages = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+    fenced = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    blocks = [(page, text) for page in pages for text in fenced.findall(page.read_text("utf-8"))]
+    assert len(blocks) > 50
+    lexer = PythonLexer()
+    assert not [
+        (page, text)
+        for page, text in blocks
+        if any(kind in Error for kind, _ in lexer.get_tokens(text))
+    ]
 
 
 def test_no_name_has_two_entries():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 def markdown(text: str, language: str = "python") -> str:
     """Return a docstring as Markdown: literal blocks and tables become fenced blocks.
@@ -11,39 +13,31 @@ def markdown(text: str, language: str = "python") -> str:
     text
         The docstring.
     language
-        What literal blocks are written in; ``text`` for sketches of programs.
+        What literal blocks are written in; ``text`` for sketches of programs. A block that leaves
+        something out with ``…`` is a sketch in any case.
     """
-    fence = f"```{language}"
     lines: list[str] = []
-    is_code = is_table = False
-    for line in text.splitlines():
-        if is_code and line and not line.startswith(" "):
-            _close(lines)
-            is_code = False
-        is_rule = line.startswith("===")
-        if is_rule and not is_table:
-            lines.append("```text")
-            is_table = True
-        if is_table and not line:
-            lines.append("```")
-            is_table = False
-        if line.endswith("::") and not is_code:
-            lines += [line.removesuffix(":").replace("``", "`"), "", fence]
-            is_code = True
-        elif is_table:
-            lines.append(line)
-        elif not (is_code and lines[-1] == fence and not line):
-            lines.append(line.removeprefix("    ") if is_code else line.replace("``", "`"))
-    if is_code or is_table:
-        lines.append("```")
+    rest = text.splitlines()
+    while rest:
+        line = rest.pop(0)
+        if line.startswith("==="):
+            lines += ["```text", line, *_taken(rest, str.strip), "```"]
+        elif line.endswith("::"):
+            block = _taken(rest, lambda line: not line or line.startswith(" "))
+            code = "\n".join(line.removeprefix("    ") for line in block).strip("\n")
+            lines += [line.removesuffix(":").replace("``", "`"), ""]
+            lines += [f"```{'text' if '…' in code else language}", code, "```"]
+            lines += [""] if rest else []
+        else:
+            lines.append(line.replace("``", "`"))
     return "\n".join(lines) + "\n"
 
 
-def _close(lines: list[str]) -> None:
-    """End a fenced block before the empty lines that follow it."""
-    while lines[-1] == "":
-        lines.pop()
-    lines += ["```", ""]
+def _taken(lines: list[str], belongs: Callable[[str], object]) -> list[str]:
+    """Remove the first lines that belong to a block, and return them."""
+    end = next((at for at, line in enumerate(lines) if not belongs(line)), len(lines))
+    taken, lines[:] = lines[:end], lines[end:]
+    return taken
 
 
 def summary(text: str) -> str:
