@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -237,14 +237,15 @@ class RunnableModel:
         return [np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in self._steps.outputs]
 
     def _nested(self, outputs: Sequence[Array]) -> Outputs:
-        rest = iter(outputs)
+        return _nested(self._steps.result, iter(outputs))
 
-        def nested(kind: Type) -> Outputs:
-            if isinstance(kind, TupleType):
-                return tuple(nested(part) for part in kind.fields)
-            return next(rest)
 
-        return nested(self._steps.result)
+def _nested(kind: Type, outputs: Iterator[Array]) -> Outputs:
+    """Return arrays in the structure of a type."""
+    # No closure: one that calls itself is a cycle, which keeps the arrays of a call alive for long.
+    if isinstance(kind, TupleType):
+        return tuple(_nested(part, outputs) for part in kind.fields)
+    return next(outputs)
 
 
 class LoadedModel(RunnableModel):
