@@ -13,6 +13,7 @@ from dlcompiler.graph.passes.tools import (
     call_like,
     decided,
     operator_of,
+    placed,
     rewrite_calls,
     with_log,
 )
@@ -47,6 +48,7 @@ def sink_reshapes(module: Module) -> Module:
         The module.
     """
     log: list[Decision] = []
+    fixed = placed(module)
     nests: set[Node] = set()
     """What anchors compute, also if it was changed element by element."""
 
@@ -54,7 +56,7 @@ def sink_reshapes(module: Module) -> Module:
         pattern = REGISTRY[operator_of(new)].pattern
         if pattern == Pattern.ANCHOR:
             nests.add(new)
-        if pattern > Pattern.BROADCAST:
+        if pattern > Pattern.BROADCAST or old in fixed:
             return None
         if any(arg in nests for arg in new.args):
             nests.add(new)

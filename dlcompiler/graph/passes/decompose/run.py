@@ -13,6 +13,7 @@ from dlcompiler.graph.passes.tools import (
     KnownTypes,
     decided,
     operator_of,
+    placed,
     rewrite_calls,
     with_log,
 )
@@ -47,16 +48,19 @@ def decompose_ops(module: Module) -> Module:
     channels are the places between the pixels, stacks of matrices and `einsum` become
     `nn.batch_matmul` or, with a constant matrix, `nn.dense`.
 
+    Calls that ``on_device`` places stay as they are.
+
     Parameters
     ----------
     module : Module
         The module.
     """
     log: list[Decision] = []
+    fixed = placed(module)
 
     def rule(old: Call, new: Call, types: KnownTypes) -> Expr | None:
         name = operator_of(new)
-        found = RULES[name](new, types) if name in RULES else None
+        found = RULES[name](new, types) if name in RULES and old not in fixed else None
         if found is None:
             return None
         log.append(decided(NAME, old, "rewritten", name, found.reason))
