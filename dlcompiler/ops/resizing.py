@@ -106,7 +106,9 @@ def _line(
     half = Fraction(1, 2)
     match mode:
         case "align_corners":
-            return Fraction(0), Fraction(size - 1, out - 1) if out > 1 else Fraction(0)
+            resized = size / ratio
+            slope = (size - 1) / (resized - 1) if out > 1 and resized > 1 else Fraction(0)
+            return Fraction(0), slope
         case "asymmetric":
             return Fraction(0), ratio
         case "tf_half_pixel_for_nn":
