@@ -11,9 +11,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ir import Buffer, Builder, BufferView, Stmt
-from dlcompiler.ops.indexing import COMBINE, from_end
+from dlcompiler.ir import Assert, Buffer, Builder, BufferView, Expr, Stmt
+from dlcompiler.ops.indexing import COMBINE
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.ops.transforms import unravelled
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
@@ -36,7 +37,7 @@ def scatter_elements(
         source, places, new = ins
 
         def apply(at: Sequence[Any]) -> None:
-            place = from_end(places[at], shape[axis])
+            place = _checked(ib, places[at], axis, shape)
             _combine(out, (*at[:axis], place, *at[axis + 1 :]), new[at], mode)
 
         if axis == 0:
@@ -66,8 +67,7 @@ def scatter_nd(
         source, places, new = ins
         _copy(ib, source, out, ())
         with _loops(ib, positions) as at:
-            here = [from_end(places[(n, *at)], shape[n]) for n in range(depth)]
-            here = [ib.let("place", place) for place in here]
+            here = [_checked(ib, places[(n, *at)], n, shape) for n in range(depth)]
             with _loops(ib, shape[depth:], is_vector=True) as rest:
                 _combine(out, (*here, *rest), new[(*at, *rest)], mode)
 
@@ -87,10 +87,29 @@ def _scattered(
     return made
 
 
+def _checked(ib: Builder, value: Expr, dimension: int, shape: Sequence[int]) -> Expr:
+    """Return data as an index of the result, and emit the check that it is inside.
+
+    The numbers are compared as data: an index would be checked against overflow, too.
+    """
+    extent = te.const(shape[dimension], "int64")
+    wide = value.astype("int64")
+    place = ib.let("place", te.select(wide < te.const(0, "int64"), wide + extent, wide))
+    is_inside = te.all(place >= te.const(0, "int64"), place < extent)
+    text = (
+        f"an index is outside the result: {{0}} in dimension {dimension} of extent "
+        f"{shape[dimension]}"
+    )
+    ib.emit(Assert(is_inside, text, (place.astype("index"),)))
+    return te.assume_bounds(place.astype("index"))
+
+
 def _copy(ib: Builder, source: BufferView, out: BufferView, first: tuple[Any, ...]) -> None:
-    """Emit loops that copy the elements at some first indices."""
-    with _loops(ib, out.shape[len(first) :], is_vector=True) as rest:
-        out[(*first, *rest)] = source[(*first, *rest)]
+    """Emit a loop that copies the elements at some first indices."""
+    rest = [extent for extent in out.shape[len(first) :] if isinstance(extent, int)]
+    with ib.for_range(0, math.prod(rest), "element", kind="vectorize") as element:
+        at = (*first, *unravelled(element, rest))
+        out[at] = source[at]
 
 
 def _each(
