@@ -28,6 +28,7 @@ from dlcompiler.graph.operators.relations import (
 )
 from dlcompiler.graph.operators.values import converted, rounded, wide
 from dlcompiler.ops import ordering, transforms
+from dlcompiler.ops.nests import searching
 from dlcompiler.ops.nests.sorting import first_in_order
 from dlcompiler.target import Target
 
@@ -217,6 +218,16 @@ def _define_search(call: Result, sequence: te.Tensor, values: te.Tensor) -> te.T
     return ordering.searchsorted(sequence, values, call.tensor.dtype, is_right=call.attrs["right"])
 
 
+def _nest_search(
+    call: Result, target: Target, sequence: te.Tensor, values: te.Tensor
+) -> te.Tensor:
+    if not sequence.static_shape[-1]:
+        return _define_search(call, sequence, values)
+    return searching.searchsorted(
+        sequence, values, call.tensor.dtype, target, is_right=call.attrs["right"]
+    )
+
+
 _AXIS = Attribute("axis", integer, -1, "the dimension")
 _PLACES = Attribute("dtype", index_dtype, "int32", "dtype of positions")
 
@@ -248,6 +259,7 @@ TABLE = (
         _define_search,
         (Attribute("right", boolean, False, "count elements equal to the value"), _PLACES),
         "The number of elements of a sorted sequence before each value; NaN is the largest.",
+        nest=_nest_search,
     ),
 )  # fmt: skip
 """The operators of this module."""
