@@ -56,7 +56,9 @@ def sample(data: Tensor, grid: Tensor, of: Sampling, target: Target) -> Tensor:
         return ib.get()
 
     shape = (count, channels, *out_shape)
-    made: Tensor = te.extern(shape, [data, grid], code, name="T_grid_sample", dtype=data.dtype)
+    made: Tensor = te.extern(
+        shape, [data, grid], code, name="T_grid_sample", dtype=data.dtype, is_complete=True
+    )
     return made
 
 

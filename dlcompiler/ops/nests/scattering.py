@@ -83,7 +83,9 @@ def _scattered(
         return ib.get()
 
     data = inputs[0]
-    made: Tensor = te.extern(data.shape, inputs, statements, name="T_scatter", dtype=data.dtype)
+    made: Tensor = te.extern(
+        data.shape, inputs, statements, name="T_scatter", dtype=data.dtype, is_complete=True
+    )
     return made
 
 

@@ -53,5 +53,7 @@ def searchsorted(
             out[at] = first.astype(dtype)
         return ib.get()
 
-    made: Tensor = te.extern(shape, [sequence, values], code, name="T_searchsorted", dtype=dtype)
+    made: Tensor = te.extern(
+        shape, [sequence, values], code, name="T_searchsorted", dtype=dtype, is_complete=True
+    )
     return made

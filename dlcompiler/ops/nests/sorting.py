@@ -68,7 +68,9 @@ def first_in_order(
         return ib.get()
 
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
-    made = te.extern([shape] * len(wants), [data], code, name="sorted", dtype=kinds)
+    made = te.extern(
+        [shape] * len(wants), [data], code, name="sorted", dtype=kinds, is_complete=True
+    )
     return made if isinstance(made, tuple) else (made,)
 
 

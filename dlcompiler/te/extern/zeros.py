@@ -14,13 +14,11 @@ stays. A buffer that only external calls write is not filled: the calls are expe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import (
     Allocate,
     Buffer,
@@ -39,8 +37,6 @@ from dlcompiler.ir import (
     Var,
     const,
     extent_expr,
-    free_vars,
-    index_const,
     is_thread,
     rewrite,
     seq,
@@ -172,15 +168,9 @@ def _first_written(buffer: Buffer, body: Stmt, loops: tuple[For, ...] = ()) -> I
 
 
 def _covers(buffer: Buffer, indices: Indices, loops: tuple[For, ...]) -> bool:
-    """Tell whether a store in loops writes each element.
-
-    Each index is the variable of a loop, or a loop counts the elements of the last dimensions.
-    """
+    """Tell whether a store in loops writes each element: each index is the variable of a loop."""
     free = list(loops)
-    first, counting = _counted(buffer, indices, loops)
-    if counting is not None:
-        free.remove(counting)
-    for index, extent in zip(indices[:first], buffer.shape[:first], strict=True):
+    for index, extent in zip(indices, buffer.shape, strict=True):
         if isinstance(index, Const) and index.value == 0 and _equal(extent, 1):
             continue
         own = next((loop for loop in free if loop.var is index), None)
@@ -190,36 +180,12 @@ def _covers(buffer: Buffer, indices: Indices, loops: tuple[For, ...]) -> bool:
     return all(isinstance(loop.extent, Const) and loop.extent.value > 0 for loop in free)
 
 
-def _counted(
-    buffer: Buffer, indices: Indices, loops: tuple[For, ...]
-) -> tuple[int, For | None]:
-    """Return the loop that counts the elements of the last dimensions in row-major order.
-
-    The number says how many dimensions are before them; without such a loop, it is all.
-    """
-    rank = len(buffer.shape)
-    for loop in loops:
-        used = [n for n, index in enumerate(indices) if loop.var in free_vars(index)]
-        extents = buffer.shape[used[0] :] if len(used) > 1 else ()
-        if not all(isinstance(n, int) for n in extents) or not isinstance(loop.extent, Const):
-            continue
-        position: Expr = index_const(0)
-        for index, extent in zip(indices[rank - len(extents) :], extents, strict=True):
-            position = position * extent + index
-        count = int(loop.extent.value)
-        analyzer = Analyzer({loop.var: Interval(0, max(count - 1, 0))})
-        if extents and count == math.prod(extents) and analyzer.simplify(position) is loop.var:
-            return rank - len(extents), loop
-    return rank, None
-
-
 def _keeps_to(buffer: Buffer, rest: Stmt, indices: Indices, loops: tuple[For, ...]) -> bool:
     """Tell whether the statements after a store read only elements that it has written.
 
     Inside the loops of the store, this is only the element of the same iteration; after them, all.
     """
-    used = {var for index in indices for var in free_vars(index)}
-    if not any(loop.var in used for loop in loops):
+    if not any(loop.var is index for loop in loops for index in indices):
         return True
     for node in walk(rest):
         if isinstance(node, Region) and node.buffer is buffer:
