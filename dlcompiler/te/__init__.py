@@ -91,6 +91,7 @@ from dlcompiler.te.math import (
     sqrt,
     tan,
     tanh,
+    sort_key,
     tf32,
     trunc,
 )
@@ -222,6 +223,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor_intrin",
+    "sort_key",
     "tf32",
     "thread_axis",
     "tolerance",
