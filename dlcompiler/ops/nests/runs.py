@@ -1,19 +1,17 @@
 """Sort a buffer: short blocks by counting, then pairs of sorted runs by merging.
 
-*Before*, then *after* one merge of runs of 2 elements::
+*Before*, then *after* a merge of runs of 4 elements::
 
-    3 7 | 1 9 | 2 4 | 5 8        1 3 7 9 | 2 4 5 8
+    1 3 7 9 | 2 4 5 8        1 2 3 4 5 7 8 9
 
-All runs have the same length, a block times a power of two, so that the two ends of a merged run
-are written at the same time, and neither end leaves its run. Elements keep their order if they are
-equal. NaN is larger than all numbers.
+All runs have the same length, a block times a power of two. So both ends of a merged run are
+written in the same loop, and neither end leaves its run. Equal elements stay in order. NaN is
+larger than all numbers. No step branches on a comparison, whose result cannot be guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from dlcompiler import dtypes, te
 from dlcompiler.ir import Builder, BufferView, Expr
@@ -52,12 +50,11 @@ def runs_of(count: int) -> Runs:
 
 
 def comes_before(a: Expr, b: Expr, *, is_ascending: bool) -> Expr:
-    """Tell whether a comes before b, if a stands behind b."""
+    """Tell whether a comes before b if b is the first of the two, so not if they are equal."""
     if not dtypes.is_float(a.dtype):
         return a < b if is_ascending else b < a
-    if is_ascending:
-        return te.select(b <= a, te.const(False, "bool"), a == a)
-    return te.select(a <= b, te.const(False, "bool"), b == b)
+    is_not, number = (b <= a, a) if is_ascending else (a <= b, b)
+    return te.select(is_not, te.const(False, "bool"), number == number)
 
 
 def last_value(dtype: str, *, is_ascending: bool) -> Expr:
@@ -69,33 +66,33 @@ def last_value(dtype: str, *, is_ascending: bool) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Sorter:
-    """Statements that sort a buffer of keys, and move others with them."""
+    """Statements that sort a buffer of keys, and move other buffers with it."""
 
     ib: Builder
+    """Gets the statements."""
     runs: Runs
+    """How the buffers are divided."""
     keys: BufferView
     """Of shape ``(2, size)``: row 0 holds the elements, row 1 is free."""
     moved: tuple[BufferView, ...]
     """Of the same shape: they are put in the order of the keys."""
     is_ascending: bool
+    """The smallest element comes first."""
 
     @property
     def result(self) -> int:
         """The row that holds the sorted elements."""
         return (1 + self.runs.merges) % 2
 
-    def pad(self, count: Any) -> None:
+    def pad(self, count: int) -> None:
         """Emit a loop that fills row 0 from a place on with values that no value comes after."""
-        if isinstance(count, int) and count == self.runs.size:
-            return
         with self.ib.for_range(count, self.runs.size, "i") as i:
-            place = i if isinstance(count, int) else te.assume_bounds(i)
-            self.keys[0, place] = last_value(self.keys.dtype, is_ascending=self.is_ascending)
+            self.keys[0, i] = last_value(self.keys.dtype, is_ascending=self.is_ascending)
             for view in self.moved:
-                view[0, place] = te.const(0, "int32")
+                view[0, i] = te.const(0, view.dtype)
 
     def sort(self) -> None:
-        """Emit the statements."""
+        """Emit the statements that sort row 0."""
         ib, runs = self.ib, self.runs
         with ib.for_range(0, runs.size // runs.block, "run") as run:
             self._count(run * runs.block)
@@ -117,13 +114,15 @@ class Sorter:
         one, zero = te.const(1, "int32"), te.const(0, "int32")
         with ib.for_range(0, block, "i", kind="vectorize") as i:
             ranks[i] = zero
-        with ib.for_range(0, block, "other") as k:
-            with ib.for_range(0, block, "i", kind="vectorize") as i:
-                a, b = keys[0, start + k], keys[0, start + i]
-                is_less = comes_before(a, b, is_ascending=self.is_ascending)
-                is_more = comes_before(b, a, is_ascending=self.is_ascending)
-                is_first = te.select(is_more, te.const(False, "bool"), te.const(True, "bool"))
-                ranks[i] = ranks[i] + te.select(te.select(k < i, is_first, is_less), one, zero)
+        with (
+            ib.for_range(0, block, "other") as k,
+            ib.for_range(0, block, "i", kind="vectorize") as i,
+        ):
+            a, b = keys[0, start + k], keys[0, start + i]
+            is_less = comes_before(a, b, is_ascending=self.is_ascending)
+            is_more = comes_before(b, a, is_ascending=self.is_ascending)
+            is_first = te.select(is_more, te.const(False, "bool"), te.const(True, "bool"))
+            ranks[i] = ranks[i] + te.select(te.select(k < i, is_first, is_less), one, zero)
         with ib.for_range(0, block, "i") as i:
             place = te.assume_bounds(start + ranks[i].astype("index"))
             for view in (keys, *self.moved):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from dlcompiler import te
+from dlcompiler import dtypes, te
 from dlcompiler.ir import Buffer, Builder, BufferView, Expr, Stmt
-from dlcompiler.ops.nests.rows import Rows, key_dtype
-from dlcompiler.ops.nests.runs import Sorter, comes_before, last_value, runs_of
+from dlcompiler.ops.nests.rows import Rows
+from dlcompiler.ops.nests.runs import Sorter, runs_of
+from dlcompiler.ops.nests.selection import CHUNK, Selection, key_of
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 STEP_CYCLES = 8.0
 """Time of a merge for each element; [cycle]."""
-CHUNK = 64
-"""Elements that are compared with the bound at once; [1]."""
+
+_Read = Callable[[Any], Expr]
 
 
 def first_in_order(
@@ -34,104 +34,101 @@ def first_in_order(
     axis : int
         The dimension along which rows lie.
     count : int
-        How many elements of each row, at least 1.
+        How many elements of each row, at least 1; [1].
     wants : sequence of str
         ``"values"`` for the elements; else a dtype of integers, for their positions.
     target : Target
         A CPU.
+    is_ascending : bool
+        The smallest element comes first.
     """
     rows = Rows(data.static_shape, axis)
-    kinds = [data.dtype if want == "values" else want for want in wants]
-    has_places = any(want != "values" for want in wants)
-    is_sort = 2 * count + 2 * CHUNK >= rows.extent
-    size = rows.extent if is_sort else 2 * count + 2 * CHUNK
-    runs = runs_of(size)
-    cycles = STEP_CYCLES * size * (runs.merges + 1) + rows.extent
+    has_key = key_of(te.const(0, data.dtype), is_ascending=is_ascending) is not None
+    is_selection = has_key and 2 * count < rows.extent
+    size = count if is_selection else rows.extent
+    cycles = STEP_CYCLES * size * (runs_of(size).merges + 1) + 4 * rows.extent
 
     def code(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         ib = Builder()
         source, made = ib.buffer_ptr(ins[0]), [ib.buffer_ptr(out) for out in outs]
         with rows.loop(ib, cycles, target) as row:
-            keys = ib.allocate(key_dtype(data.dtype), (2, runs.size), "keys")
-            places = [ib.allocate("int32", (2, runs.size), "places")] if has_places else []
-            sorter = Sorter(ib, runs, keys, tuple(places), is_ascending)
-            read = lambda i: source[rows.at(row, i)].astype(keys.dtype)
-            if is_sort:
-                _fill(sorter, rows.extent, read)
-                sorter.sort()
+            read: _Read = lambda i: source[rows.at(row, i)]
+            if is_selection:
+                values, places = _selected(ib, rows.extent, count, read, is_ascending)
             else:
-                Selection(sorter, rows.extent, count, read).emit()
+                has_places = any(want != "values" for want in wants)
+                values, places = _sorted(ib, rows.extent, read, is_ascending, has_places)
             with ib.for_range(0, count, "i", kind="vectorize") as i:
                 for want, out in zip(wants, made, strict=True):
-                    view = keys if want == "values" else places[0]
-                    out[rows.at(row, i)] = view[sorter.result, i].astype(out.dtype)
+                    found = values(i) if want == "values" else places(i)
+                    out[rows.at(row, i)] = found.astype(out.dtype)
         return ib.get()
 
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
+    kinds = [data.dtype if want == "values" else want for want in wants]
     made = te.extern(
         [shape] * len(wants), [data], code, name="sorted", dtype=kinds, is_complete=True
     )
     return made if isinstance(made, tuple) else (made,)
 
 
-def _fill(sorter: Sorter, count: int, read) -> None:
-    """Copy the first elements of a row to a buffer."""
-    with sorter.ib.for_range(0, count, "i", kind="vectorize") as i:
-        sorter.keys[0, i] = read(i)
-        for view in sorter.moved:
-            view[0, i] = i.astype("int32")
+def _sorted(
+    ib: Builder, extent: int, read: _Read, is_ascending: bool, has_places: bool
+) -> tuple[_Read, _Read]:
+    """Sort a row; return functions for the elements and the positions in order."""
+    runs = runs_of(extent)
+    dtype = read(0).dtype
+    keys = ib.allocate(_comparable(dtype), (2, runs.size), "keys")
+    moved = [ib.allocate("int32", (2, runs.size), "places")] if has_places else []
+    sorter = Sorter(ib, runs, keys, tuple(moved), is_ascending)
+    with ib.for_range(0, extent, "i", kind="vectorize") as i:
+        keys[0, i] = read(i).astype(keys.dtype)
+        for places in moved:
+            places[0, i] = i.astype("int32")
+    sorter.pad(extent)
+    sorter.sort()
+    return lambda i: keys[sorter.result, i], lambda i: moved[0][sorter.result, i]
+
+
+def _comparable(dtype: str) -> str:
+    """Return the dtype in which elements are compared: float32 for floats of 16 bits."""
+    return "float32" if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
+
+
+def _selected(
+    ib: Builder, extent: int, count: int, read: _Read, is_ascending: bool
+) -> tuple[_Read, _Read]:
+    """Select and sort the first elements of a row."""
+    keys = _keys(ib, extent, read, is_ascending)
+    runs = runs_of(count + 1)  # the last place is written before it is known what is selected
+    chosen = ib.allocate(keys.dtype, (2, runs.size), "chosen")
+    places = ib.allocate("int32", (2, runs.size), "places")
+
+    def collect(number: Expr, place: Expr, key: Expr) -> None:
+        chosen[0, number] = key
+        places[0, number] = place.astype("int32")
+
+    Selection(ib, keys, count).emit(collect)
+    sorter = Sorter(ib, runs, chosen, (places,), is_ascending=True)
     sorter.pad(count)
+    sorter.sort()
+    at: _Read = lambda i: places[sorter.result, i]
+    return lambda i: read(te.assume_bounds(at(i).astype("index"))), at
 
 
-class Selection:
-    def __init__(self, sorter, extent, count, read):
-        self.sorter, self.extent, self.count, self.read = sorter, extent, count, read
+def _keys(ib: Builder, extent: int, read: _Read, is_ascending: bool) -> BufferView:
+    """Fill a buffer with the keys of a row, and further keys that come after all of them."""
+    dtype = _key(read(0), is_ascending).dtype
+    size = -(-extent // CHUNK) * CHUNK
+    keys = ib.allocate(dtype, (size,), "keys")
+    with ib.for_range(0, extent, "i", kind="vectorize") as i:
+        keys[i] = _key(read(i), is_ascending)
+    with ib.for_range(extent, size, "i") as i:
+        keys[i] = te.max_value(dtype)
+    return keys
 
-    def emit(self) -> None:
-        sorter, ib = self.sorter, self.sorter.ib
-        first = self.count + (self.extent - self.count) % CHUNK
-        chunks = (self.extent - first) // CHUNK
-        _fill(sorter, first, self.read)
-        bound = ib.allocate(sorter.keys.dtype, (1,), "bound", "local")
-        filled = ib.allocate("int32", (1,), "filled", "local")
-        bound[0] = last_value(sorter.keys.dtype, is_ascending=sorter.is_ascending)
-        filled[0] = te.const(first, "int32")
-        with ib.for_range(0, chunks + 1, "chunk") as chunk:
-            with ib.if_scope(chunk < chunks):
-                self.append(first + chunk * CHUNK, bound[0], filled)
-            is_full = te.any(filled[0] > sorter.runs.size - CHUNK, chunk >= chunks)
-            with ib.if_scope(is_full):
-                self.shorten(bound, filled)
 
-    def append(self, start, bound, filled):
-        sorter, ib, keys = self.sorter, self.sorter.ib, self.sorter.keys
-        one, zero = te.const(1, "int32"), te.const(0, "int32")
-        hits = ib.allocate("int32", (CHUNK,), "hits", "local")
-        def passes(x):
-            return comes_before(x, bound, is_ascending=sorter.is_ascending)
-        with ib.for_range(0, CHUNK, "i", kind="vectorize") as i:
-            hits[i] = te.select(passes(self.read(start + i)), one, zero)
-        width = CHUNK
-        while width > 1:
-            width //= 2
-            with ib.for_range(0, width, "i", kind="vectorize") as i:
-                hits[i] = hits[i] | hits[width + i]
-        with ib.if_scope(hits[0] > 0):
-            with ib.for_range(0, CHUNK, "i") as i:
-                place = te.assume_bounds(filled[0].astype("index"))
-                x = ib.let("x", self.read(start + i))
-                keys[0, place] = x
-                for view in sorter.moved:
-                    view[0, place] = (start + i).astype("int32")
-                filled[0] = filled[0] + passes(x).astype("int32")
-
-    def shorten(self, bound, filled):
-        sorter, ib, keys = self.sorter, self.sorter.ib, self.sorter.keys
-        sorter.pad(filled[0].astype("index"))
-        sorter.sort()
-        for view in (keys, *sorter.moved):
-            if sorter.result:
-                with ib.for_range(0, self.count, "i", kind="vectorize") as i:
-                    view[0, i] = view[1, i]
-        bound[0] = keys[0, self.count - 1]
-        filled[0] = te.const(self.count, "int32")
+def _key(value: Expr, is_ascending: bool) -> Expr:
+    key = key_of(value, is_ascending=is_ascending)
+    assert key is not None
+    return key
