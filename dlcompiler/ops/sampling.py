@@ -49,9 +49,7 @@ def sample(data: Tensor, grid: Tensor, of: Sampling) -> Tensor:
     shape = (*data.shape[:2], *grid.shape[2:])
 
     def element(n: Any, c: Any, *out: Any) -> Any:
-        taps = [
-            taps_of(grid[(n, rank - 1 - d, *out)], size, of) for d, size in enumerate(sizes)
-        ]
+        taps = [taps_of(grid[(n, rank - 1 - d, *out)], size, of) for d, size in enumerate(sizes)]
         total: Any = None
         for chosen in itertools.product(*taps):
             weight: Any = None

@@ -379,7 +379,7 @@ _ALL: dict[str, _Helper] = {
     ),
     "sigmoid": _Helper("1 / (1 + exp(-x)) without the power that overflows", _same(_SIGMOID)),
     "tf32": _Helper("A float32 with 10 bits of mantissa, halves away from 0", _same(_TF32)),
-    "sort_key": _Helper("An integer that compares as a float; NaN is the largest", _same(_SORT_KEY)),
+    "sort_key": _Helper("An integer that compares as x; NaN is the largest", _same(_SORT_KEY)),
     "allocate": _Helper(
         "Memory for a number of elements, as double since it may overflow; or NULL",
         _same(

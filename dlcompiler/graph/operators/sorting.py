@@ -218,9 +218,7 @@ def _define_search(call: Result, sequence: te.Tensor, values: te.Tensor) -> te.T
     return ordering.searchsorted(sequence, values, call.tensor.dtype, is_right=call.attrs["right"])
 
 
-def _nest_search(
-    call: Result, target: Target, sequence: te.Tensor, values: te.Tensor
-) -> te.Tensor:
+def _nest_search(call: Result, target: Target, sequence: te.Tensor, values: te.Tensor) -> te.Tensor:
     if not sequence.static_shape[-1]:
         return _define_search(call, sequence, values)
     return searching.searchsorted(

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from dlcompiler import dtypes
 from dlcompiler.ir import Builder
 from dlcompiler.ops.helpers import without
 from dlcompiler.ops.sharing import is_worth_sharing
@@ -56,8 +55,3 @@ class Rows:
         kind = "parallel" if is_worth_sharing(cycles * self.count, target) else "serial"
         with ib.for_range(0, self.count, "row", kind=kind) as row:
             yield row
-
-
-def key_dtype(dtype: str) -> str:
-    """Return the dtype in which elements are compared: float32 for floats of 16 bits."""
-    return "float32" if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype

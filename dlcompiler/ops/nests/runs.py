@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dlcompiler import dtypes, te
-from dlcompiler.ir import Builder, BufferView, Expr
+from dlcompiler.ir import BufferView, Builder, Expr, compare
 
 LONGEST_BLOCK = 32
 """Most elements that are sorted by counting; [1]."""
@@ -52,9 +52,10 @@ def runs_of(count: int) -> Runs:
 def comes_before(a: Expr, b: Expr, *, is_ascending: bool) -> Expr:
     """Tell whether a comes before b if b is the first of the two, so not if they are equal."""
     if not dtypes.is_float(a.dtype):
-        return a < b if is_ascending else b < a
+        return compare("lt", a, b) if is_ascending else compare("lt", b, a)
     is_not, number = (b <= a, a) if is_ascending else (a <= b, b)
-    return te.select(is_not, te.const(False, "bool"), number == number)
+    is_first: Expr = te.select(is_not, te.const(False, "bool"), number == number)
+    return is_first
 
 
 def last_value(dtype: str, *, is_ascending: bool) -> Expr:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ir import Buffer, Builder, BufferView, Expr, Stmt
+from dlcompiler.ir import Buffer, BufferView, Builder, Expr, Stmt
 from dlcompiler.ops.nests.parts import parts_of
 from dlcompiler.ops.sampling import Sampling, taps_of
 from dlcompiler.ops.sharing import is_worth_sharing
@@ -100,7 +100,8 @@ def _sum(
             read = te.if_then_else(te.all(*tests), read, te.const(0, image.dtype))
         term = read if weight is None else read * weight
         total = term if total is None else total + term
-    return total
+    made: Expr = total
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class _Places:
                 if weight is not None:
                     self.weights[d][number][i] = weight
         if self.inside is not None:
-            flags = te.const(1, "int32")
+            flags: Expr = te.const(1, "int32")
             for test in is_inside:
                 flags = te.select(test, flags, te.const(0, "int32"))
             self.inside[i] = flags

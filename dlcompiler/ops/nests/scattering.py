@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ir import Assert, Buffer, Builder, BufferView, Expr, Stmt
+from dlcompiler.ir import Assert, Buffer, BufferView, Builder, Expr, Stmt
 from dlcompiler.ops.indexing import COMBINE
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.transforms import unravelled
@@ -55,9 +55,7 @@ def scatter_elements(
     return _scattered((data, indices, updates), code)
 
 
-def scatter_nd(
-    data: Tensor, indices: Tensor, updates: Tensor, mode: str, target: Target
-) -> Tensor:
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str, target: Target) -> Tensor:
     """Define what `indexing.scatter_nd` defines, for a CPU."""
     depth, *positions = indices.static_shape
     shape = data.static_shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dlcompiler import te
-from dlcompiler.ir import Buffer, Builder, Stmt
+from dlcompiler.ir import Buffer, Builder, Expr, Stmt
 from dlcompiler.ops.nests.runs import comes_before
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.ops.transforms import unravelled
@@ -35,7 +35,8 @@ def searchsorted(
             at = unravelled(element, shape)
             lead = at[:-1] if sequence.ndim > 1 else ()
             value = ib.let("value", wanted[at])
-            first, rest = te.const(0, "int32"), extent
+            first: Expr = te.const(0, "int32")
+            rest = extent
             while rest > 0:
                 step = max(rest // 2, 1)
                 place = te.assume_bounds((first + te.const(step - 1, "int32")).astype("index"))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dlcompiler import dtypes, te
-from dlcompiler.ir import Builder, BufferView, Expr
+from dlcompiler.ir import BufferView, Builder, Expr
 
 CHUNK = 64
 """Keys that are compared at once; [1]."""
@@ -22,6 +22,7 @@ def key_of(value: Expr, *, is_ascending: bool) -> Expr | None:
     The first element has the smallest key. NaN counts as the largest number.
     """
     dtype = value.dtype
+    key: Expr
     if dtypes.is_float(dtype):
         if dtypes.bits(dtype) > 32:
             return None
@@ -31,7 +32,10 @@ def key_of(value: Expr, *, is_ascending: bool) -> Expr | None:
         key = value.astype(kind) ^ te.min_value(kind)
     else:
         key = value if dtype == "int64" else value.astype("int32")
-    return key if is_ascending else ~key
+    if is_ascending:
+        return key
+    turned: Expr = ~key
+    return turned
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dlcompiler import dtypes, te
-from dlcompiler.ir import Buffer, Builder, BufferView, Expr, Stmt
+from dlcompiler import te
+from dlcompiler.ir import Buffer, BufferView, Builder, Expr, Stmt
 from dlcompiler.ops.nests.rows import Rows
 from dlcompiler.ops.nests.runs import Sorter, runs_of
 from dlcompiler.ops.nests.selection import CHUNK, Selection, key_of
@@ -43,8 +43,8 @@ def first_in_order(
         The smallest element comes first.
     """
     rows = Rows(data.static_shape, axis)
-    has_key = key_of(te.const(0, data.dtype), is_ascending=is_ascending) is not None
-    is_selection = has_key and 2 * count < rows.extent
+    has_keys = key_of(te.const(0, data.dtype), is_ascending=is_ascending) is not None
+    is_selection = has_keys and 2 * count < rows.extent
     size = count if is_selection else rows.extent
     cycles = STEP_CYCLES * size * (runs_of(size).merges + 1) + 4 * rows.extent
 
@@ -52,15 +52,18 @@ def first_in_order(
         ib = Builder()
         source, made = ib.buffer_ptr(ins[0]), [ib.buffer_ptr(out) for out in outs]
         with rows.loop(ib, cycles, target) as row:
-            read: _Read = lambda i: source[rows.at(row, i)]
-            if is_selection:
-                values, places = _selected(ib, rows.extent, count, read, is_ascending)
+
+            def read(i: Any, row: Expr = row) -> Expr:
+                return source[rows.at(row, i)]
+
+            if has_keys:
+                places = _sorted_by_keys(ib, rows.extent, count, read, is_ascending)
             else:
-                has_places = any(want != "values" for want in wants)
-                values, places = _sorted(ib, rows.extent, read, is_ascending, has_places)
+                places = _sorted(ib, rows.extent, read, is_ascending)
             with ib.for_range(0, count, "i", kind="vectorize") as i:
                 for want, out in zip(wants, made, strict=True):
-                    found = values(i) if want == "values" else places(i)
+                    place = places(i)
+                    found = read(_inside(place)) if want == "values" else place
                     out[rows.at(row, i)] = found.astype(out.dtype)
         return ib.get()
 
@@ -72,48 +75,41 @@ def first_in_order(
     return made if isinstance(made, tuple) else (made,)
 
 
-def _sorted(
-    ib: Builder, extent: int, read: _Read, is_ascending: bool, has_places: bool
-) -> tuple[_Read, _Read]:
-    """Sort a row; return functions for the elements and the positions in order."""
+def _sorted(ib: Builder, extent: int, read: _Read, is_ascending: bool) -> _Read:
+    """Sort a row by its elements; return a function for the positions in order."""
     runs = runs_of(extent)
-    dtype = read(0).dtype
-    keys = ib.allocate(_comparable(dtype), (2, runs.size), "keys")
-    moved = [ib.allocate("int32", (2, runs.size), "places")] if has_places else []
-    sorter = Sorter(ib, runs, keys, tuple(moved), is_ascending)
+    keys = ib.allocate(read(0).dtype, (2, runs.size), "keys")
+    places = ib.allocate("int32", (2, runs.size), "places")
     with ib.for_range(0, extent, "i", kind="vectorize") as i:
-        keys[0, i] = read(i).astype(keys.dtype)
-        for places in moved:
-            places[0, i] = i.astype("int32")
+        keys[0, i] = read(i)
+        places[0, i] = i.astype("int32")
+    sorter = Sorter(ib, runs, keys, (places,), is_ascending)
     sorter.pad(extent)
     sorter.sort()
-    return lambda i: keys[sorter.result, i], lambda i: moved[0][sorter.result, i]
+    return lambda i: places[sorter.result, i]
 
 
-def _comparable(dtype: str) -> str:
-    """Return the dtype in which elements are compared: float32 for floats of 16 bits."""
-    return "float32" if dtypes.is_float(dtype) and dtypes.bits(dtype) < 32 else dtype
-
-
-def _selected(
-    ib: Builder, extent: int, count: int, read: _Read, is_ascending: bool
-) -> tuple[_Read, _Read]:
-    """Select and sort the first elements of a row."""
-    keys = _keys(ib, extent, read, is_ascending)
-    runs = runs_of(count + 1)  # the last place is written before it is known what is selected
-    chosen = ib.allocate(keys.dtype, (2, runs.size), "chosen")
+def _sorted_by_keys(ib: Builder, extent: int, count: int, read: _Read, is_ascending: bool) -> _Read:
+    """Sort the keys of a row, or of those elements of it that are selected before."""
+    is_selection = 2 * count < extent
+    runs = runs_of(count + 1 if is_selection else extent)  # a place more: see `Selection.emit`
+    dtype = _key(read(0), is_ascending).dtype
+    chosen = ib.allocate(dtype, (2, runs.size), "chosen")
     places = ib.allocate("int32", (2, runs.size), "places")
 
     def collect(number: Expr, place: Expr, key: Expr) -> None:
         chosen[0, number] = key
         places[0, number] = place.astype("int32")
 
-    Selection(ib, keys, count).emit(collect)
+    if is_selection:
+        Selection(ib, _keys(ib, extent, read, is_ascending), count).emit(collect)
+    else:
+        with ib.for_range(0, extent, "i", kind="vectorize") as i:
+            collect(i, i, _key(read(i), is_ascending))
     sorter = Sorter(ib, runs, chosen, (places,), is_ascending=True)
-    sorter.pad(count)
+    sorter.pad(count if is_selection else extent)
     sorter.sort()
-    at: _Read = lambda i: places[sorter.result, i]
-    return lambda i: read(te.assume_bounds(at(i).astype("index"))), at
+    return lambda i: places[sorter.result, i]
 
 
 def _keys(ib: Builder, extent: int, read: _Read, is_ascending: bool) -> BufferView:
@@ -126,6 +122,10 @@ def _keys(ib: Builder, extent: int, read: _Read, is_ascending: bool) -> BufferVi
     with ib.for_range(extent, size, "i") as i:
         keys[i] = te.max_value(dtype)
     return keys
+
+
+def _inside(place: Expr) -> Expr:
+    return te.assume_bounds(place.astype("index"))
 
 
 def _key(value: Expr, is_ascending: bool) -> Expr:
