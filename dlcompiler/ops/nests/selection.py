@@ -71,10 +71,11 @@ class Selection:
             with ib.if_scope(found > 0), ib.for_range(0, CHUNK, "i") as i:
                 key, number = ib.let("key", self.keys[start + i]), ib.let("number", filled[0])
                 is_tie = te.select(key == last, ties[0] > 0, te.const(False, "bool"))
-                is_taken = te.select(key < last, te.const(True, "bool"), is_tie)
+                taken = te.select(key < last, te.const(True, "bool"), is_tie)
+                moves = ib.let("moves", taken.astype("int32"))
                 collect(te.assume_bounds(number.astype("index")), start + i, key)
                 ties[0] = ties[0] - (key == last).astype("int32")
-                filled[0] = number + is_taken.astype("int32")
+                filled[0] = number + moves
 
     def _search(self, bound: BufferView, ties: BufferView) -> None:
         """Find the largest key that is selected, and how many elements with this key are."""

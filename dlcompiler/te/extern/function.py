@@ -260,7 +260,7 @@ def compute_extern(
         declared dtypes in any case.
     """
     kinds = [numeric.storage(tensor.dtype) for tensor in op.inputs]
-    given = [values[t].astype(kind, copy=False) for t, kind in zip(op.inputs, kinds, strict=True)]
+    given = [np.asarray(values[t], kind) for t, kind in zip(op.inputs, kinds, strict=True)]
     results = [np.zeros(t.static_shape, numeric.storage(t.dtype)) for t in op.outputs]
     body = op.body
     if not op.is_complete:
