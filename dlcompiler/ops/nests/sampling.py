@@ -19,8 +19,10 @@ from dlcompiler.te import Tensor
 
 TILE = 512
 """Pixels whose places are kept at once: they should fit the first cache; [1]."""
+MOST_READS = 32
+"""Elements of several channels that are read together with the same places in registers; [1]."""
 MOST_CHANNELS = 8
-"""Channels that are computed together, so that they share the places in registers; [1]."""
+"""Channels that are computed together; [1]."""
 TAP_CYCLES = 2.0
 """Time to read an element at a place; [cycle]."""
 
@@ -29,13 +31,14 @@ def sample(data: Tensor, grid: Tensor, of: Sampling, target: Target) -> Tensor:
     """Define what `dlcompiler.ops.sampling.sample` defines, for a CPU."""
     count, channels, *sizes = data.static_shape
     out_shape = grid.static_shape[2:]
-    block = max(n for n in range(1, MOST_CHANNELS + 1) if channels % n == 0)
+    taps = len(_NUMBERS[of.method]) ** len(sizes)
+    most = min(max(MOST_READS // taps, 1), MOST_CHANNELS)
+    block = max(n for n in range(1, most + 1) if channels % n == 0)
 
     def code(ins: list[Buffer], outs: list[Buffer]) -> Stmt:
         ib = Builder()
         image, grids, out = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
         for first, tiles, size in parts_of(math.prod(out_shape), TILE):
-            taps = len(_NUMBERS[of.method]) ** len(sizes)
             cycles = TAP_CYCLES * count * channels * tiles * size * taps
             kind = "parallel" if is_worth_sharing(cycles, target) else "serial"
             with ib.for_range(0, count * tiles, "tile", kind=kind) as tile:
@@ -47,7 +50,10 @@ def sample(data: Tensor, grid: Tensor, of: Sampling, target: Target) -> Tensor:
 
                 with ib.for_range(0, size, "pixel", kind="vectorize") as i:
                     rank = len(sizes)
-                    places.store(i, [grids[(n, rank - 1 - d, *at(i))] for d in range(rank)])
+                    position = [
+                        ib.let("position", grids[(n, rank - 1 - d, *at(i))]) for d in range(rank)
+                    ]
+                    places.store(i, position)
                 with (
                     ib.for_range(0, channels // block, "channels") as c,
                     ib.for_range(0, size, "pixel") as i,
