@@ -60,8 +60,10 @@ def first_in_order(
                 places = _sorted_by_keys(ib, rows.extent, count, read, is_ascending)
             else:
                 places = _sorted(ib, rows.extent, read, is_ascending)
-            with ib.for_range(0, count, "i", kind="vectorize") as i:
-                for want, out in zip(wants, made, strict=True):
+            for want, out in zip(wants, made, strict=True):
+                # The elements are loaded one by one in any case.
+                kind = "serial" if want == "values" else "vectorize"
+                with ib.for_range(0, count, "i", kind=kind) as i:
                     place = places(i)
                     found = read(_inside(place)) if want == "values" else place
                     out[rows.at(row, i)] = found.astype(out.dtype)
