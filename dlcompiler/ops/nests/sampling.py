@@ -19,7 +19,7 @@ from dlcompiler.te import Tensor
 
 TILE = 512
 """Pixels whose places are kept at once: they should fit the first cache; [1]."""
-MOST_READS = 32
+MOST_READS = 64
 """Elements of several channels that are read together with the same places in registers; [1]."""
 MOST_CHANNELS = 8
 """Channels that are computed together; [1]."""
