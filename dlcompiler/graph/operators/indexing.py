@@ -308,7 +308,7 @@ TABLE = (
         (Attribute("mode", one_of(*_MODES), "update", "how an update is combined"),),
         "The data, with the slices at positions updated; the last update counts.",
         nest=lambda call, target, x, indices, updates: scattering.scatter_nd(
-            x, indices, updates, call.attrs["mode"], target),
+            x, indices, updates, call.attrs["mode"]),
     ),
 )  # fmt: skip
 """The operators of this module."""

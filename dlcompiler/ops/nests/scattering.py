@@ -55,11 +55,13 @@ def scatter_elements(
     return _scattered((data, indices, updates), code)
 
 
-def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str, target: Target) -> Tensor:
-    """Define what `indexing.scatter_nd` defines, for a CPU."""
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
+    """Define what `indexing.scatter_nd` defines, for a CPU.
+
+    No loop is shared among cores: two positions may be the same.
+    """
     depth, *positions = indices.static_shape
     shape = data.static_shape
-    del target  # two positions may be the same, so that no loop is shared among cores
 
     def code(ib: Builder, ins: list[BufferView], out: BufferView) -> None:
         source, places, new = ins
