@@ -78,7 +78,7 @@ class Selection:
                 filled[0] = number + moves
 
     def _search(self, bound: BufferView, ties: BufferView) -> None:
-        """Find the largest key that is selected, and how many elements with this key are selected."""
+        """Find the largest key that is selected, and how many elements with it are."""
         ib, dtype = self.ib, self.keys.dtype
         bits = dtypes.bits(dtype)
         count, one = te.const(self.count, "int32"), te.const(1, dtype)
