@@ -141,7 +141,7 @@ class _Made:
 
 
 def _plain(function: Function, types: Types, target: Target) -> _Made:
-    definition = define(function, types)
+    definition = define(function, types, target)
     return _Made(definition, schedule_plainly(definition.outputs, target), {}, "")
 
 
@@ -157,7 +157,7 @@ def _anchored(
         arg: tensor for arg, tensor in inputs.items() if arg in function.params
     }
     known[anchor.call] = result = anchor.result
-    definition = define(function, types, known)
+    definition = define(function, types, target, known)
     before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
     if before:
         given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
