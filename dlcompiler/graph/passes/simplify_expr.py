@@ -94,6 +94,19 @@ def _plus_zero(call: Call, types: KnownTypes) -> _Found:
     return "two constants are one", call_like(call, "add", data, both)
 
 
+def _small_power(call: Call, types: KnownTypes) -> _Found:
+    """Write a square as a product, which is exact and has no function in it."""
+    data, exponent = call.args
+    if types[data] != types[call]:
+        return None
+    match scalar_of(exponent):
+        case 1:
+            return "the first power changes nothing", data
+        case 2:
+            return "the second power is a product", call_like(call, "multiply", data, data)
+    return None
+
+
 def _same_shape(call: Call, types: KnownTypes) -> _Found:
     """Remove a reshape to the same shape; join two."""
     (data,) = call.args
@@ -227,6 +240,7 @@ RULES: Mapping[str, Callable[[Call, KnownTypes], _Found]] = {
     "subtract": _without_neutral(0, is_commutative=False),
     "multiply": _without_neutral(1, is_commutative=True),
     "divide": _without_neutral(1, is_commutative=False),
+    "power": _small_power,
     **dict.fromkeys(_VIEWS, _same_shape),
     "transpose": _transposes,
     "cast": _casts,
