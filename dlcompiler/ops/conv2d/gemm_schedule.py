@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dlcompiler import dtypes
 from dlcompiler.ir import Axis
 from dlcompiler.ops.conv2d.nest import (
     parallelize_outermost,
@@ -18,6 +19,7 @@ from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
     TILE_CYCLES,
     Machine,
+    far_cycles,
     shares_evenly,
 )
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
@@ -113,7 +115,8 @@ def _step_cycles(shape: Shape, block: int, tile: int, target: Target) -> float:
 def estimate(workload: Workload, target: Target) -> float:
     """Estimate the time of the default config on one core [cycle]."""
     shape, block = shape_of(workload), int(workload["block"])
-    tile = int(default_config(workload, target)["tile_pixels"])
+    cfg = default_config(workload, target)
+    tile, rows = int(cfg["tile_pixels"]), int(cfg["block_rows"])
     blocks = shape.n * shape.groups * -(-(shape.o // shape.groups) // block)
     pixels = shape.rows.out * shape.columns.out
     step = _step_cycles(shape, block, tile, target)
@@ -121,7 +124,10 @@ def estimate(workload: Workload, target: Target) -> float:
     if shape.reads_in_place:
         return steps
     by_element = COPY_CYCLES * (2 if shape.columns.stride == 1 else 4)
-    return steps + by_element * shape.n * shape.groups * shape.terms * pixels
+    elements = shape.n * shape.groups * shape.terms * pixels
+    copied = elements * rows / max(shape.rows.out, 1)
+    far = far_cycles(copied * dtypes.bytes_of(shape.dtype), target)
+    return steps + by_element * elements + far * -(-shape.rows.out // rows)
 
 
 def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> int:

@@ -12,6 +12,28 @@ TILE_CYCLES = 30
 COPY_CYCLES = 0.25
 """Time to copy an element of a contiguous row [cycle]."""
 
+_BYTES_FROM_FAR = 8
+"""Bandwidth of one core beyond its own caches [byte / cycle]; measured."""
+
+
+def far_cycles(size: float, target: Target) -> float:
+    """Return the time to store a stage and to load it again beyond the own caches [cycle].
+
+    Parameters
+    ----------
+    size : float
+        Of the stage; [byte].
+    target : Target
+        A CPU.
+
+    Examples
+    --------
+    >>> from dlcompiler.target import resolve
+    >>> far_cycles(1024, resolve("cpu"))
+    0.0
+    """
+    return 2 * size / _BYTES_FROM_FAR if size > target.cache_bytes(1) else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:

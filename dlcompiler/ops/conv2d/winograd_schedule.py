@@ -8,6 +8,7 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
+from dlcompiler.ops.conv2d.tiles import far_cycles
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
@@ -19,8 +20,9 @@ from dlcompiler.te import Tensor
 
 MOST_ROWS = 6
 """Tiles in the largest register tile of the products."""
-_BLOCK_BYTES = 4 * 1024 * 1024
-"""Most memory for the transformed tiles of a block: a part of the last cache [byte]."""
+_BLOCK_BYTES = 2 * 1024 * 1024
+"""Most memory for the transformed tiles of a block, of images and of results; more if the weights
+take more: each block loads them anew [byte]."""
 _SAVED = 2
 """Measured speedup over the definition, with the time of the transforms."""
 _SHARED_LOOPS = 4
@@ -67,15 +69,17 @@ def default_config(workload: Workload, target: Target) -> Config:
     -----
     A step of the products takes ``r`` cycles for a register tile of ``r`` tiles and two vectors,
     and at least 4.4: fewer sums do not hide the latency of a multiply-add. The image is split into
-    blocks if all its transformed tiles would not fit the last cache.
+    blocks if its transformed tiles would not fit the nearer caches.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     down, across = tiles_of(shape, tile)
     choices = space(workload, target)
     values = {knob.name: [int(value) for value in knob.values] for knob in choices.knobs}
-    row_bytes = across * (tile + TAPS - 1) ** 2 * shape.c * dtypes.bytes_of(shape.dtype)
-    fitting = [rows for rows in values["block"] if rows and rows * row_bytes <= _BLOCK_BYTES]
-    block = 0 if down * row_bytes <= _BLOCK_BYTES else max(fitting, default=1)
+    position_bytes = (tile + TAPS - 1) ** 2 * dtypes.bytes_of(shape.dtype)
+    row_bytes = position_bytes * across * (shape.c + shape.o)
+    room = max(_BLOCK_BYTES, position_bytes * shape.c * shape.o)
+    fitting = [rows for rows in values["block"] if rows and rows * row_bytes <= room]
+    block = 0 if down * row_bytes <= room else max(fitting, default=1)
     count = (block or down) * across
     rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, _LEAST_CYCLES), -r))
     cycles = product_cycles(shape.flops, shape.dtype, target)
@@ -107,8 +111,11 @@ def estimate(workload: Workload, target: Target) -> float:
     vectors = -(-shape.o // PANEL) * -(-PANEL // (2 * lanes))
     products = shape.n * positions * steps * shape.c * vectors
     transformed = 4.6 * shape.n * down * across * positions * (shape.c + shape.o) / lanes
-    weights = positions * shape.c * shape.o * dtypes.bytes_of(shape.dtype) / 10
-    return float(products + transformed + weights)
+    item = dtypes.bytes_of(shape.dtype)
+    weights = positions * shape.c * shape.o * item / 10
+    kept = shape.n * block_rows * across * positions * item
+    far = sum(far_cycles(kept * channels, target) for channels in (shape.c, shape.o))
+    return float(products + transformed + weights + far * (down // block_rows))
 
 
 # -- the schedule -------------------------------------------------------------------------------
