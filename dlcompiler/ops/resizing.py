@@ -173,7 +173,8 @@ def resize(
             places, weight = list(i), None
             for n, (place, factor) in zip(dims, chosen, strict=True):
                 places[n] = place
-                weight = factor if weight is None or factor is None else weight * factor
+                if factor is not None:
+                    weight = factor if weight is None else weight * factor
             read = _as(data[tuple(places)], dtype)
             term = read if weight is None else read * weight
             total = term if total is None else total + term

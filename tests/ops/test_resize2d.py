@@ -33,6 +33,7 @@ def test_values(choice):
         ({"shape": (1, 2, 5, 30), "to": (7, 40), "method": "cubic"}, {}),
         ({"shape": (1, 2, 5, 40), "to": (10, 80), "method": "nearest_neighbor"}, {}),
         ({"shape": (1, 2, 5, 70), "to": (5, 150), "dtype": "bfloat16"}, {}),
+        ({"shape": (1, 2, 5, 40), "to": (10, 40)}, {}),
     ],
     ids=str,
 )

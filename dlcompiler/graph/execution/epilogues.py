@@ -35,7 +35,8 @@ def folded(result: Tensor, last: Tensor) -> Tensor | None:
     Returns
     -------
     Tensor or None
-        None if `last` has another shape, reads other elements of `result`, or is a reduction.
+        None if `last` has another shape, reads none or others of the elements of `result`, or is a
+        reduction.
     """
     op = result.op
     if last is result:
@@ -49,7 +50,7 @@ def folded(result: Tensor, last: Tensor) -> Tensor | None:
     own = {axis.var: other.var for axis, other in zip(last.op.axis, op.axis, strict=True)}
     body = substitute(body, own)
     loads = [node for node in walk(body) if isinstance(node, TensorLoad) and node.tensor is result]
-    if not all(_is_own(load, op.axis) for load in loads):
+    if not loads or not all(_is_own(load, op.axis) for load in loads):
         return None
     (stored,) = op.bodies
 

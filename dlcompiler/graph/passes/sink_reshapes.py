@@ -21,6 +21,11 @@ from dlcompiler.graph.passes.tools import (
 NAME = "sink_reshapes"
 VIEWS = ("reshape", "expand_dims", "squeeze", "nn.batch_flatten")
 """Operators that keep the order of the elements."""
+TIED = (
+    "broadcast_to", "broadcast_to_like", "tile", "repeat", "full", "full_like", "nn.bias_add",
+    "nn.prelu",
+)  # fmt: skip
+"""Operators whose meaning depends on the shape of their operands, by an axis, extents or a rank."""
 
 
 def sink_reshapes(module: Module) -> Module:
@@ -60,6 +65,8 @@ def sink_reshapes(module: Module) -> Module:
             return None
         if any(arg in nests for arg in new.args):
             nests.add(new)
+        if operator_of(new) in TIED:
+            return None
         for view in new.args:
             if not isinstance(view, Call) or operator_of(view) not in VIEWS:
                 continue

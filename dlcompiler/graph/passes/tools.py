@@ -20,6 +20,7 @@ from dlcompiler.graph.ir import (
     TupleGetItem,
     TupleType,
     Type,
+    Var,
     children,
     named,
     post_order,
@@ -64,6 +65,8 @@ class KnownTypes:
 
     def __init__(self, types: Mapping[Node, Type]) -> None:
         self._types = dict(types)
+        self._leaves: dict[Node, tuple[bool, bool]] = {}
+        """Whether there are constants below a node, and variables."""
 
     def __getitem__(self, node: Node) -> Type:
         for each in post_order(node, lambda n: () if n in self._types else children(n)):
@@ -79,6 +82,17 @@ class KnownTypes:
         kind = self[node]
         assert isinstance(kind, TensorType), kind
         return kind
+
+    def is_constant(self, node: Node) -> bool:
+        """Tell whether a value is known before the model runs; no constant below it: it is not."""
+        for each in post_order(node, lambda n: () if n in self._leaves else children(n)):
+            if each not in self._leaves:
+                below = [self._leaves[child] for child in children(each)]
+                self._leaves[each] = (
+                    isinstance(each, Constant) or any(constants for constants, _ in below),
+                    isinstance(each, Var) or any(variables for _, variables in below),
+                )
+        return self._leaves[node] == (True, False)
 
     def _made(self, node: Node) -> Type:
         """Return the type of a node whose operands have theirs."""

@@ -98,6 +98,13 @@ def test_a_function_that_is_not_main():
 
 
 @pytest.mark.campaign
+def test_a_kernel_whose_result_does_not_depend_on_its_anchor():
+    x = var("x", (3, 4), "float32")
+    product = op.nn.dense(x, op.ones(shape=(5, 4)))
+    model = build(Module.from_expr(op.zeros_like(product)))
+    np.testing.assert_array_equal(model(np.ones((3, 4), "float32")), np.zeros((3, 5)))
+
+
 def test_a_long_chain_is_several_kernels():
     x = var("x", (3,))
     y = x

@@ -62,3 +62,17 @@ def test_what_is_moved_is_fused():
     body = op.nn.relu(op.add(reshaped((2, 3, 8)), Constant(np.ones(8, "float32"))))
     names = {kernel.name for kernel in build(Module.from_expr(body)).kernels}
     assert "fused_dense_add_relu" in names
+
+
+@pytest.mark.parametrize(
+    "tied",
+    [
+        lambda x: op.nn.bias_add(x, Constant(np.arange(4, dtype="float32")), axis=1),
+        lambda x: op.nn.prelu(x, Constant(-np.arange(4, dtype="float32")), axis=1),
+        lambda x: op.broadcast_to(x, shape=(3, 4, 4)),
+        lambda x: op.repeat(x, repeats=1, axis=2),
+    ],
+)
+def test_what_names_dimensions_stays_behind(tied):
+    rows = op.nn.dense(var("x", (6, 4), "float32"), W)
+    assert sunk(tied(op.reshape(rows, newshape=(3, 4, 4)))) != "reshape"

@@ -9,7 +9,6 @@ from dlcompiler.graph.ir import Call, Expr, Tuple
 from dlcompiler.graph.passes.decompose.rules import (
     Rule,
     Written,
-    is_constant,
     reshaped,
     shape_of,
     turned,
@@ -36,7 +35,7 @@ def matmul(call: Call, types: KnownTypes) -> Written | None:
     left, right, out = (shape_of(node, types) for node in (a, b, call))
     if left is None or right is None or out is None:
         return None
-    if is_constant(b) and len(right) == 2 and not attrs["transpose_a"]:
+    if types.is_constant(b) and len(right) == 2 and not attrs["transpose_a"]:
         weight = b if attrs["transpose_b"] else turned(call, b, (1, 0), "weight")
         made = call_like(call, "nn.dense", a, weight, suffix="product",
                          out_dtype=attrs["out_dtype"])  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dlcompiler.graph.ir import Call, Constant, Expr, Node, TensorType, Var, post_order
+from dlcompiler.graph.ir import Call, Expr, Node, TensorType
 from dlcompiler.graph.passes.tools import KnownTypes, call_like
 
 
@@ -29,12 +29,6 @@ def shape_of(node: Node, types: KnownTypes) -> tuple[int, ...] | None:
         return None
     shape = tuple(n for n in kind.shape if isinstance(n, int))
     return shape if math.prod(shape) else None
-
-
-def is_constant(node: Node) -> bool:
-    """Tell whether a value is known before the model runs."""
-    leaves = [each for each in post_order(node) if isinstance(each, Constant | Var)]
-    return bool(leaves) and all(isinstance(leaf, Constant) for leaf in leaves)
 
 
 def reshaped(old: Call, value: Expr, shape: Sequence[int], suffix: str = "shape") -> Call:
