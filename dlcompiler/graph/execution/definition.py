@@ -70,7 +70,7 @@ def kernel_function(call: Call, types: Types) -> Function:
 
 
 def define(
-    function: Function, types: Types, known: Mapping[Node, Tensor] = MappingProxyType({})
+    function: Function, types: Types, known: Mapping[Node, Tensors] = MappingProxyType({})
 ) -> Definition:
     """Define a kernel by tensor expressions.
 
@@ -92,9 +92,10 @@ def define(
     inputs: list[Tensor] = []
     weights: list[tuple[Tensor, Array]] = []
     for n, param in enumerate(function.params):
-        if param in known:
-            inputs.append(known[param])
-            values[param] = known[param]
+        given = known.get(param)
+        if isinstance(given, Tensor):
+            inputs.append(given)
+            values[param] = given
         else:
             values[param] = _placeholders(types[param], f"p{n}", inputs)
     values.update(known)

@@ -12,7 +12,7 @@ from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.accelerators import offloaded_kernel
 from dlcompiler.graph.execution.anchors import Packing, anchor_of
-from dlcompiler.graph.execution.definition import Definition, define
+from dlcompiler.graph.execution.definition import Definition, Tensors, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.prologues import is_injective, place_before, preceded
 from dlcompiler.graph.execution.scheduling import (
@@ -22,7 +22,7 @@ from dlcompiler.graph.execution.scheduling import (
 )
 from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
 from dlcompiler.graph.inference import Types, types_of
-from dlcompiler.graph.ir import Function, Module, Node, Op, calls
+from dlcompiler.graph.ir import Function, Module, Node, Op, TupleType, calls
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.ir.program import Program
 from dlcompiler.measurement.aligned import aligned_copy
@@ -156,8 +156,12 @@ def _anchored(
     known: dict[Node, Tensor] = {
         arg: tensor for arg, tensor in inputs.items() if arg in function.params
     }
-    known[anchor.call] = result = anchor.result
-    definition = define(function, types, known)
+    results = anchor.results
+    whole = types[anchor.call]
+    values: dict[Node, Tensors] = {**known, anchor.call: results[0]}
+    if isinstance(whole, TupleType):
+        values[anchor.call] = results
+    definition = define(function, types, values)
     before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
     if before:
         given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
@@ -167,23 +171,23 @@ def _anchored(
         definition = replace(
             definition, outputs=tuple(changed.get(each, each) for each in definition.outputs)
         )
-        result = changed.get(result, result)
-    if len(definition.outputs) == 1:
-        whole = folded(result, definition.outputs[0])
-        if whole is not None:
-            result = whole
-            definition = replace(definition, outputs=(whole,))
+        results = tuple(changed.get(each, each) for each in results)
+    if len(definition.outputs) == len(results) == 1:
+        folded_result = folded(results[0], definition.outputs[0])
+        if folded_result is not None:
+            results = (folded_result,)
+            definition = replace(definition, outputs=results)
     s = create_schedule([tensor.op for tensor in definition.outputs])
     chosen = anchor.selection
     record = None if db is None else best(chosen.workload, target, db)
     config = chosen.config if record is None else record.config
     try:
         stored = place_before(s, [each for each in before.values() if isinstance(each, Tensor)])
-        chosen.operator.schedule_for(target).apply(s, (result,), config, target)
+        chosen.operator.schedule_for(target).apply(s, results, config, target)
     except ScheduleError:  # of an expression that is too large for its loops
         return None
     schedule_stages(s, stored, target)
-    schedule_rest(s, [tensor for tensor in definition.outputs if tensor is not result], target)
+    schedule_rest(s, [each for each in definition.outputs if each not in results], target)
     packings = {function.params.index(anchor.call.args[n]): p for n, p in anchor.packings.items()}
     return _Made(definition, s, packings, chosen.operator.name)
 
