@@ -171,7 +171,7 @@ def _schedule_inputs(
         stage.parallel(order[0])
     loops = _schedule_sums(s, stages["data_sums"], cfg, lanes, is_step=False)
     s[stages["data_sums"]].compute_at(stage, tiles)
-    return [(inputs, row), (inputs, gate), (inputs, vectors), *loops]
+    return [(inputs, gate), (inputs, vectors), *loops]
 
 
 def _schedule_step(
@@ -196,7 +196,7 @@ def _schedule_step(
         new.vectorize(own)
         new.set_scope("local")
         new.compute_at(stage, vectors)
-    return [(stages[role], row), (stages[role], vectors), *loops]
+    return [(stages[role], vectors), *loops]
 
 
 def _schedule_sums(
