@@ -192,7 +192,12 @@ LSTM, GRU, RNN = (
         workload,
         define,
         reference,
-        by_device({"cpu": "dlcompiler.ops.recurrent_schedule:TILES"}),
+        by_device(
+            {
+                "cpu": "dlcompiler.ops.recurrent_schedule:TILES",
+                "gpu": "dlcompiler.ops.gpu.recurrent:RECURRENT",
+            }
+        ),
         prepack,
     )
     for kind, workload in WORKLOADS.items()
