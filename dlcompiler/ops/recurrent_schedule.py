@@ -21,7 +21,6 @@ are in registers when its state is computed, and each vector of weights is used 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dlcompiler import dtypes
 from dlcompiler.ops.base import DeviceSchedule

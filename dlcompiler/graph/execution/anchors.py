@@ -47,7 +47,8 @@ class Anchor:
     call: Call
     selection: ops.Selection
     inputs: tuple[Tensor, ...]
-    """Placeholders for the arguments of the call; some may be computed in the kernel."""
+    """Placeholders for the arguments of the call; some may be computed in the kernel, and several
+    may stand for one argument that is given twice."""
     results: tuple[Tensor, ...]
     """Its results: several if the call returns a tuple."""
     packings: Mapping[int, Packing]
@@ -77,8 +78,6 @@ def anchor_of(
     if len(inside) != 1:
         return None
     (call,) = inside
-    if len(set(call.args)) < len(call.args):
-        return None
     wanted = _wanted(call, types, target, _is_packed(call, function, constants))
     if wanted is None:
         return None
@@ -104,7 +103,7 @@ def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> boo
 def _is_own_constant(
     weight: Node, call: Call, function: Function, constants: frozenset[int]
 ) -> bool:
-    if weight not in function.params:
+    if weight not in function.params or call.args.count(weight) > 1:
         return False
     readers = [each for each in calls(function.body) if weight in each.args]
     return function.params.index(weight) in constants and readers == [call]
@@ -326,9 +325,7 @@ def _recurrent(kind: str, *, is_cell: bool) -> _Translate:
 
 
 _FIRST_WEIGHT = {
-    f"nn.{kind}{suffix}": 3 if kind == "lstm" else 2
-    for kind in GATES
-    for suffix in ("", "_cell")
+    f"nn.{kind}{suffix}": 3 if kind == "lstm" else 2 for kind in GATES for suffix in ("", "_cell")
 }
 """Operator -> its first weight, if it has several: those from there on are weights."""
 
