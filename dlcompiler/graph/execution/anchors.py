@@ -316,7 +316,7 @@ def _recurrent(kind: str, *, is_cell: bool) -> _Translate:
         params |= {name: attrs[name] for name in ("activation",) if name in attrs}
         if "reset_after" in attrs:
             params["reset_after"] = int(attrs["reset_after"])
-        if not is_packed:
+        if not is_packed or target.device == "gpu":
             return Wanted(kind, params)
         params["packed"] = packed_size(kind, params["hidden"], target, data.dtype)
         return Wanted(kind, params, tuple(range(first, len(kinds))))
