@@ -241,6 +241,7 @@ def _results(layer: Layer, rows: Sequence[Tensor]) -> list[Tensor]:
     last = [
         tensor(shapes[f"last_{name}"], lambda n, j, *, row=row: row[steps, n, j], f"last_{name}")
         for name, row in zip(layer.states, rows, strict=True)
+        if layer.has_last
     ]
     if layer.is_cell:
         return last

@@ -49,6 +49,8 @@ class Layer:
     """Number of biases: 0, 1 (of the data) or 2 (of the data, of the state)."""
     is_cell: bool
     """The data are of one step, and only the states after it are results."""
+    has_last: bool
+    """The last states are results, too."""
     packed: int
     """Elements of the state in a panel of packed weights; 0: the weights are not packed."""
     dtype: str
@@ -63,8 +65,8 @@ class Layer:
         p: Mapping[str, Any] = workload.as_dict()
         return Layer(
             workload.op, p["steps"], p["batch"], p["inputs"], p["hidden"], p["biases"],
-            bool(p["cell"]), p["packed"], p["dtype"], bool(p.get("reset_after", 1)),
-            p.get("activation", "tanh"),
+            bool(p["cell"]), bool(p["last"]), p["packed"], p["dtype"],
+            bool(p.get("reset_after", 1)), p.get("activation", "tanh"),
         )  # fmt: skip
 
     @property
@@ -106,12 +108,12 @@ class Layer:
         found |= dict.fromkeys(BIASES[: self.biases], bias)
         if not self.is_cell:
             found["outputs"] = (*rows, self.hidden)
-        return found | {f"last_{name}": state for name in self.states}
+        return found | {f"last_{name}": state for name in self.states if self.has_last}
 
     @property
     def results(self) -> tuple[str, ...]:
         """Names of the results."""
-        last = tuple(f"last_{name}" for name in self.states)
+        last = tuple(f"last_{name}" for name in self.states if self.has_last)
         return last if self.is_cell else ("outputs", *last)
 
 
@@ -124,15 +126,26 @@ def _size(kind: str, name: str, value: int, least: int = 1, most: int | None = N
 
 
 def _sizes(
-    kind: str, steps: int, batch: int, inputs: int, hidden: int, biases: int, cell: int, packed: int
+    kind: str,
+    steps: int,
+    batch: int,
+    inputs: int,
+    hidden: int,
+    biases: int,
+    cell: int,
+    last: int,
+    packed: int,
 ) -> dict[str, int]:
     given = {"steps": steps, "batch": batch, "inputs": inputs, "hidden": hidden}
     found = {name: _size(kind, name, value) for name, value in given.items()}
     found["biases"] = _size(kind, "biases", biases, 0, 2)
     found["cell"] = _size(kind, "cell", cell, 0, 1)
+    found["last"] = _size(kind, "last", last, 0, 1)
     found["packed"] = _size(kind, "packed", packed, 0, MAX_PANEL)
     if cell and found["steps"] != 1:
         raise TuningError(kind, "a cell computes one step", got=f"steps={steps}", expected="1")
+    if cell and not last:
+        raise TuningError(kind, "a cell has no other results than its states", got="last=0")
     return found
 
 
@@ -144,6 +157,7 @@ def lstm_workload(
     hidden: int,
     biases: int = 2,
     cell: int = 0,
+    last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
 ) -> Workload:
@@ -159,13 +173,15 @@ def lstm_workload(
         0: none; 1: one that is added to the products of the data; 2: also one of the state.
     cell : int
         1: one step, whose data have the shape ``(batch, inputs)``; only states are results.
+    last : int
+        1: the last states are results behind the outputs of all steps; 0: they are not.
     packed : int
         Elements of the state in a panel of packed weights; 0: weights have the shape
         ``(gates · hidden, …)``.
     dtype : str
         Of all arrays.
     """
-    sizes = _sizes("lstm", steps, batch, inputs, hidden, biases, cell, packed)
+    sizes = _sizes("lstm", steps, batch, inputs, hidden, biases, cell, last, packed)
     return Workload.of("lstm", **sizes, dtype=checked_dtype(dtype, DTYPES, "lstm"))
 
 
@@ -178,6 +194,7 @@ def gru_workload(
     biases: int = 2,
     reset_after: int = 1,
     cell: int = 0,
+    last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
 ) -> Workload:
@@ -185,12 +202,12 @@ def gru_workload(
 
     Parameters
     ----------
-    steps, batch, inputs, hidden, biases, cell, packed, dtype
+    steps, batch, inputs, hidden, biases, cell, last, packed, dtype
         As of `lstm_workload`.
     reset_after : int
         1: the reset gate multiplies the product with the state; 0: the state.
     """
-    sizes = _sizes("gru", steps, batch, inputs, hidden, biases, cell, packed)
+    sizes = _sizes("gru", steps, batch, inputs, hidden, biases, cell, last, packed)
     after = _size("gru", "reset_after", reset_after, 0, 1)
     kind = checked_dtype(dtype, DTYPES, "gru")
     return Workload.of("gru", **sizes, reset_after=after, dtype=kind)
@@ -205,6 +222,7 @@ def rnn_workload(
     biases: int = 2,
     activation: str = "tanh",
     cell: int = 0,
+    last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
 ) -> Workload:
@@ -212,12 +230,12 @@ def rnn_workload(
 
     Parameters
     ----------
-    steps, batch, inputs, hidden, biases, cell, packed, dtype
+    steps, batch, inputs, hidden, biases, cell, last, packed, dtype
         As of `lstm_workload`.
     activation : str
         Of the new state: ``tanh`` or ``relu``.
     """
-    sizes = _sizes("rnn", steps, batch, inputs, hidden, biases, cell, packed)
+    sizes = _sizes("rnn", steps, batch, inputs, hidden, biases, cell, last, packed)
     if activation not in ACTIVATIONS:
         raise TuningError(
             "rnn", "no such activation", got=repr(activation), expected=", ".join(ACTIVATIONS)

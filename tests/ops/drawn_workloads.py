@@ -237,7 +237,8 @@ def _recurrent(x, **options):
     return {
         "steps": 1 if cell else x.extent(500), "batch": x.of(1, x.extent(64)),
         "inputs": x.extent(1024), "hidden": x.extent(1024), "biases": x.of(0, 1, 2, 2),
-        "cell": cell, "packed": x.of(0, 8, 16, 64), "dtype": x.of("float32", "float64"),
+        "cell": cell, "last": cell or x.of(0, 1), "packed": x.of(0, 8, 16, 64),
+        "dtype": x.of("float32", "float64"),
         **{name: x.of(*values) for name, values in options.items()},
     }  # fmt: skip
 

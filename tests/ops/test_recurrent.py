@@ -13,9 +13,10 @@ PARAMETERS = {
     "steps": (1, 3),
     "batch": (1, 7),
     "inputs": (1, 19),
-    "hidden": (1, 16, 37),
+    "hidden": (1, 37),
     "biases": (0, 1, 2),
-    "packed": (0, 8, 32),
+    "last": (0, 1),
+    "packed": (0, 16),
     "dtype": ("float32", "float64"),
 }
 OPTIONS = {"lstm": {}, "gru": {"reset_after": (0, 1)}, "rnn": {"activation": ("tanh", "relu")}}
@@ -33,7 +34,7 @@ def test_values(name):
     ("name", "parameters"),
     [
         ("lstm", {"steps": 3, "batch": 7, "inputs": 5, "hidden": 19, "packed": 16}),
-        ("gru", {"steps": 2, "batch": 1, "inputs": 3, "hidden": 9, "reset_after": 0}),
+        ("gru", {"steps": 2, "inputs": 3, "hidden": 9, "reset_after": 0, "last": 0}),
         ("rnn", {"batch": 3, "inputs": 5, "hidden": 37, "packed": 32, "cell": 1}),
     ],
 )
