@@ -23,11 +23,17 @@ OPTIONS = {"lstm": {}, "gru": {"reset_after": (0, 1)}, "rnn": {"activation": ("t
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("name", OPTIONS)
-def test_values(name):
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        pytest.param(name, choice, id=f"{name}-{choice}")
+        for name, options in OPTIONS.items()
+        for choice in choices({**PARAMETERS, **options})
+    ],
+)
+def test_values(name, choice):
     operator = ops.operator(name)
-    for choice in choices({**PARAMETERS, **OPTIONS[name]}):
-        check(operator, operator.workload(**choice))
+    check(operator, operator.workload(**choice))
 
 
 @pytest.mark.parametrize(
