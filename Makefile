@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench tuning check check-style check-types check-layers check-pages format golden clean
+.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench sweep tuning check check-style check-types check-layers check-pages format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -76,6 +76,10 @@ monkey: $(INSTALLED) ## click at random in the Explorer (SECONDS=600, ARGS="--se
 bench: $(INSTALLED) ## measure all tables beside the peers that are installed; writes docs/BENCHMARKS.md (half an hour)
 	@$(RUN)/dlcompiler bench --suite paper --save docs/benchmarks/paper.json; status=$$?; \
 	  $(RUN)/dlcompiler bench --page docs/benchmarks/paper.json > docs/BENCHMARKS.md && exit $$status
+
+sweep: $(INSTALLED) ## measure 1,000 works on one thread and on two; writes docs/SWEEP.md (half an hour)
+	@for n in 1 2; do $(RUN)/dlcompiler bench --suite sweep --threads $$n --save docs/benchmarks/sweep-$$n.json || exit 1; done
+	@$(RUN)/dlcompiler bench --page docs/benchmarks/sweep-1.json docs/benchmarks/sweep-2.json > docs/SWEEP.md
 
 tuning: $(INSTALLED) ## compare the tuners on the replay tables, then tune live; writes docs/benchmarks/tuning.json (a quarter of an hour)
 	@$(RUN)/dlcompiler bench --suite tuning --live --overwrite --save docs/benchmarks/tuning.json

@@ -15,6 +15,8 @@ import base64
 import contextlib
 import gzip
 import hashlib
+import importlib
+import importlib.util
 import json
 import sqlite3
 import warnings
@@ -40,7 +42,7 @@ from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.bench.sweep import read_sweep, summary, texts_of
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
-from dlcompiler.errors import DLCompilerError, UserError
+from dlcompiler.errors import DLCompilerError, GraphError, UserError
 from dlcompiler.graph import op
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.json_text import parse
@@ -544,6 +546,20 @@ def _graph_text(folder: Path) -> Sample:
     return Sample(graph.module_text(_small_graph()).encode(), check)
 
 
+def _onnx_model(folder: Path) -> Sample | None:
+    del folder
+    if importlib.util.find_spec("onnx") is None:
+        return None
+    models = importlib.import_module("tests.graph.frontends.onnx_models")
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        module = graph.from_onnx(changed)
+        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
+
+    return Sample(models.a_model().SerializeToString(), check, refuses_with=GraphError)
+
+
 def _trace(folder: Path) -> Sample:
     del folder
 
@@ -690,6 +706,7 @@ READERS = (
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
     Reader("graph", ("graph.text.document",), _graph),
+    Reader("ONNX model", ("graph.frontends.onnx.reading",), _onnx_model),
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

@@ -268,7 +268,7 @@ def _other(fact: str, then: object, now: object) -> UserError:
     )  # fmt: skip
 
 
-def read_sweep(path: Path) -> dict[str, Any]:
+def read_sweep(path: Path, operation: str = "bench --save") -> dict[str, Any]:
     """Read the document of a sweep that stopped.
 
     Raises
@@ -276,10 +276,10 @@ def read_sweep(path: Path) -> dict[str, Any]:
     UserError
         It cannot be read, or is something else.
     """
-    document = read_json(path, "bench --save")
+    document = read_json(path, operation)
     if not isinstance(document, dict) or document.get("suite") != "sweep":
         raise UserError(
-            "bench --save", "not a document of a sweep", got=str(path),
+            operation, "not a document of a sweep", got=str(path),
             hint="say --overwrite to replace it, or save to another file",
         )  # fmt: skip
     try:
@@ -289,7 +289,7 @@ def read_sweep(path: Path) -> dict[str, Any]:
         str(document["machine"].get("cpu"))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UserError(
-            "bench --save", "the document is damaged, or of another version",
+            operation, "the document is damaged, or of another version",
             got=f"{type(error).__name__}: {error}",
         ) from error  # fmt: skip
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -38,12 +38,15 @@ from dlcompiler.bench.document import (
     measure_works,
     merged,
     read_document,
+    read_json,
     serialised,
 )
 from dlcompiler.bench.live import judge_live, live_run
 from dlcompiler.bench.page import page, verdict_text
 from dlcompiler.bench.peers import REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
+from dlcompiler.bench.sweep import read_sweep
+from dlcompiler.bench.sweep_page import sweep_page
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
 from dlcompiler.cli.command import Command, add_overwrite, output_rules
 from dlcompiler.cli.doctor import describe_cpu
@@ -58,7 +61,7 @@ SCHEMA_VERSION = 1
 def run(args: argparse.Namespace) -> int:
     """Run the benchmarks that the arguments name; return 1 if a result was wrong."""
     if args.page is not None:
-        show(*page(read_document(Path(args.page), "bench --page")).removesuffix("\n").split("\n"))
+        show(*_page(list(map(Path, args.page))).removesuffix("\n").split("\n"))
         return 0
     if args.save is not None:
         _check_save(args)
@@ -69,6 +72,16 @@ def run(args: argparse.Namespace) -> int:
     if args.works or args.suite:
         return _contest(args)
     return _benchmarks(args)
+
+
+def _page(paths: Sequence[Path]) -> str:
+    """Return the page of a document of tables, or of sweeps."""
+    first = read_json(paths[0], "bench --page")
+    if isinstance(first, dict) and first.get("suite") == "sweep":
+        return sweep_page([read_sweep(path, "bench --page") for path in paths])
+    if len(paths) > 1:
+        raise UserError("bench --page", "several documents, but not of sweeps", got=str(paths[1]))
+    return page(read_document(paths[0], "bench --page"))
 
 
 def _gpu_device(args: argparse.Namespace) -> int:
@@ -433,7 +446,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--picture", metavar="FILE", help="write the roofline of --suite accelerator as SVG"
     )
-    parser.add_argument("--page", metavar="FILE", help="print the page of a saved document")
+    parser.add_argument(
+        "--page", metavar="FILE", nargs="+", help="print the page of a saved document, or of sweeps"
+    )
     parser.add_argument("--figures", action="store_true", help="print all figures (the default)")
     parser.add_argument(
         "--only", action="append", choices=list(BENCHMARKS), help="measure this figure; repeatable"

@@ -41,6 +41,7 @@ from dlcompiler.graph.execution import (
     load_model,
     tasks,
 )
+from dlcompiler.graph.frontends import from_onnx
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -124,6 +125,7 @@ __all__ = [
     "evaluate",
     "expr_text",
     "from_json",
+    "from_onnx",
     "fuse",
     "infer_types",
     "keep_apart",

@@ -16,10 +16,10 @@ from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import over, tensor
-from dlcompiler.ops.lanes import widest_power
+from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.options import options_text
 from dlcompiler.ops.rounding import Array, Wide, unit
-from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob
+from dlcompiler.ops.rows import INTERLEAVED, interleave_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
@@ -240,10 +240,12 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         made, parts = stage.op.output(0), []
         if stage.op.reduce_axis:
             width = cfg["sums" if stage.name.endswith(".sum") else "squares"]
-            parts = reduce_rows(s, made, width, is_interleaved=cfg["interleave"])
+            parts = reduce_in_lanes(s, made, width)
         if blocks is not None:
             for part in (made, *parts):
                 s[part].compute_at(s[out], blocks)
+            if cfg["interleave"]:
+                interleave_rows(s, parts)
 
 
 def _operator(name: str) -> Operator:

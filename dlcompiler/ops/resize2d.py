@@ -13,17 +13,21 @@ import numpy as np
 
 from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, as_expected
-from dlcompiler.ops.injective import injective_schedules
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, as_expected, by_device
+from dlcompiler.ops.injective import default_injective, injective_space, schedule_injective
 from dlcompiler.ops.options import options_of, options_text
 from dlcompiler.ops.resizing import METHODS, MODES, ROUNDINGS, Positions, Resize, resize
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.shapes import FLOATS, INTEGERS, checked_dtype, shape_of, shape_text
-from dlcompiler.space import Workload
+from dlcompiler.schedule import Schedule
+from dlcompiler.space import Config, Space, Workload
+from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
 _OPTIONS: dict[str, float | str] = {"alpha": -0.75}
 _LAYOUTS = ("NCHW", "NHWC")
+_FEW_COLUMNS = 32
+"""Columns of an image up to which one pass is faster at any distance of positions; measured."""
 
 
 def workload(
@@ -94,18 +98,116 @@ def _alpha(work: Workload) -> float:
 
 def define(work: Workload) -> tuple[Tensor, ...]:
     """Return ``data`` and the result; floats of 16 bits are computed in float32."""
-    dtype = work["dtype"]
-    data = te.placeholder(shape_of(work["shape"]), dtype, "data")
-    of = Resize(work["method"], work["rounding"], _alpha(work))
-    narrow = dtypes.is_float(dtype) and dtypes.bits(dtype) == 16 and of.method != METHODS[0]
-    made = resize(
-        data, _dims(work["layout"]), shape_of(work["to"]), _lines(work), of,
-        "float32" if narrow else dtype,
+    data = te.placeholder(shape_of(work["shape"]), work["dtype"], "data")
+    return data, _resized(data, (0, 1), work)
+
+
+def define_for_cpu(work: Workload) -> tuple[Tensor, ...]:
+    """Return ``data`` and the result, computed in one pass or two: see `passes`."""
+    first, *rest = passes(work)
+    data = te.placeholder(shape_of(work["shape"]), work["dtype"], "data")
+    if not rest:
+        return data, _resized(data, first, work)
+    return data, _resized(_pass(data, first, work), rest[0], work)
+
+
+def passes(work: Workload) -> tuple[tuple[int, ...], ...]:
+    """Return which of height (0) and width (1) change in each pass.
+
+    In one pass, a result of two dimensions reads four elements, or sixteen with a cubic kernel; in
+    two passes four, or eight, and the scattered ones in only one of them. One pass is faster if
+    neighbours in the result read elements at constant distances, or all of a row fits registers.
+
+    Examples
+    --------
+    >>> passes(workload(shape="1x3x100x100", to="260x260"))
+    ((1,), (0,))
+    >>> passes(workload(shape="1x3x100x100", to="200x200"))
+    ((0, 1),)
+    """
+    rows, columns = _lines(work)
+    out = shape_of(work["to"])
+    is_one = work["method"] == METHODS[0] or work["layout"] != "NCHW" or 0 in out
+    if work["method"] == "linear":
+        slope = Fraction(columns.factor, columns.divisor)
+        is_one |= columns.size <= _FEW_COLUMNS or 1 in (slope.numerator, slope.denominator)
+    if is_one or rows.is_whole or columns.is_whole:
+        return ((0, 1),)
+    # The scattered elements are read where there are fewer rows.
+    return ((1,), (0,)) if rows.size <= out[0] else ((0,), (1,))
+
+
+def _kind(work: Workload) -> str:
+    """Return the dtype of the computation."""
+    dtype: str = work["dtype"]
+    is_narrow = dtypes.is_float(dtype) and dtypes.bits(dtype) == 16 and work["method"] != METHODS[0]
+    return "float32" if is_narrow else dtype
+
+
+def _pass(data: Tensor, changed: Sequence[int], work: Workload, name: str = "pass") -> Tensor:
+    """Define the change of one dimension, or of both."""
+    out, lines, dims = shape_of(work["to"]), _lines(work), _dims(work["layout"])
+    return resize(
+        data, [dims[n] for n in changed], [out[n] for n in changed], [lines[n] for n in changed],
+        Resize(work["method"], work["rounding"], _alpha(work)), _kind(work), name,
     )  # fmt: skip
-    if narrow:
-        wide = made
-        made = te.compute(wide.shape, lambda *i: wide[i].astype(dtype), name="resize2d")
-    return data, made
+
+
+def _resized(data: Tensor, changed: Sequence[int], work: Workload) -> Tensor:
+    """Define the result by its last pass."""
+    made, dtype = _pass(data, changed, work, "T_resize"), work["dtype"]
+    if made.dtype == dtype:
+        return made
+    stored: Tensor = te.compute(made.shape, lambda *i: made[i].astype(dtype), name="resize2d")
+    return stored
+
+
+# -- the schedule ---------------------------------------------------------------------------------
+
+
+def _last(work: Workload) -> Tensor:
+    """Return the result as a function of what its last pass reads."""
+    changed = passes(work)[-1]
+    shape = list(shape_of(work["shape"]))
+    for n, axis in enumerate(_dims(work["layout"])):
+        if n not in changed:
+            shape[axis] = shape_of(work["to"])[n]
+    data = te.placeholder(shape, work["dtype"] if len(changed) == 2 else _kind(work), "rows")
+    return _resized(data, changed, work)
+
+
+def space(work: Workload, target: Target) -> Space:
+    """Return the configs of `dlcompiler.ops.injective`, for the last pass."""
+    return injective_space(work, _last(work), target)
+
+
+def default_config(work: Workload, target: Target) -> Config:
+    """Return the config that suits the last pass."""
+    return default_injective(work, _last(work), target)
+
+
+def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
+    """Compute rows in vectors, in one pass or two.
+
+    *After*, in two passes::
+
+        for n.c.y in parallel(n * c * h):
+            for x in range(w):                 in vectors, of scattered elements
+                pass[…] = data[…] * weight + data[…] * other
+        for n.c.y in parallel(n * c * height):
+            for x in range(w):                 in vectors, of neighbours
+                T_resize[…] = pass[…] * weight + pass[…] * other
+    """
+    (out,) = outs
+    for stage in s.stages:
+        if stage.name == "pass":
+            *rest, y, x = stage.op.axis
+            columns, lane = stage.split(x, target.lanes(stage.tensor.dtype))
+            stage.vectorize(lane)
+            stage.pragma(columns, "loop_partition_hint")
+            if cfg["parallel"]:
+                stage.parallel(stage.fuse(*rest, y))
+    schedule_injective(s, out, target, cfg.values)
 
 
 def reference(work: Workload, seed: int) -> Reference:
@@ -175,5 +277,10 @@ RESIZE2D = Operator(
     workload,
     define,
     reference,
-    injective_schedules(define),
+    by_device(
+        {
+            "cpu": DeviceSchedule(space, default_config, schedule, define=define_for_cpu),
+            "gpu": "dlcompiler.ops.gpu.injective:INJECTIVE",
+        }
+    ),
 )

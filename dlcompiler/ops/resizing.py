@@ -72,6 +72,17 @@ class Positions:
         """Return the position of a result, times the divisor."""
         return x * self.factor + self.offset
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether each position is that of an element.
+
+        Examples
+        --------
+        >>> Positions.of(8, 8, "half_pixel").is_whole, Positions.of(8, 4, "half_pixel").is_whole
+        (True, False)
+        """
+        return not self.factor % self.divisor and not self.offset % self.divisor
+
     def position(self, x: int) -> Fraction:
         """Return the position of a result."""
         return Fraction(x * self.factor + self.offset, self.divisor)
@@ -95,7 +106,9 @@ def _line(
     half = Fraction(1, 2)
     match mode:
         case "align_corners":
-            return Fraction(0), Fraction(size - 1, out - 1) if out > 1 else Fraction(0)
+            resized = size / ratio
+            slope = (size - 1) / (resized - 1) if out > 1 and resized > 1 else Fraction(0)
+            return Fraction(0), slope
         case "asymmetric":
             return Fraction(0), ratio
         case "tf_half_pixel_for_nn":
@@ -128,7 +141,7 @@ class Resize:
 
 def resize(
     data: Tensor, dims: Sequence[int], out: Sequence[int], positions: Sequence[Positions],
-    of: Resize, dtype: str,
+    of: Resize, dtype: str, name: str = "T_resize", tag: str = INJECTIVE,
 ) -> Tensor:  # fmt: skip
     """Define an image of another size.
 
@@ -146,6 +159,8 @@ def resize(
         What is computed.
     dtype : str
         Dtype of the result; of ``linear`` and ``cubic`` also that of the computation.
+    name, tag : str
+        Of the result.
     """
     shape = list(data.shape)
     for n, extent in zip(dims, out, strict=True):
@@ -164,7 +179,7 @@ def resize(
             total = term if total is None else total + term
         return _inside(total, [i[n] for n in dims], positions, of)
 
-    return tensor(shape, element, "T_resize", INJECTIVE)
+    return tensor(shape, element, name, tag)
 
 
 def _inside(total: Any, places: Sequence[Any], positions: Sequence[Positions], of: Resize) -> Any:
@@ -186,6 +201,8 @@ def _taps(x: Any, line: Positions, of: Resize, dtype: str) -> list[tuple[Any, An
 
     if of.method == "nearest_neighbor":
         return [(place(_rounded(at, d, of.rounding)), None)]
+    if line.is_whole:
+        return [(place(x * (line.factor // d) + line.offset // d), None)]
     first = te.floordiv(at, d)
     # Sixteen bits hold few integers: the fraction is computed with more.
     own = dtype if dtypes.bytes_of(dtype) > 2 else "float32"

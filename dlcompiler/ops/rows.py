@@ -1,7 +1,7 @@
 """Schedule blocks of rows, for softmax and the normalisations of rows.
 
 A row lies along the last dimension. *Before*, then *after* ``split_rows`` in blocks of 4 and
-``reduce_rows`` of B in 16 lanes::
+``reduce_in_lanes`` of B in 16 lanes::
 
     for i in range(64):                 for i.outer in range(16):
         B[i] = 0.0                          for i in range(4):
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.ir import Axis
-from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
+from dlcompiler.ops.lanes import widest_power
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Filter, Knob
 from dlcompiler.te import Tensor
@@ -89,19 +89,20 @@ def split_rows(s: Schedule, out: Tensor, rows: Any, *, is_parallel: bool) -> Axi
     return blocks
 
 
-def reduce_rows(s: Schedule, sums: Tensor, width: int, *, is_interleaved: bool) -> list[Tensor]:
-    """Reduce rows in lanes, one after the other or all rows of a block together.
+def interleave_rows(s: Schedule, partial: Sequence[Tensor]) -> None:
+    """Reduce all rows of a block together.
 
-    Returns
-    -------
-    list of Tensor
-        The partial results, to be computed where the stage is.
+    Parameters
+    ----------
+    s : Schedule
+        Changed in place.
+    partial : sequence of Tensor
+        The partial results that `reduce_in_lanes` returned, computed at the loop over blocks.
     """
-    partial = reduce_in_lanes(s, sums, width)
-    if is_interleaved and partial:
-        stage = s[partial[0]]
-        *_, row, lane = stage.op.axis
-        (steps,) = stage.op.reduce_axis
-        stage.reorder(steps, row, lane)
-        stage.unroll(row)
-    return partial
+    if not partial:
+        return
+    stage = s[partial[0]]
+    *_, row, lane = stage.op.axis
+    (steps,) = stage.op.reduce_axis
+    stage.reorder(steps, row, lane)
+    stage.unroll(row)

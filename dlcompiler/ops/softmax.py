@@ -17,9 +17,9 @@ import numpy as np
 from dlcompiler import dtypes, te
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import along, dimensions, reduced, tensor, without
-from dlcompiler.ops.lanes import widest_power
+from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
 from dlcompiler.ops.rounding import SMALLEST, Wide, unit
-from dlcompiler.ops.rows import INTERLEAVED, reduce_rows, row_knobs, split_rows, width_knob
+from dlcompiler.ops.rows import INTERLEAVED, interleave_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
 from dlcompiler.schedule import Schedule
@@ -32,6 +32,8 @@ _CYCLES = 2.0
 """Time of an element on one core [cycle]; measured."""
 _WIDTHS = ("largest", "powers", "sums", "results")
 _STEPS = (1, 2, 4, 8)
+_SHORT_ROWS = 16
+"""Rows of a block, if each has one or two vectors."""
 _EXP_ULPS = 4
 """Error of the powers, with that of the subtraction before them."""
 
@@ -188,10 +190,24 @@ def default_config(workload: Workload, target: Target) -> Config:
     four, eight = (widest_power(shape[-1], lanes * vectors) for vectors in (4, 8))
     values: dict[str, Any] = {"width": eight, "largest_steps": 1, "sums_steps": 1}
     if axis == len(shape) - 1:
-        values = {"rows": 1, "interleave": False, "largest_first": False}
+        values = {"rows": _rows(workload, lanes), "interleave": False, "largest_first": False}
         values |= {"largest": four, "powers": eight, "sums": four, "results": four}
     is_parallel = rows >= target.cores and is_worth_sharing(_CYCLES * elements, target)
     return space(workload, target).config(**values, parallel=is_parallel)
+
+
+def _rows(workload: Workload, lanes: int) -> int:
+    """Return the rows of a block: several short ones hide the latency of a logarithm.
+
+    Examples
+    --------
+    >>> _rows(workload("log_softmax", shape=(400, 20)), lanes=16)
+    16
+    """
+    shape = shape_of(workload["shape"])
+    if workload.op == "softmax" or shape[-1] > 2 * lanes or len(shape) < 2:
+        return 1
+    return widest_power(shape[-2], _SHORT_ROWS)
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -240,10 +256,8 @@ def _schedule_rows(s: Schedule, stages: _Stages, cfg: Config) -> None:
         _, vector = s[stage].split(s[stage].op.axis[-1], width)
         s[stage].vectorize(vector)
     is_first = cfg["largest_first"]
-    widest = reduce_rows(
-        s, largest, cfg["largest"], is_interleaved=cfg["interleave"] and not is_first
-    )
-    added = reduce_rows(s, total, cfg["sums"], is_interleaved=cfg["interleave"])
+    widest = reduce_in_lanes(s, largest, cfg["largest"])
+    added = reduce_in_lanes(s, total, cfg["sums"])
     if blocks is None:
         return
     if is_first:
@@ -257,6 +271,9 @@ def _schedule_rows(s: Schedule, stages: _Stages, cfg: Config) -> None:
         s[largest].compute_at(s[out], blocks)
     for stage in (*widest, stages.power, total, *added):
         s[stage].compute_at(s[out], blocks)
+    if cfg["interleave"]:
+        interleave_rows(s, widest)
+        interleave_rows(s, added)
 
 
 def _schedule_columns(s: Schedule, stages: _Stages, cfg: Config) -> None:

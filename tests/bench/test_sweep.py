@@ -110,3 +110,21 @@ def test_other_documents_are_not_continued(tmp_path, capsys):
     path.write_text("{}", encoding="utf-8")
     assert main(["bench", "--suite", "sweep", "--save", str(path)]) != 0
     assert "not a document of a sweep" in capsys.readouterr().err
+
+
+def test_the_page_has_the_means_and_the_slow_works(small, tmp_path, capsys):
+    paths = []
+    for threads in (1, 2):
+        document = sweep.run_suite(str, SETTINGS, count=3, seed=1, machine=MACHINE)
+        paths.append(tmp_path / f"{threads}.json")
+        paths[-1].write_text(json.dumps({**document, "threads": threads}), encoding="utf-8")
+    assert main(["bench", "--page", *map(str, paths)]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert "| family | works | 1 thread | 2 threads |" in lines
+    assert "| **all** | 2 | 0.50 | 0.50 |" in lines
+    assert "## Below 0.8 with 2 threads" in lines
+    assert sum(line.startswith("| 0.50 | `") and " numpy | 2 µs |" in line for line in lines) == 4
+    assert any("failed: RuntimeError: a bug" in line for line in lines)
+    paths[1].write_text("{}", encoding="utf-8")
+    assert main(["bench", "--page", *map(str, paths)]) != 0
+    assert "not a document of a sweep" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from dlcompiler.graph.passes import (
     canonicalize_ops,
     combine_parallel,
     convert_layout,
+    decompose_ops,
     eliminate_common_subexpressions,
     eliminate_dead_code,
     fold_constants,
@@ -21,6 +22,7 @@ from dlcompiler.graph.passes import (
     search_layouts,
     simplify_expr,
     simplify_inference,
+    sink_reshapes,
 )
 from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.graph.passes.tools import operator_of
@@ -31,8 +33,9 @@ LAYOUTS = ("NCHW", "NHWC", "NCHW2c", "NCHW4c")
 PASSES = {
     step.__name__: step
     for step in (
-        simplify_inference, canonicalize_ops, fold_constants, simplify_expr, fold_scale_axis,
-        eliminate_common_subexpressions, eliminate_dead_code, combine_parallel, fuse_ops,
+        simplify_inference, canonicalize_ops, decompose_ops, sink_reshapes, fold_constants,
+        simplify_expr, fold_scale_axis, eliminate_common_subexpressions,
+        eliminate_dead_code, combine_parallel, fuse_ops,
     )
 } | {
     **{f"fuse_ops, {name}": partial(fuse_ops, options=FusionOptions(**{name: True}))

@@ -244,6 +244,16 @@ def _layer_norm(
     return Wanted("layer_norm", params)
 
 
+def _rms_norm(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    data = kinds[0]
+    if attrs["axis"] not in (-1, data.rank - 1):
+        return None
+    params = {"shape": data.shape, "dtype": data.dtype, "epsilon": attrs["epsilon"]}
+    return Wanted("rms_norm", params)
+
+
 def _group_norm(
     attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
 ) -> Wanted | None:
@@ -286,6 +296,22 @@ def _reduction(function: str) -> _Translate:
     return translate
 
 
+def _norm(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    function = {1.0: "l1_norm", 2.0: "l2_norm"}.get(float(attrs["ord"]))
+    return None if function is None else _reduction(function)(attrs, kinds, target, is_packed)
+
+
+def _cumsum(
+    attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+) -> Wanted | None:
+    (data,) = kinds
+    if attrs["axis"] is None or attrs["exclusive"] or attrs["dtype"] not in ("", data.dtype):
+        return None
+    return Wanted("cumsum", {"shape": data.shape, "axis": attrs["axis"], "dtype": data.dtype})
+
+
 def _global_pool(function: str) -> _Translate:
     reduction = _reduction(function)
 
@@ -293,9 +319,9 @@ def _global_pool(function: str) -> _Translate:
         attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
     ) -> Wanted | None:
         layout = attrs["layout"]
-        if layout not in ("NCHW", "NHWC") or attrs["out_layout"] not in ("", layout):
+        if not layout.isalpha() or attrs["out_layout"] not in ("", layout):
             return None
-        axes = (layout.index("H"), layout.index("W"))
+        axes = tuple(n for n, letter in enumerate(layout) if letter in "DHW")
         whole = {"axis": axes, "exclude": False, "keepdims": True}
         return reduction(whole, kinds, target, is_packed)
 
@@ -342,10 +368,13 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.group_norm": _group_norm,
     "nn.scaled_dot_product_attention": _attention,
     "nn.instance_norm": _group_norm,
-    **{name: _reduction(name) for name in ("sum", "mean", "max", "min")},
     **{f"nn.{kind}": _recurrent(kind, is_cell=False) for kind in GATES},
     **{f"nn.{kind}_cell": _recurrent(kind, is_cell=True) for kind in GATES},
-    "nn.global_avg_pool2d": _global_pool("mean"),
-    "nn.global_max_pool2d": _global_pool("max"),
+    "nn.rms_norm": _rms_norm,
+    **{name: _reduction(name) for name in ("sum", "mean", "max", "min", "prod", "logsumexp")},
+    "norm": _norm,
+    "cumsum": _cumsum,
+    **{f"nn.global_avg_pool{n}d": _global_pool("mean") for n in (1, 2, 3)},
+    **{f"nn.global_max_pool{n}d": _global_pool("max") for n in (1, 2, 3)},
 }
 """Operator of graphs -> what it is in the library."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,6 +59,7 @@ class RunnableModel:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
+        self._results = [(p.static_shape, dtypes.to_numpy(p.dtype)) for p in steps.outputs]
 
     @property
     def plan(self) -> MemoryPlan:
@@ -107,10 +109,13 @@ class RunnableModel:
         OutOfMemory
             If there is no memory for the arena.
         """
-        inputs = self.checked_inputs(args, named)
-        outputs = self._new_outputs()
+        return _nested(self._steps.result, iter(self._computed(args, named)))
+
+    def _computed(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+        """Return the outputs of a call."""
+        inputs, outputs = self.checked_inputs(args, named), self._new_outputs()
         self.run(*inputs, *outputs)
-        return self._nested(outputs)
+        return outputs
 
     def run(self, *arrays: Any) -> None:
         """Compute the result into given arrays: inputs, then outputs, as in `params`.
@@ -234,17 +239,15 @@ class RunnableModel:
         ]
 
     def _new_outputs(self) -> list[Array]:
-        return [np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in self._steps.outputs]
+        return [np.empty(shape, dtype) for shape, dtype in self._results]
 
-    def _nested(self, outputs: Sequence[Array]) -> Outputs:
-        rest = iter(outputs)
 
-        def nested(kind: Type) -> Outputs:
-            if isinstance(kind, TupleType):
-                return tuple(nested(part) for part in kind.fields)
-            return next(rest)
-
-        return nested(self._steps.result)
+def _nested(kind: Type, outputs: Iterator[Array]) -> Outputs:
+    """Return arrays in the structure of a type."""
+    # No closure: one that calls itself is a cycle, which keeps the arrays of a call alive for long.
+    if isinstance(kind, TupleType):
+        return tuple(_nested(part, outputs) for part in kind.fields)
+    return next(outputs)
 
 
 class LoadedModel(RunnableModel):
@@ -285,6 +288,15 @@ class LoadedModel(RunnableModel):
             As of a call.
         """
         self.function(*arrays)
+
+    def _computed(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+        """Return the outputs of a call; the entry alone checks arrays."""
+        if not named and all(type(arg) is np.ndarray for arg in args):
+            outputs = self._new_outputs()
+            with contextlib.suppress(CallError):  # the checks below say which input it is
+                self.function(*args, *outputs)
+                return outputs
+        return super()._computed(args, named)
 
     def stepped(self, /, *args: Any, **named: Any) -> SteppedRun:
         """Return a run that stops after each kernel.

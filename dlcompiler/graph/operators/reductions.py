@@ -299,7 +299,7 @@ TABLE = (
     _reduction("all", "bool", _all, _define(reductions.all), "Tell whether all elements are true."),
     _reduction("any", "bool", _any, _define(reductions.any), "Tell whether an element is true."),
     _reduction("logsumexp", "float", _logsumexp, _define(reductions.logsumexp),
-               "The logarithm of the sum of the powers e**x.", ""),
+               "The logarithm of the sum of the powers e**x."),
     _position_of("argmax", np.argmax,
                  "The position of the largest element, in row-major order of the dimensions."),
     _position_of("argmin", np.argmin,
@@ -314,6 +314,7 @@ TABLE = (
         "norm", ("data",), _norm_relation, _norm, Pattern.REDUCTION, _define_norm,
         (Attribute("ord", real, 2.0, "power, more than 0; infinity: the largest"), *AXES),
         "The root of the sum of powers: (Σ|x|**ord)**(1/ord).", reduced_layouts,
+        kernel="reduction",
     ),
 )  # fmt: skip
 """The operators of this module."""

@@ -75,6 +75,7 @@ def _running_operator(name: str, function: Callable[..., Any], start: int) -> Gr
          Attribute("dtype", dtype_or_same, "", "dtype of the result"),
          Attribute("exclusive", boolean, False, "leave out the element itself")),
         f"The {'sum' if start == 0 else 'product'} of the elements up to each element.",
+        kernel="cumsum" if name == "cumsum" else "",
     )  # fmt: skip
 
 

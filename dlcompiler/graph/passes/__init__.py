@@ -3,6 +3,7 @@
 from dlcompiler.graph.passes.base import GraphPass, PassContext, run_passes
 from dlcompiler.graph.passes.canonicalize_ops import canonicalize_ops
 from dlcompiler.graph.passes.combine_parallel import combine_parallel
+from dlcompiler.graph.passes.decompose import decompose_ops
 from dlcompiler.graph.passes.devices import (
     merge_composite,
     offload,
@@ -19,6 +20,7 @@ from dlcompiler.graph.passes.fusion import FusionOptions, fuse_ops
 from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
+from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
 
 __all__ = [
     "FusionOptions",
@@ -27,6 +29,7 @@ __all__ = [
     "canonicalize_ops",
     "combine_parallel",
     "convert_layout",
+    "decompose_ops",
     "eliminate_common_subexpressions",
     "eliminate_dead_code",
     "fold_constants",
@@ -40,4 +43,5 @@ __all__ = [
     "search_layouts",
     "simplify_expr",
     "simplify_inference",
+    "sink_reshapes",
 ]

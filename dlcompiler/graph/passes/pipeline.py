@@ -10,6 +10,7 @@ from dlcompiler.graph.ir import Module
 from dlcompiler.graph.passes.base import GraphPass, Observer, PassContext, run_passes
 from dlcompiler.graph.passes.canonicalize_ops import canonicalize_ops
 from dlcompiler.graph.passes.combine_parallel import combine_parallel
+from dlcompiler.graph.passes.decompose import decompose_ops
 from dlcompiler.graph.passes.eliminate_common_subexpressions import (
     eliminate_common_subexpressions,
 )
@@ -19,6 +20,7 @@ from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
 from dlcompiler.graph.passes.fusion import fuse_ops
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
+from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
 
 FOLD = GraphPass("fold_constants", fold_constants, 2)
 
@@ -27,6 +29,8 @@ PASSES: tuple[GraphPass, ...] = (
     GraphPass("eliminate_dead_code", eliminate_dead_code, 1),
     GraphPass("simplify_inference", simplify_inference),
     GraphPass("canonicalize_ops", canonicalize_ops, 3),
+    GraphPass("decompose_ops", decompose_ops, 1),
+    GraphPass("sink_reshapes", sink_reshapes, 1),
     # Before the calls are compared: equal weights are then one constant.
     FOLD,
     GraphPass("eliminate_common_subexpressions", eliminate_common_subexpressions, 3),

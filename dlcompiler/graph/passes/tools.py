@@ -131,6 +131,29 @@ def rewrite_calls(module: Module, rule: Callable[[Call, Call, KnownTypes], Expr 
     return named(replace(typed, functions=functions))
 
 
+def placed(module: Module) -> frozenset[Node]:
+    """Return the values that another device computes: it wants them as they are written."""
+    devices: dict[Node, str] = {}
+    default: set[str] = set()
+    found: set[Node] = set()
+    for node in module.nodes():
+        if not isinstance(node, Call):
+            continue
+        if operator_of(node) == "on_device":
+            found.add(node.args[0])
+        elif operator_of(node) == "device_copy":
+            attrs = attrs_of(node)
+            devices[node] = attrs["target"]
+            if node.args[0] not in devices:
+                default.add(attrs["source"])
+        else:
+            known = [devices[arg] for arg in node.args if arg in devices]
+            if known and known[0] not in default:
+                devices[node] = known[0]
+                found.add(node)
+    return frozenset(found)
+
+
 def with_log(module: Module, decisions: Sequence[Decision]) -> Module:
     """Return a module with more decisions in its log."""
     return replace(module, log=(*module.log, *decisions)) if decisions else module

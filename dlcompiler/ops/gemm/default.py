@@ -31,8 +31,11 @@ rows or columns."""
 _ROW_PANELS, _DOT_PANELS = (32, 8, 4, 2, 1), (8, 4, 2, 1)
 """Tiles in a panel of B that one core takes of few rows of C, and of dot products; the best first,
 where they share B evenly."""
-_PANEL, _WIDE_PANEL = 8, 32
-"""Tiles in a panel of B that blocks of A run along; if A is copied, once for each panel."""
+_PANELS = (1, 2, 4, 8, 32)
+_PANEL, _WIDE_PANEL = 128, 512
+"""Columns in a panel of B that blocks of A run along; if A is copied, once for each panel."""
+_PANEL_BYTES = 1 << 18
+"""Most bytes of a panel of B that all rows of A run along: its copy overlaps with the products."""
 _BLOCK_TILES = 16
 """Most tiles in a block that one core takes: small enough to be shared out evenly."""
 _EVEN = 0.9
@@ -215,12 +218,13 @@ def _pieces(
     fitting = [tiles for tiles in usual if tiles <= in_l2]
     column_tiles = -(-product.n // chosen["tile_n"])
     if fitting and (chosen["pack_a"] or not is_in_l2):
-        widest = _WIDE_PANEL if chosen["pack_a"] else _PANEL
+        widest = (_WIDE_PANEL if chosen["pack_a"] else _PANEL) // chosen["tile_n"]
         block = max((tiles for tiles in even if tiles <= NEAR * in_l2), default=max(fitting))
-        return {"block": block, "panel": _largest(_whole(product, (1, 2, 4, widest)), column_tiles)}
+        panel = _largest(_whole(product, _PANELS), min(widest, column_tiles))
+        return {"block": block, "panel": panel}
     if chosen["pack_a"]:
         return {"block": min(usual, default=0), "panel": 0}
-    widest = min(l2 // 2 // (along_k * chosen["tile_n"]), column_tiles)
+    widest = min(min(l2 // 2, _PANEL_BYTES) // (along_k * chosen["tile_n"]), column_tiles)
     if widest >= column_tiles:
         return {"block": 0, "panel": 0}
     return {"block": 0, "panel": _largest(_whole(product, (1, 2, 4)), widest)}

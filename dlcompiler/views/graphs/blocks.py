@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.views.graphs.fused_graph import FusedGraph
 
 MOST_BOXES = 40
@@ -64,9 +65,17 @@ def _stem(graph: FusedGraph, nodes: Sequence[int]) -> tuple[str, ...]:
         if len(set(column)) > 1:
             break
         shared.append(column[0])
-    # A call without a name of its own is named by its operator: conv2d_3.
-    short = {call.operator.rpartition(".")[2] for call in calls}
-    return () if "_".join(shared) in short else tuple(shared)
+    return () if _is_automatic(shared) else tuple(shared)
+
+
+def _is_automatic(words: Sequence[str]) -> bool:
+    """Tell whether a name begins with that of a call without its own: conv2d_3, add_2.scale.
+
+    >>> _is_automatic(["add", "2"]), _is_automatic(["stage1"])
+    (True, False)
+    """
+    text = "_".join(word for word in words if not word.isdigit())
+    return text in {name.rpartition(".")[2] for name in REGISTRY}
 
 
 def _filled(names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

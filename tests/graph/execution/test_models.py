@@ -1,5 +1,8 @@
 """Models of the builders, compiled: their results, their memory, their kernels."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -39,6 +42,22 @@ def test_a_model_computes_what_its_graph_means(name):
         # Sums in another order, and convolutions by minimal filtering.
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4 * max(np.abs(b).max(), 1e-3))
     assert model.plan.bytes <= model.plan.classic
+
+
+@pytest.mark.parametrize("is_tuple", [False, True])
+def test_the_arrays_of_a_call_go_with_their_last_name(is_tuple):
+    """Arrays that wait for the collector of cycles cost new pages for each call."""
+    x = var("x", (4,), "float32")
+    body = Tuple((op.exp(x), op.sqrt(x))) if is_tuple else op.exp(x)
+    model = build(Module.from_expr(body))
+    gc.disable()
+    try:
+        found = flat(model(np.ones(4, "float32")))
+        arrays = [weakref.ref(array) for array in found]
+        del found
+        assert [array() for array in arrays] == [None] * len(arrays)
+    finally:
+        gc.enable()
 
 
 def test_steps_of_a_recurrence_share_their_weights():

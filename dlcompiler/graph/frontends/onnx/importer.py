@@ -1,0 +1,299 @@
+"""Make a module of an ONNX model, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.graph.frontends.onnx import functions
+from dlcompiler.graph.frontends.onnx.control import CONTROL
+from dlcompiler.graph.frontends.onnx.node import Node, constant_of, elements, is_static
+from dlcompiler.graph.frontends.onnx.operators import OPERATORS
+from dlcompiler.graph.frontends.onnx.reading import (
+    OPERATION,
+    dtype_of,
+    onnx_package,
+    opsets_of,
+    read_model,
+    read_tensor,
+)
+from dlcompiler.graph.interpreter import evaluate
+from dlcompiler.graph.ir import (
+    ANY,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Module,
+    Span,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    TupleType,
+    Var,
+)
+from dlcompiler.graph.passes.tools import KnownTypes
+
+MOST_FOLDED = 1 << 20
+"""Most elements of a result that is computed while the model is imported; [1]."""
+
+
+def from_onnx(
+    source: Any,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Module:
+    """Return an ONNX model as a module.
+
+    Parameters
+    ----------
+    source : path, bytes or onnx.ModelProto
+        The model. Tensors outside of a file must lie in its folder.
+    shapes : mapping, optional
+        Shapes of inputs, by their names, where the model leaves extents open.
+    constants : mapping, optional
+        Arrays of inputs that are constants from now on, by their names: axes, sizes and other
+        operands that decide about shapes.
+
+    Returns
+    -------
+    Module
+        Calls have the names of the nodes. The result is a tensor, or a tuple of the outputs.
+
+    Raises
+    ------
+    GraphError
+        The file is damaged, an operator is not known, or a shape depends on values that only a run
+        decides. The error names the node.
+
+    Notes
+    -----
+    Values that depend on constants only are computed while the model is read. An operator that has
+    no converter is written by its function in the standard, where it has one.
+
+    **Source:** the ONNX specification, operator sets 7 to the newest one of the package `onnx`.
+    """
+    model, folder = read_model(source)
+    importer = Importer(opsets_of(model), folder, functions.of_model(model), dict(shapes or {}))
+    scope: dict[str, Expr] = {}
+    for tensor in model.graph.initializer:
+        scope[tensor.name] = Constant(read_tensor(tensor, folder), tensor.name)
+    given = dict(constants or {})
+    known = {value.name for value in model.graph.input}
+    for name in (*given, *importer.shapes):
+        if name not in known:
+            raise GraphError(OPERATION, "there is no such input", got=name,
+                             expected=", ".join(sorted(known)) or "none")  # fmt: skip
+    params = []
+    for value in model.graph.input:
+        if value.name in scope:  # older models list their weights as inputs
+            continue
+        kind = importer.input_type(value)
+        if value.name in given:
+            scope[value.name] = constant_of(np.asarray(given[value.name]), kind.dtype)
+            continue
+        param = Var(value.name, kind)
+        importer.types[param] = kind
+        scope[value.name] = param
+        params.append(param)
+    importer.run(model.graph.node, scope)
+    results = [importer.value(value.name, scope) for value in model.graph.output]
+    if not results:
+        raise GraphError(OPERATION, "the model has no outputs")
+    body = results[0] if len(results) == 1 else Tuple(tuple(results))
+    return Module({"main": Function(tuple(params), body)})
+
+
+@dataclass
+class Importer:
+    """What is known about a model while its nodes become calls."""
+
+    opsets: Mapping[str, int]
+    folder: Path | None
+    functions: Mapping[tuple[str, str], Any]
+    """Functions of the model, by domain and name."""
+    shapes: Mapping[str, Sequence[int]]
+    types: KnownTypes = field(default_factory=lambda: KnownTypes({}))
+    depth: int = 0
+
+    def input_type(self, value: Any) -> TensorType:
+        """Return the type of an input of the model."""
+        if not value.type.HasField("tensor_type"):
+            raise GraphError(
+                OPERATION, f"input {value.name!r} is no tensor",
+                got=str(value.type.WhichOneof("value")),
+            )  # fmt: skip
+        tensor = value.type.tensor_type
+        dtype = dtype_of(tensor.elem_type)
+        if value.name in self.shapes:
+            return TensorType(tuple(self.shapes[value.name]), dtype)
+        if not tensor.HasField("shape"):
+            raise GraphError(
+                OPERATION, f"input {value.name!r} has no shape",
+                hint=f"from_onnx(model, shapes={{{value.name!r}: (…)}})",
+            )  # fmt: skip
+        dims = [
+            int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else ANY
+            for dim in tensor.shape.dim
+        ]
+        return TensorType(tuple(dims), dtype)
+
+    def value(self, name: str, scope: Mapping[str, Expr]) -> Expr:
+        """Return the expression of a name."""
+        if name not in scope:
+            raise GraphError(OPERATION, "a value is read that nothing computes", got=repr(name))
+        return scope[name]
+
+    def run(self, nodes: Sequence[Any], scope: dict[str, Expr]) -> None:
+        """Add the values of nodes, in their order, to a scope."""
+        for proto in nodes:
+            for name, value in self.outputs(proto, scope):
+                scope[name] = value
+
+    def outputs(self, proto: Any, scope: Mapping[str, Expr]) -> Iterator[tuple[str, Expr]]:
+        """Yield the outputs of a node that have a name."""
+        node = self.node(proto, scope)
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        values = self.converted(node, proto, domain, scope)
+        for name, value in zip(proto.output, values, strict=False):
+            if name and value is not None:
+                yield name, self.folded(value)
+
+    def node(self, proto: Any, scope: Mapping[str, Expr]) -> Node:
+        """Return a node with its operands and attributes."""
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        if domain not in self.opsets and (domain, proto.op_type) not in self.functions:
+            raise GraphError(OPERATION, "an operator is of a domain that is not imported",
+                             got=f"{proto.domain}.{proto.op_type}")  # fmt: skip
+        return Node(
+            proto.op_type, proto.name, self.opsets.get(domain, 1),
+            [self.value(name, scope) if name else None for name in proto.input],
+            tuple(proto.output), self.attributes(proto), self.types,
+            Span(node=proto.name or next((name for name in proto.output if name), "")),
+        )  # fmt: skip
+
+    def attributes(self, proto: Any) -> dict[str, Any]:
+        """Return the attributes of a node: numbers, texts, lists of them, and arrays."""
+        onnx = onnx_package()
+        kinds = onnx.AttributeProto
+        found: dict[str, Any] = {}
+        for attribute in proto.attribute:
+            match attribute.type:
+                case kinds.TENSOR:
+                    found[attribute.name] = read_tensor(attribute.t, self.folder)
+                case kinds.GRAPH:
+                    found[attribute.name] = attribute.g
+                case kinds.STRING:
+                    found[attribute.name] = attribute.s.decode("utf-8", "replace")
+                case kinds.STRINGS:
+                    found[attribute.name] = [
+                        s.decode("utf-8", "replace") for s in attribute.strings
+                    ]
+                case kinds.FLOAT | kinds.INT | kinds.FLOATS | kinds.INTS:
+                    found[attribute.name] = onnx.helper.get_attribute_value(attribute)
+                case _:
+                    raise GraphError(
+                        f"{OPERATION}: {proto.op_type} {proto.name}", "an attribute is not known",
+                        got=attribute.name,
+                    )  # fmt: skip
+        return found
+
+    def converted(
+        self, node: Node, proto: Any, domain: str, scope: Mapping[str, Expr]
+    ) -> Sequence[Expr | None]:
+        """Return the values of a node."""
+        key = (domain, node.op_type)
+        if not domain and node.op_type in CONTROL:
+            return CONTROL[node.op_type](node, self, dict(scope))
+        if key not in self.functions and not domain and node.op_type in OPERATORS:
+            try:
+                made = OPERATORS[node.op_type](node)
+            except GraphError as error:
+                if error.operation.startswith(OPERATION):
+                    raise
+                node.fail(error.problem, got=error.got, expected=error.expected)
+            except DLCompilerError as error:
+                node.fail(error.problem, got=error.got, expected=error.expected)
+            return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]  # an expression
+        body = self.functions.get(key) or functions.of_standard(node, proto, domain, self.types)
+        if body is None:
+            node.fail("there is no such operator here", got=f"{domain or 'ai.onnx'} {node.op_type}")
+        return self.called(body, node)
+
+    def called(self, body: Any, node: Node) -> list[Expr | None]:
+        """Return the values of a function with the operands of a node."""
+        if self.depth >= functions.MOST_DEPTH:
+            node.fail("functions call each other without end")
+        inside = Importer(
+            functions.opsets_of(body, self.opsets), self.folder, self.functions, {}, self.types,
+            self.depth + 1,
+        )  # fmt: skip
+        scope = {
+            name: value
+            for name, value in zip(body.input, node.inputs, strict=False)
+            if value is not None
+        }
+        for proto in functions.bound_nodes(body, node):
+            missing = [n for n in proto.input if n and n not in scope and n in body.input]
+            if missing:
+                proto.input[:] = [("" if n in missing else n) for n in proto.input]
+            for name, value in inside.outputs(proto, scope):
+                scope[name] = value
+        return [scope.get(name) for name in body.output]
+
+    def subgraph(
+        self, body: Any, given: Sequence[Expr], scope: Mapping[str, Expr]
+    ) -> list[Expr | None]:
+        """Return the outputs of a body with these operands; it reads names from around it."""
+        inside = dict(scope)
+        for tensor in body.initializer:
+            inside[tensor.name] = Constant(read_tensor(tensor, self.folder), tensor.name)
+        for value, operand in zip(body.input, given, strict=False):
+            inside[value.name] = operand
+        self.run(body.node, inside)
+        return [self.value(output.name, inside) for output in body.output]
+
+    def folded(self, value: Expr) -> Expr:
+        """Return the constant that a value is, if its operands are constants and it is small."""
+        kind = self._type(value)
+        if isinstance(value, Constant) or not _is_known(value):
+            return value
+        if not isinstance(kind, TensorType) or not is_static(kind) or elements(kind) > MOST_FOLDED:
+            return value
+        found = evaluate(Module.from_expr(value))
+        assert isinstance(found, np.ndarray | np.generic)
+        made = Constant(np.asarray(found))
+        self.types[made] = kind
+        return made
+
+    def _type(self, value: Expr) -> Any:
+        """Return the type of a value; a wrong one is found here, at its node."""
+        kind = self.types[value]
+        if isinstance(kind, TupleType):
+            raise GraphError(OPERATION, "a value is a tuple", got=str(kind))
+        return kind
+
+
+def _is_known(value: Expr) -> bool:
+    """Tell whether a value depends on constants only; operands were folded before."""
+    waiting: list[Any] = [value]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case Constant():
+                continue
+            case Call():
+                waiting += node.args
+            case Tuple():
+                waiting += node.fields
+            case TupleGetItem():
+                waiting.append(node.value)
+            case _:
+                return False
+    return True

@@ -1,0 +1,146 @@
+"""Operators on integers that stand for numbers: ``x = (q - zero point) * scale``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dlcompiler import dtypes
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.onnx.operators.neural import _conv
+from dlcompiler.graph.frontends.onnx.reading import dtype_of
+from dlcompiler.graph.ir import Expr
+
+
+def _along(node: Node, value: Expr, x: Expr, axis: int) -> Expr:
+    """Return scales of the slices along an axis so that they broadcast; one stays as it is."""
+    rank, own = node.rank(x), node.rank(value)
+    if own == 0 or node.shape(value) == (1,):
+        return node.reshape(value, ())
+    if own > 1:
+        node.fail("its scales are of blocks", got=str(node.type(value)))
+    shape = [1] * rank
+    shape[axis] = node.shape(value)[0]
+    return node.reshape(value, shape)
+
+
+def _quantize_linear(node: Node) -> Expr:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    dtype = node.dtype(zero) if zero is not None else "uint8"
+    if node.attr("output_dtype", 0) and zero is None:
+        dtype = dtype_of(int(node.attr("output_dtype")))
+    wide = node.dtype(scale)
+    scaled = node.call("divide", node.cast(x, wide), _along(node, scale, x, axis))
+    return _rounded(node, scaled, None if zero is None else _along(node, zero, x, axis), dtype)
+
+
+def _rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
+    """Return numbers as the nearest integers of a dtype, with a zero point."""
+    if not dtypes.is_int(dtype) or dtypes.bits(dtype) > 16:
+        node.fail("no integers of 8 or 16 bits", got=dtype)
+    made: Expr = node.call("round", x)
+    if zero is not None:
+        made = node.call("add", made, node.cast(zero, node.dtype(x)))
+    made = node.call("clip", made, a_min=float(dtypes.min_value(dtype)),
+                     a_max=float(dtypes.max_value(dtype)))  # fmt: skip
+    return node.cast(made, dtype)
+
+
+def _dequantize_linear(node: Node) -> Expr:
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    wide: Expr = node.cast(x, "int32")
+    if zero is not None:
+        wide = node.call("subtract", wide, node.cast(_along(node, zero, x, axis), "int32"))
+    return node.call("multiply", node.cast(wide, node.dtype(scale)), _along(node, scale, x, axis))
+
+
+def _centred(node: Node, i: int, zero: Expr | None, axis: int | None = None) -> Expr:
+    """Return an operand less its zero point, as integers of 32 bits."""
+    x = node.input(i)
+    wide = node.cast(x, "int32")
+    if zero is None:
+        return wide
+    place = _along(node, zero, x, 0 if axis is None else axis)
+    return node.call("subtract", wide, node.cast(place, "int32"))
+
+
+def _rows_and_columns(node: Node, zero: Expr | None, x: Expr, *, is_left: bool) -> Expr | None:
+    """Return the zero points of a matrix's rows, or of its columns."""
+    if zero is None or node.rank(zero) != 1 or node.shape(zero) == (1,):
+        return zero
+    count = node.shape(zero)[0]
+    return node.reshape(zero, (count, 1) if is_left else (1, count))
+
+
+def _product(node: Node, places: tuple[int, int, int | None, int | None]) -> Expr:
+    """Return the product of two matrices of integers, less their zero points."""
+    sides = []
+    for place, zero, is_left in ((places[0], places[2], True), (places[1], places[3], False)):
+        value = node.input(place)
+        wide: Expr = node.cast(value, "int32")
+        point = None if zero is None else node.optional(zero)
+        point = _rows_and_columns(node, point, value, is_left=is_left)
+        if point is not None:
+            wide = node.call("subtract", wide, node.cast(point, "int32"))
+        sides.append(wide)
+    return node.call("nn.matmul", *sides)
+
+
+def _mat_mul_integer(node: Node) -> Expr:
+    return _product(node, (0, 1, 2, 3))
+
+
+def _q_linear_mat_mul(node: Node) -> Expr:
+    total = _product(node, (0, 3, 2, 5))
+    both = node.call("multiply", _side(node, 1, is_left=True), _side(node, 4, is_left=False))
+    scale = node.call("divide", both, node.input(6))
+    scaled = node.call("multiply", node.cast(total, node.dtype(scale)), scale)
+    zero = node.input(7)
+    return _rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
+
+
+def _side(node: Node, i: int, *, is_left: bool) -> Expr:
+    found = _rows_and_columns(node, node.input(i), node.input(i), is_left=is_left)
+    assert found is not None
+    return found
+
+
+def _inner_conv(node: Node, data: Expr, weight: Expr) -> Expr:
+    inside = Node(node.op_type, node.name, node.version, [data, weight], node.outputs, node.attrs,
+                  node.types, node.span)  # fmt: skip
+    return _conv(inside)
+
+
+def _conv_integer(node: Node) -> Expr:
+    return _inner_conv(
+        node, _centred(node, 0, node.optional(2)), _centred(node, 1, node.optional(3))
+    )
+
+
+def _q_linear_conv(node: Node) -> Expr:
+    total = _inner_conv(node, _centred(node, 0, node.input(2)), _centred(node, 3, node.input(5)))
+    rank = node.rank(total)
+    if node.optional(8) is not None:
+        total = node.call("nn.bias_add", total, node.input(8), axis=1)
+    scale = node.call("divide", node.call("multiply", node.reshape(node.input(1), ()),
+                                          _channels(node, node.input(4), rank)),
+                      node.reshape(node.input(6), ()))  # fmt: skip
+    scaled = node.call("multiply", node.cast(total, node.dtype(scale)), scale)
+    zero = node.input(7)
+    return _rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
+
+
+def _channels(node: Node, value: Expr, rank: int) -> Expr:
+    if node.rank(value) == 0 or node.shape(value) == (1,):
+        return node.reshape(value, ())
+    return node.reshape(value, (1, node.shape(value)[0], *(1,) * (rank - 2)))
+
+
+TABLE: dict[str, Callable[[Node], Any]] = {
+    "QuantizeLinear": _quantize_linear, "DequantizeLinear": _dequantize_linear,
+    "MatMulInteger": _mat_mul_integer, "QLinearMatMul": _q_linear_mat_mul,
+    "ConvInteger": _conv_integer, "QLinearConv": _q_linear_conv,
+}  # fmt: skip
+"""The converters of this module."""

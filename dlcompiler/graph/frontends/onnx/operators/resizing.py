@@ -1,0 +1,129 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.onnx.operators.pooling import LAYOUTS
+from dlcompiler.graph.ir import Expr
+
+_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
+
+
+def _resize(node: Node) -> Expr:
+    x = node.input(0)
+    shape = node.shape(x)
+    if node.attr("antialias", 0):
+        node.fail("it smooths what it makes smaller (antialias)")
+    axes = [axis % len(shape) for axis in node.attr("axes") or range(len(shape))]
+    scales, sizes = _wanted(node, shape, axes)
+    mode = str(node.attr("coordinate_transformation_mode",
+                         "half_pixel" if node.version >= 11 else "asymmetric"))  # fmt: skip
+    attrs: dict[str, Any] = {
+        "method": _method(node),
+        "coordinate_transformation_mode": mode,
+        "rounding_method": str(node.attr(
+            "nearest_mode", "round_prefer_floor" if node.version >= 11 else "floor")),
+        "cubic_alpha": float(node.attr("cubic_coeff_a", -0.75)),
+        "cubic_exclude": bool(node.attr("exclude_outside", 0)),
+    }  # fmt: skip
+    if mode == "tf_crop_and_resize":
+        roi = [float(n) for n in node.constant(1, "its region").reshape(-1)]
+        full = [0.0] * len(shape) + [1.0] * len(shape)
+        for n, axis in enumerate(axes):
+            full[axis], full[len(shape) + axis] = roi[n], roi[len(axes) + n]
+        attrs["roi"] = full
+        attrs["extrapolation_value"] = float(node.attr("extrapolation_value", 0.0))
+    return _resized(node, x, sizes, scales, attrs)
+
+
+def _method(node: Node) -> str:
+    mode = str(node.attr("mode", "nearest"))
+    if mode not in _METHODS:
+        node.fail("no such mode", got=repr(mode), expected=", ".join(_METHODS))
+    return _METHODS[mode]
+
+
+def _wanted(
+    node: Node, shape: Sequence[int], axes: Sequence[int]
+) -> tuple[list[float] | None, list[int]]:
+    """Return the scales of all dimensions, if they are given, and the extents of the result."""
+    place = 1 if node.version == 10 else 2
+    sizes = [*shape]
+    if node.optional(3) is not None and node.integers(3, "its sizes"):
+        return None, _sizes(node, shape, axes)
+    given = [float(n) for n in node.constant(place, "its scales").reshape(-1)]
+    if len(given) != len(axes):
+        node.fail("it has another number of scales than of axes", got=repr(given))
+    scales = [1.0] * len(shape)
+    for axis, scale in zip(axes, given, strict=True):
+        scales[axis], sizes[axis] = scale, math.floor(shape[axis] * scale)
+    return scales, sizes
+
+
+def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """Return the extents of the result by the operand ``sizes``."""
+    wanted = node.integers(3, "its sizes")
+    if len(wanted) != len(axes):
+        node.fail("it has another number of sizes than of axes", got=repr(wanted))
+    policy = str(node.attr("keep_aspect_ratio_policy", "stretch"))
+    found = list(shape)
+    if policy == "stretch":
+        for axis, size in zip(axes, wanted, strict=True):
+            found[axis] = size
+        return found
+    ratios = [size / shape[axis] for axis, size in zip(axes, wanted, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    for axis in axes:
+        found[axis] = math.floor(shape[axis] * scale + 0.5)
+    return found
+
+
+def _upsample(node: Node) -> Expr:
+    x = node.input(0)
+    shape = node.shape(x)
+    scales = (
+        [float(n) for n in node.attr("scales", ())]
+        if node.version < 9
+        else [float(n) for n in node.constant(1, "its scales").reshape(-1)]
+    )
+    if len(scales) != len(shape):
+        node.fail("it has another number of scales than of axes", got=repr(scales))
+    sizes = [math.floor(n * scale) for n, scale in zip(shape, scales, strict=True)]
+    attrs = {"method": _method(node), "coordinate_transformation_mode": "asymmetric",
+             "rounding_method": "floor"}  # fmt: skip
+    return _resized(node, x, sizes, scales, attrs)
+
+
+def _resized(
+    node: Node, x: Expr, sizes: Sequence[int], scales: Sequence[float] | None,
+    attrs: dict[str, Any],
+) -> Expr:  # fmt: skip
+    """Return a tensor whose last one to three dimensions have other extents."""
+    shape = node.shape(x)
+    changed = [n for n, (a, b) in enumerate(zip(shape, sizes, strict=True)) if a != b]
+    moves = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
+    rank = min(len(shape), 3) if moves else max(len(shape) - min(changed, default=len(shape)), 1)
+    rank = max(rank, min(len(shape) - 2, 3)) if len(shape) > 2 else min(rank, len(shape))
+    if changed and len(shape) - changed[0] > 3:
+        node.fail("more than the last three dimensions change", got=f"{shape} to {tuple(sizes)}")
+    rank = max(1, min(rank, 3))
+    lead = shape[: len(shape) - rank]
+    images = node.reshape(x, (1, math.prod(lead), *shape[-rank:]))
+    more = dict(attrs)
+    if scales is not None:
+        more["scales"] = tuple(scales[-rank:])
+    if "roi" in attrs:
+        roi, own = attrs["roi"], len(shape)
+        more["roi"] = (*roi[own - rank : own], *roi[2 * own - rank :])
+    made = node.call(
+        f"image.resize{rank}d", images, size=tuple(sizes[-rank:]), layout=LAYOUTS[rank], **more
+    )
+    return node.reshape(made, tuple(sizes))
+
+
+TABLE: dict[str, Callable[[Node], Any]] = {"Resize": _resize, "Upsample": _upsample}
+"""The converters of this module."""
