@@ -34,6 +34,7 @@ from dlcompiler.target import Target
 from dlcompiler.te import ComputeOp, Tensor
 
 _MOST_ROWS = 12
+"""Most rows of a tile of registers."""
 _BLOCKS = (0, 4, 8, 16, 32)
 _UNROLLED = (1, 2, 4)
 _READ_BYTES = 16
@@ -47,9 +48,10 @@ def _vectors(layer: Layer, target: Target) -> int:
     return layer.gates * -(-layer.panel // target.lanes(layer.dtype))
 
 
-def _fits(rows: int, vectors: int, target: Target) -> bool:
-    """Tell whether the sums of a tile take at most three quarters of the registers."""
-    return rows == 1 or 4 * rows * vectors <= 3 * target.vector_registers
+def _most_rows(layer: Layer, target: Target) -> int:
+    """Return the most rows of a tile whose sums take at most three quarters of the registers."""
+    possible = 3 * target.vector_registers // (4 * _vectors(layer, target))
+    return max(min(possible, _MOST_ROWS), 1)
 
 
 def _rows(extent: int, most: int) -> int:
@@ -79,8 +81,7 @@ def space(workload: Workload, target: Target) -> Space:
     ==============  ============================================================================
     """
     layer = Layer.of(workload)
-    vectors = _vectors(layer, target)
-    most = max(n for n in range(1, _MOST_ROWS + 1) if _fits(n, vectors, target))
+    most = _most_rows(layer, target)
 
     def rows(extent: int) -> tuple[int, ...]:
         usual = {n for n in (1, 2, 3, 4, 6, 8, 12) if n <= min(most, extent)}
@@ -100,8 +101,7 @@ def space(workload: Workload, target: Target) -> Space:
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with the highest tiles, and blocks of data that take half of L2."""
     layer = Layer.of(workload)
-    vectors = _vectors(layer, target)
-    most = max(n for n in range(1, _MOST_ROWS + 1) if _fits(n, vectors, target))
+    most = _most_rows(layer, target)
     tile = _rows(layer.steps * layer.batch, most)
     tile_bytes = tile * layer.inputs * dtypes.bytes_of(layer.dtype)
     room = target.cache_bytes(1) // 2 // tile_bytes
