@@ -21,6 +21,7 @@ are in registers when its state is computed, and each vector of weights is used 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from dlcompiler import dtypes
 from dlcompiler.ops.base import DeviceSchedule
@@ -43,15 +44,14 @@ _SQUARE = 8
 """Terms of a weight that are transposed together in registers."""
 
 
-def _vectors(layer: Layer, target: Target) -> int:
-    """Return the vectors of sums for a row of a tile."""
-    return layer.gates * -(-layer.panel // target.lanes(layer.dtype))
-
-
-def _most_rows(layer: Layer, target: Target) -> int:
+def _most_rows(vectors: int, target: Target) -> int:
     """Return the most rows of a tile whose sums take at most three quarters of the registers."""
-    possible = 3 * target.vector_registers // (4 * _vectors(layer, target))
-    return max(min(possible, _MOST_ROWS), 1)
+    return max(min(3 * target.vector_registers // (4 * vectors), _MOST_ROWS), 1)
+
+
+def _most(layer: Layer, target: Target) -> int:
+    """Return the most rows of a tile for a layer."""
+    return _most_rows(layer.gates * -(-layer.panel // target.lanes(layer.dtype)), target)
 
 
 def _rows(extent: int, most: int) -> int:
@@ -81,7 +81,7 @@ def space(workload: Workload, target: Target) -> Space:
     ==============  ============================================================================
     """
     layer = Layer.of(workload)
-    most = _most_rows(layer, target)
+    most = _most(layer, target)
 
     def rows(extent: int) -> tuple[int, ...]:
         usual = {n for n in (1, 2, 3, 4, 6, 8, 12) if n <= min(most, extent)}
@@ -101,7 +101,7 @@ def space(workload: Workload, target: Target) -> Space:
 def default_config(workload: Workload, target: Target) -> Config:
     """Return the config with the highest tiles, and blocks of data that take half of L2."""
     layer = Layer.of(workload)
-    most = _most_rows(layer, target)
+    most = _most(layer, target)
     tile = _rows(layer.steps * layer.batch, most)
     tile_bytes = tile * layer.inputs * dtypes.bytes_of(layer.dtype)
     room = target.cache_bytes(1) // 2 // tile_bytes
@@ -126,13 +126,13 @@ def _shared(layer: Layer, target: Target) -> str:
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
     """Schedule a recurrent layer on a CPU; see the module."""
     stages = stages_by_role(s, "recurrent")
-    lanes = target.lanes(outs[0].dtype)
-    panel = _panel(stages)
+    tile = _Tile.of(stages, target)
+    lanes = tile.lanes
     s[stages["rows"]].compute_inline()
-    loops = _schedule_inputs(s, stages, panel, cfg, lanes)
+    loops = _schedule_inputs(s, stages, cfg, tile)
     if "reset" in stages:
-        loops += _schedule_step(s, stages, "reset", "reset_sums", panel, cfg, lanes)
-    loops += _schedule_step(s, stages, "step", "sums", panel, cfg, lanes)
+        loops += _schedule_step(s, stages, "reset", "reset_sums", cfg, tile)
+    loops += _schedule_step(s, stages, "step", "sums", cfg, tile)
     for role in ("panels_ih", "panels_hh"):
         if role in stages:
             loops += _schedule_panels(s, stages[role], lanes)
@@ -143,22 +143,36 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     unroll(s, loops)
 
 
-def _panel(stages: Mapping[str, Tensor]) -> int:
-    """Return the width of a panel, from the weights of the data."""
-    op = stages["data_sums"].op
-    weight = next(t for t in op.input_tensors if t.ndim == 4)
-    return int(weight.static_shape[-1])
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """The columns of a tile of sums."""
+
+    panel: int
+    """Elements of the state."""
+    lanes: int
+    is_low: bool
+    """It has fewer rows than vectors: then the rows of a vector of weights come one after the
+    other, so that registers hold one vector of weights, and an element of each row."""
+
+    @staticmethod
+    def of(stages: Mapping[str, Tensor], target: Target) -> _Tile:
+        """Return the tile for the weights of a layer."""
+        weight = next(t for t in stages["data_sums"].op.input_tensors if t.ndim == 4)
+        _, _, gates, panel = weight.static_shape
+        lanes = target.lanes(weight.dtype)
+        vectors = gates * -(-panel // lanes)
+        return _Tile(panel, lanes, _most_rows(vectors, target) < vectors)
 
 
 def _schedule_inputs(
-    s: Schedule, stages: Mapping[str, Tensor], panel: int, cfg: Config, lanes: int
+    s: Schedule, stages: Mapping[str, Tensor], cfg: Config, tile: _Tile
 ) -> list[Loop]:
     """Compute the products of the data block by block; return loops to unroll."""
     inputs = stages["inputs"]
     stage = s[inputs]
     m, gate, j = stage.op.axis
-    panels, column = stage.split(j, panel)
-    vectors, vector = stage.split(column, lanes)
+    panels, column = stage.split(j, tile.panel)
+    vectors, vector = stage.split(column, tile.lanes)
     tiles, row = stage.split(m, cfg["tile_x"])
     order = [panels, tiles]
     if cfg["block"]:
@@ -168,30 +182,29 @@ def _schedule_inputs(
     stage.vectorize(vector)
     if cfg["parallel"]:
         stage.parallel(order[0])
-    loops = _schedule_sums(s, stages["data_sums"], cfg, lanes, is_step=False)
+    loops = _schedule_sums(s, stages["data_sums"], cfg, tile, is_step=False)
     s[stages["data_sums"]].compute_at(stage, tiles)
     return [(inputs, gate), (inputs, vectors), *loops]
 
 
 def _schedule_step(
-    s: Schedule, stages: Mapping[str, Tensor], role: str, sums: str, panel: int, cfg: Config,
-    lanes: int,
-) -> list[Loop]:  # fmt: skip
+    s: Schedule, stages: Mapping[str, Tensor], role: str, sums: str, cfg: Config, tile: _Tile
+) -> list[Loop]:
     """Compute the states of a step panel by panel; return loops to unroll."""
     stage = s[stages[role]]
     _, n, j = stage.op.axis
-    panels, column = stage.split(j, panel)
-    vectors, vector = stage.split(column, lanes)
+    panels, column = stage.split(j, tile.panel)
+    vectors, vector = stage.split(column, tile.lanes)
     tiles, row = stage.split(n, cfg["tile_m"])
     stage.reorder(panels, tiles, row, vectors, vector)
     stage.vectorize(vector)
     if cfg["parallel"] == "steps":
         stage.parallel(panels)
-    loops = _schedule_sums(s, stages[sums], cfg, lanes, is_step=True)
+    loops = _schedule_sums(s, stages[sums], cfg, tile, is_step=True)
     s[stages[sums]].compute_at(stage, tiles)
     if role == "step" and "new" in stages:
         new = s[stages["new"]]
-        _, own = new.split(new.op.axis[-1], lanes)
+        _, own = new.split(new.op.axis[-1], tile.lanes)
         new.vectorize(own)
         new.set_scope("local")
         new.compute_at(stage, vectors)
@@ -199,19 +212,21 @@ def _schedule_step(
 
 
 def _schedule_sums(
-    s: Schedule, sums: Tensor, cfg: Config, lanes: int, *, is_step: bool
+    s: Schedule, sums: Tensor, cfg: Config, tile: _Tile, *, is_step: bool
 ) -> list[Loop]:
     """Order the loops of sums in registers; return those to unroll."""
     op = sums.op
     assert isinstance(op, ComputeOp)
     *rows, j = op.axis[is_step:]
     (k,) = op.reduce_axis
-    vectors, vector = s[sums].split(j, lanes)
+    vectors, vector = s[sums].split(j, tile.lanes)
     k, term = s[sums].split(k, cfg["unroll_k"])
-    s[sums].reorder(k, term, *rows, vectors, vector)
+    row, *gates = rows
+    inside = (*gates, vectors, row) if tile.is_low else (row, *gates, vectors)
+    s[sums].reorder(k, term, *inside, vector)
     s[sums].vectorize(vector)
     s[sums].set_scope("local")
-    return [(sums, axis) for axis in (term, *rows, vectors)]
+    return [(sums, axis) for axis in (term, *inside)]
 
 
 def _schedule_panels(s: Schedule, panels: Tensor, lanes: int) -> list[Loop]:
