@@ -96,6 +96,14 @@ def _tf32(value: Value, *, element: str) -> Value:
     return np.copysign(rounded, array).astype(array.dtype)[()]
 
 
+def _sort_key(value: Value, *, element: str) -> Value:
+    numbers = np.asarray(value).astype(np.float32)
+    bits = numbers.view(np.int32)
+    size = bits & np.int32(2**31 - 1)
+    keys = np.where(bits < 0, -size, size)
+    return np.where(np.isnan(numbers), np.int32(2**31 - 1), keys)[()]
+
+
 def _popcount(value: Value, *, element: str) -> Value:
     array = np.asarray(value)
     bits = array.view(f"u{array.dtype.itemsize}")  # NumPy counts the bits of the absolute value
@@ -129,5 +137,6 @@ _OWN: dict[str, Callable[..., Any]] = {
     "pow": _pow,
     "rsqrt": _rsqrt,
     "sigmoid": _sigmoid,
+    "sort_key": _sort_key,
     "tf32": _tf32,
 }

@@ -17,6 +17,8 @@ popcount                        of integers: how many bits are 1
 clz                             of integers: how many of the first bits are 0 (all of 0), an int32
 tf32                            of float32, rounded to the 10 bits after the first that tensor cores
                                 multiply as TF32, halves away from 0; infinity where that overflows
+sort_key                        of float32: an int32 that compares as the number does; 0 and -0 have
+                                the same, and each NaN the largest
 likely                          of a bool, which it returns: a hint that it is nearly always true
 assume_bounds                   of an index, which it returns: a promise that it is inside
 =============================== ================================================================
@@ -131,6 +133,7 @@ FUNCTIONS: dict[str, Signature] = {
     "isinf": Signature("float", result="bool", is_exact=True, numpy=np.isinf),
     "isnan": Signature("float", result="bool", is_exact=True, numpy=np.isnan),
     "tf32": Signature("float32", is_exact=True),
+    "sort_key": Signature("float32", result="int32", is_exact=True),
     "popcount": Signature("integer", is_exact=True),
     "clz": Signature("integer", result="int32", is_exact=True),
     "likely": Signature("bool", is_exact=True),

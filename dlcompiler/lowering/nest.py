@@ -221,7 +221,8 @@ def _statements(builder: LoopBuilder, stage: StageState, op: ExternOp) -> Stmt:
 
     body = with_buffers(op.body, known)
     outputs = [known[buffer] for buffer in op.out_buffers]
-    body = with_zeros(body, outputs, fills_unstored=False)
+    if not op.is_complete:
+        body = with_zeros(body, outputs, fills_unstored=False)
     if not uses_threads(builder.state):  # the simulator of a device checks each access
         body = with_checks(body, tuple(known.values()))
     return rewrite(body, rule)

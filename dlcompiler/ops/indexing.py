@@ -126,9 +126,10 @@ def gather_nd(data: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
 _REDUCERS: dict[str, Callable[..., Any]] = {
     "add": te.sum, "mul": te.prod, "min": te.min, "max": te.max,
 }  # fmt: skip
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "min": te.minimum, "max": te.maximum,
 }  # fmt: skip
+"""How an element is combined with an update, by the mode."""
 
 
 def _identity(mode: str, dtype: str) -> Any:
@@ -213,7 +214,7 @@ def _scattered(
         ),
         "scatter_total",
     )
-    return tensor(data.shape, lambda *i: _COMBINE[mode](data[i], total[i]), "T_scatter", ELEMWISE)
+    return tensor(data.shape, lambda *i: COMBINE[mode](data[i], total[i]), "T_scatter", ELEMWISE)
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:

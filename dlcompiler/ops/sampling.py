@@ -49,10 +49,7 @@ def sample(data: Tensor, grid: Tensor, of: Sampling) -> Tensor:
     shape = (*data.shape[:2], *grid.shape[2:])
 
     def element(n: Any, c: Any, *out: Any) -> Any:
-        positions = [
-            _unnormalised(grid[(n, rank - 1 - d, *out)], size, of) for d, size in enumerate(sizes)
-        ]
-        taps = [_taps(x, size, of) for x, size in zip(positions, sizes, strict=True)]
+        taps = [taps_of(grid[(n, rank - 1 - d, *out)], size, of) for d, size in enumerate(sizes)]
         total: Any = None
         for chosen in itertools.product(*taps):
             weight: Any = None
@@ -73,6 +70,26 @@ def _read(data: Tensor, lead: Sequence[Any], places: Sequence[Any], of: Sampling
         return data[(*lead, *inside)]
     tests = [test for p, n in zip(places, sizes, strict=True) for test in (p >= 0, p < n)]
     return te.if_then_else(te.all(*tests), data[(*lead, *places)], te.const(0, data.dtype))
+
+
+def taps_of(position: Any, size: int, of: Sampling) -> list[tuple[Any, Any]]:
+    """Return the elements along a dimension that are read for a position, with their weights.
+
+    Parameters
+    ----------
+    position : Expr
+        From -1 to 1.
+    size : int
+        Extent of the dimension; [1].
+    of : Sampling
+        How it is read.
+
+    Returns
+    -------
+    list of (Expr, Expr or None)
+        An index, which may be outside the image, and a weight; None for a weight of 1.
+    """
+    return _taps(_unnormalised(position, size, of), size, of)
 
 
 def _unnormalised(g: Any, size: int, of: Sampling) -> Any:

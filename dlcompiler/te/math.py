@@ -363,6 +363,23 @@ def tf32(x: Any) -> Any:
     return _call("tf32", x)
 
 
+def sort_key(x: Any) -> Any:
+    """Return an int32 that compares as a float32 does, for sorting.
+
+    0 and -0 have the same key. All NaN have the largest key, so that they come last. Other numbers
+    are first converted to float32; float64 is refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((4,), "float32", name="A")
+    >>> te.evaluate(te.sort_key(A), [np.array([-1e-45, -0.0, 1e-45, np.nan], "float32")])
+    array([        -1,          0,          1, 2147483647], dtype=int32)
+    """
+    return _call("sort_key", x)
+
+
 def nextafter(x: Any, y: Any) -> Any:
     """Return the next representable number after `x` in the direction of `y`."""
     return _call("nextafter", x, y)

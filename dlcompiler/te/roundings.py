@@ -210,7 +210,7 @@ def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
     return max(below, default=0)
 
 
-_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "tf32", "trunc"})
+_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "sort_key", "tf32", "trunc"})
 """Functions that are not continuous."""
 
 

@@ -307,6 +307,7 @@ def _extern(
         tuple(buffers[buffer] for buffer in op.out_buffers),
         substitute(with_buffers(op.body, buffers), literals),
         op.tag,
+        is_complete=op.is_complete,
     )
 
 

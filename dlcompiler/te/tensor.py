@@ -323,7 +323,9 @@ class ExternOp:
     It has no axes, so no schedule changes its loops: these are part of `body`.
     """
 
-    __slots__ = ("body", "in_buffers", "inputs", "name", "out_buffers", "outputs", "tag")
+    __slots__ = (
+        "body", "in_buffers", "inputs", "is_complete", "name", "out_buffers", "outputs", "tag",
+    )  # fmt: skip
 
     axis: tuple[Axis, ...] = ()
     reduce_axis: tuple[Axis, ...] = ()
@@ -336,6 +338,8 @@ class ExternOp:
         out_buffers: tuple[Buffer, ...],
         body: Stmt,
         tag: str = "",
+        *,
+        is_complete: bool = False,
     ) -> None:
         self.name = name
         self.inputs = inputs
@@ -346,6 +350,9 @@ class ExternOp:
         """The buffers of the outputs in `body`."""
         self.body = body
         self.tag = tag
+        self.is_complete = is_complete
+        """Whether `body` is promised to write each element before it is read: nothing is filled
+        with 0."""
         is_one = len(out_buffers) == 1
         self.outputs: tuple[Tensor, ...] = tuple(
             Tensor(name if is_one else f"{name}.v{n}", buffer.shape, buffer.dtype, self)

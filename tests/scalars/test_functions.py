@@ -111,6 +111,18 @@ def test_tf32():
         assert_same(got, np.where(np.isfinite(values), right, values), [values], "tf32")
 
 
+def test_sort_key():
+    bits = np.random.default_rng(4).integers(0, 2**32, 300, dtype=np.uint32)
+    values = np.concatenate([edge_values("float32"), bits.view("f4"), -edge_values("float32")])
+    keys = agree({"sort_key": te.sort_key}, [values])["sort_key"]
+    assert keys.dtype == np.int32
+    order = np.argsort(values, kind="stable")  # NaN last
+    np.testing.assert_array_equal(np.argsort(keys, kind="stable"), order)
+    numbers, sorted_keys = values[order], keys[order]
+    is_same = (numbers[1:] == numbers[:-1]) | (np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
+    np.testing.assert_array_equal(sorted_keys[1:] == sorted_keys[:-1], is_same)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_ldexp(dtype):
     a, n = pairs(dtype, "int32")
@@ -175,6 +187,7 @@ def test_division_of_integers_by_function():
 REFUSED = {
     "te.popcount: takes an integer": lambda x, i: te.popcount(x),
     "te.ldexp: takes an integer": lambda x, i: te.ldexp(x, x),
+    "te.sort_key: takes a float32": lambda x, i: te.sort_key(x.astype("float64")),
     "te.tf32: takes a float32": lambda x, i: te.tf32(x.astype("float64")),
     "te.likely: the condition is not a bool": lambda x, i: te.likely(x),
 }

@@ -191,6 +191,25 @@ def test_elements_that_statements_by_hand_leave_unwritten_are_0(way):
     assert out.tolist() == [1, 0, 2, 0, 3]
 
 
+def backwards(first, **options):
+    def code(ins, outs):
+        ib = ir.Builder()
+        with ib.for_range(first, 5) as i:
+            ib.buffer_ptr(outs[0])[4 - i] = ib.buffer_ptr(ins[0])[i]
+        return ib.get()
+
+    return te.extern((5,), [A], code, name="C", **options)
+
+
+def test_what_is_promised_to_be_written_is_not_filled():
+    assert text(backwards(0), A).count("for ") == 2
+    assert text(backwards(0, is_complete=True), A).count("for ") == 1
+    a = np.arange(5, dtype="float32")
+    assert te.evaluate(backwards(0, is_complete=True), [a]).tolist() == [4, 3, 2, 1, 0]
+    with pytest.raises(ProgramError, match="never written"):
+        te.evaluate(backwards(1, is_complete=True), [a])
+
+
 def test_what_statements_certainly_write_is_not_filled():
     def code(ins, outs):
         ib = ir.Builder()

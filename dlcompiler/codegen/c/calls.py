@@ -20,6 +20,8 @@ def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, .
         return _of_integers(arithmetic, name, dtype, arguments)
     if name in _CLASSES:
         return Text(f"{name}({arguments[0].text}) != 0", COMPARE)
+    if name == "sort_key":
+        return arithmetic.helpers.call("sort_key", dtype, *arguments)
     if name == "nextafter" and computed(dtype) != dtype:
         return arithmetic.helpers.call("next", dtype, *arguments)
     return arithmetic.rounded(dtype, _of_floats(arithmetic, name, computed(dtype), arguments))

@@ -191,6 +191,15 @@ def _saturating(target: str) -> Callable[[str], str]:
     return write
 
 
+_SORT_KEY = """\
+<inline> int32_t <name>(float value)
+{
+    uint32_t bits;
+    int32_t size;
+    <bits bits value>
+    size = (int32_t)(bits & UINT32_C(0x7fffffff));
+    return value != value ? 0x7fffffff : bits >> 31 ? -size : size;
+}"""
 _F16_TO_F32 = """\
 <inline> float <name>(uint16_t h)
 {
@@ -370,6 +379,7 @@ _ALL: dict[str, _Helper] = {
     ),
     "sigmoid": _Helper("1 / (1 + exp(-x)) without the power that overflows", _same(_SIGMOID)),
     "tf32": _Helper("A float32 with 10 bits of mantissa, halves away from 0", _same(_TF32)),
+    "sort_key": _Helper("An integer that compares as x; NaN is the largest", _same(_SORT_KEY)),
     "allocate": _Helper(
         "Memory for a number of elements, as double since it may overflow; or NULL",
         _same(

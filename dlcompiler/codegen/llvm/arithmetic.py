@@ -215,6 +215,18 @@ def select(w: Function, dtype: str, condition_dtype: str, condition: str, a: str
     return w.pure(f"select {value_type(condition_dtype)} {condition}, {type_} {a}, {type_} {b}")
 
 
+def branch_free_select(w: Function, dtype: str, condition: str, a: str, b: str) -> str:
+    """Write a choice by a scalar condition as a conditional move.
+
+    Both values are computed, so that a branch would save nothing; where data decides, it costs 10
+    cycles or more each time that the processor guesses wrong. Without the hint, LLVM may turn
+    conditional moves in loops into branches.
+    """
+    type_ = value_type(dtype)
+    hint = f"!unpredictable !{w.module.debug.note('!{}')}"
+    return w.pure(f"select i1 {condition}, {type_} {a}, {type_} {b}, {hint}")
+
+
 def compare(w: Function, op: CompareOp, dtype: str, a: str, b: str) -> str:
     """Write a comparison of two operands of `dtype`; with NaN only ``ne`` holds."""
     if is_bfloat16(dtype):

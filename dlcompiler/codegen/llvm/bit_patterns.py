@@ -52,6 +52,19 @@ def to_tf32(w: Function, dtype: str, x: str) -> str:
     return w.pure(f"bitcast {value_type(bits)} {result} to {value_type(dtype)}")
 
 
+def sort_key(w: Function, dtype: str, x: str) -> str:
+    """Write an int32 that compares as a float32 does: its magnitude with its sign."""
+    bits = dtypes.with_lanes("int32", dtypes.lanes(dtype))
+    pattern = _pattern(w, dtype, x)
+    largest = constant(2**31 - 1, bits)
+    size = binary(w, "bitand", bits, pattern, largest)
+    sign = w.pure(f"ashr {value_type(bits)} {pattern}, {constant(31, bits)}")
+    turned = w.pure(f"xor {value_type(bits)} {size}, {sign}")
+    key = w.pure(f"sub {value_type(bits)} {turned}, {sign}")
+    known = dtypes.with_lanes("bool", dtypes.lanes(dtype))
+    return select(w, bits, known, is_nan(w, dtype, x), largest, key)
+
+
 def next_after(w: Function, dtype: str, x: str, y: str) -> str:
     """Write the number of the dtype that follows `x` toward `y`.
 

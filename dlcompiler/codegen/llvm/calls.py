@@ -134,6 +134,7 @@ _PATTERNS: dict[str, Callable[..., str]] = {
     "isnan": bit_patterns.is_nan,
     "nextafter": bit_patterns.next_after,
     "popcount": bit_patterns.count_ones,
+    "sort_key": bit_patterns.sort_key,
     "tf32": bit_patterns.to_tf32,
 }
 """Functions that look at the bits of their argument, also of floats of 16 bits."""

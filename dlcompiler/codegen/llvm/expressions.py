@@ -210,7 +210,10 @@ class Expressions:
     # -- choices ------------------------------------------------------------------------------
 
     def _select(self, condition: Expr, dtype: str, a: str, b: str) -> str:
-        return arithmetic.select(self.w, dtype, condition.dtype, self.value(condition), a, b)
+        chosen = self.value(condition)
+        if dtypes.lanes(condition.dtype) == 1:
+            return arithmetic.branch_free_select(self.w, dtype, chosen, a, b)
+        return arithmetic.select(self.w, dtype, condition.dtype, chosen, a, b)
 
     def _choice(self, condition: Expr, a: Expr, b: Expr) -> str:
         """Write an `IfThenElse`."""

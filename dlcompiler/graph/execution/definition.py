@@ -30,6 +30,7 @@ from dlcompiler.graph.ir import (
 )
 from dlcompiler.graph.operators import REGISTRY, Result
 from dlcompiler.graph.operators.base import Array, describe, origin_of
+from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
 
 Tensors: TypeAlias = "Tensor | tuple[Tensors, ...]"
@@ -70,7 +71,10 @@ def kernel_function(call: Call, types: Types) -> Function:
 
 
 def define(
-    function: Function, types: Types, known: Mapping[Node, Tensors] = MappingProxyType({})
+    function: Function,
+    types: Types,
+    target: Target,
+    known: Mapping[Node, Tensors] = MappingProxyType({}),
 ) -> Definition:
     """Define a kernel by tensor expressions.
 
@@ -80,6 +84,8 @@ def define(
         Its body consists of calls of operators.
     types : Types
         Types of its nodes.
+    target : Target
+        The machine: on CPUs, some operators are loops that run in order.
     known : mapping, optional
         Tensors that stand for parameters and calls.
 
@@ -101,7 +107,7 @@ def define(
     values.update(known)
     for node in post_order(function.body):
         if node not in values and not isinstance(node, Op):
-            values[node] = _tensors(node, values, weights, types)
+            values[node] = _tensors(node, values, weights, types, target)
     outputs: list[Tensor] = []
     for tensor in _flat(values[function.body]):
         is_own = not isinstance(tensor.op, PlaceholderOp) and tensor not in outputs
@@ -136,8 +142,9 @@ def known_shape(kind: TensorType, what: str) -> tuple[int, ...]:
 
 
 def _tensors(
-    node: Node, values: Mapping[Node, Tensors], weights: list[tuple[Tensor, Array]], types: Types
-) -> Tensors:
+    node: Node, values: Mapping[Node, Tensors], weights: list[tuple[Tensor, Array]], types: Types,
+    target: Target,
+) -> Tensors:  # fmt: skip
     match node:
         case Constant(value):
             return _constant(np.asarray(value), types.tensor(node).dtype, weights)
@@ -158,11 +165,18 @@ def _tensors(
                     known_shape(kind, f"{describe(operator, node)}, argument {n}")
             inputs = tuple(types[arg] for arg in node.args)
             result = Result(operator.complete(node), inputs, types[node])
-            return operator.define(result, *(values[arg] for arg in node.args))
+            args = [values[arg] for arg in node.args]
+            if operator.nest is not None and target.device == "cpu" and _has_elements(types[node]):
+                return operator.nest(result, target, *args)
+            return operator.define(result, *args)
     raise GraphError(
         "define a kernel", "has something else than calls of operators",
         got=type(node).__name__ + (f" over {len(children(node))} nodes" if children(node) else ""),
     )  # fmt: skip
+
+
+def _has_elements(kind: Type) -> bool:
+    return all(0 not in part.shape for part in tensor_types(kind))
 
 
 def _constant(value: Array, dtype: str, weights: list[tuple[Tensor, Array]]) -> Tensor:

@@ -141,7 +141,7 @@ class _Made:
 
 
 def _plain(function: Function, types: Types, target: Target) -> _Made:
-    definition = define(function, types)
+    definition = define(function, types, target)
     return _Made(definition, schedule_plainly(definition.outputs, target), {}, "")
 
 
@@ -152,7 +152,7 @@ def _anchored(
     anchor = anchor_of(function, types, target, call.constants)
     if anchor is None:
         return None
-    defined = _defined_by(anchor, function, types)
+    defined = _defined_by(anchor, function, types, target)
     if defined is None:
         return None
     definition, results, before = defined
@@ -172,7 +172,7 @@ def _anchored(
 
 
 def _defined_by(
-    anchor: Anchor, function: Function, types: Types
+    anchor: Anchor, function: Function, types: Types, target: Target
 ) -> tuple[Definition, tuple[Tensor, ...], list[Tensor]] | None:
     """Define a kernel around the stages of its anchor.
 
@@ -187,7 +187,7 @@ def _defined_by(
     }
     results = anchor.results
     known[anchor.call] = results if isinstance(types[anchor.call], TupleType) else results[0]
-    definition = define(function, types, known)
+    definition = define(function, types, target, known)
     before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
     given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
     if len(given) < len(before):

@@ -183,6 +183,9 @@ class GraphOperator:
     kernel: str = ""
     """Name of the operator of `dlcompiler.ops` that schedules it; "" for the rules of its
     pattern."""
+    nest: Callable[..., Tensor | tuple[Tensor, ...]] | None = None
+    """Returns it for a CPU as loops that run in order: ``nest(result, target, *tensors)``, where
+    the result has elements. None: `define` is for all machines."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     """Facts for single passes: ``is_stateful``, ``is_reshape``, …"""
 

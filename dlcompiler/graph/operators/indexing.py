@@ -30,6 +30,7 @@ from dlcompiler.graph.operators.relations import (
 from dlcompiler.graph.operators.values import rounded, wide
 from dlcompiler.ops import indexing, transforms
 from dlcompiler.ops.helpers import INJECTIVE, tensor
+from dlcompiler.ops.nests import scattering
 from dlcompiler.te.broadcast import element_indices
 
 
@@ -296,6 +297,8 @@ TABLE = (
         (Attribute("axis", integer, 0, "the dimension"),
          Attribute("reduction", one_of(*_MODES), "update", "how an update is combined")),
         "The data, with the elements at indices along a dimension updated; the last update counts.",
+        nest=lambda call, target, x, indices, updates: scattering.scatter_elements(
+            x, indices, updates, call.attrs["axis"] % x.ndim, call.attrs["reduction"], target),
     ),
     GraphOperator(
         "scatter_nd", ("data", "indices", "updates"), _scatter_nd_type, _scatter_nd,
@@ -304,6 +307,8 @@ TABLE = (
             x, indices, updates, call.attrs["mode"]),
         (Attribute("mode", one_of(*_MODES), "update", "how an update is combined"),),
         "The data, with the slices at positions updated; the last update counts.",
+        nest=lambda call, target, x, indices, updates: scattering.scatter_nd(
+            x, indices, updates, call.attrs["mode"]),
     ),
 )  # fmt: skip
 """The operators of this module."""

@@ -13,6 +13,7 @@ from dlcompiler.graph.operators.attributes import Attribute, boolean, extents, o
 from dlcompiler.graph.operators.base import Array, CallTypes, GraphOperator, Pattern, Result
 from dlcompiler.graph.operators.relations import expect, of_floats, same_dtype, static
 from dlcompiler.graph.operators.values import rounded, wide
+from dlcompiler.ops.nests import sampling
 from dlcompiler.ops.sampling import CUBIC_ALPHA, Sampling, affine_grid, sample
 
 _METHODS = {"nearest": "nearest", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
@@ -138,6 +139,8 @@ TABLE = (
          Attribute("align_corners", boolean, True, "-1 and 1 are the centres of the outermost "
                    "elements, not their edges")),
         "Images, read at positions (n, 2, h, w) from -1 to 1; x comes first.",
+        nest=lambda call, target, data, grid: sampling.sample(
+            data, grid, _description(call), target),
     ),
     GraphOperator(
         "image.affine_grid", ("data",), _grid_type, _grid, Pattern.INJECTIVE, _define_grid,

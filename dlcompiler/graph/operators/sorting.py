@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ from dlcompiler.graph.operators.relations import (
 )
 from dlcompiler.graph.operators.values import converted, rounded, wide
 from dlcompiler.ops import ordering, transforms
+from dlcompiler.ops.nests import searching
+from dlcompiler.ops.nests.sorting import first_in_order
+from dlcompiler.target import Target
 
 # -- running sums and products --------------------------------------------------------------------
 
@@ -122,6 +125,23 @@ def _define_argsort(call: Result, x: te.Tensor) -> te.Tensor:
     return ordering.argsort(x, axis, call.tensor.dtype, is_ascending=call.attrs["is_ascend"])
 
 
+def _nest_sort(call: Result, target: Target, x: te.Tensor) -> te.Tensor:
+    return _first(call, target, x, x.static_shape[call.attrs["axis"]], ("values",))[0]
+
+
+def _nest_argsort(call: Result, target: Target, x: te.Tensor) -> te.Tensor:
+    extent = x.static_shape[call.attrs["axis"]]
+    return _first(call, target, x, extent, (call.tensor.dtype,))[0]
+
+
+def _first(
+    call: Result, target: Target, x: te.Tensor, count: int, wants: Sequence[str]
+) -> tuple[te.Tensor, ...]:
+    return first_in_order(
+        x, call.attrs["axis"] % x.ndim, count, wants, target, is_ascending=call.attrs["is_ascend"]
+    )
+
+
 # -- topk -----------------------------------------------------------------------------------------
 
 
@@ -164,6 +184,14 @@ def _define_topk(call: Result, x: te.Tensor) -> Any:
     return _chosen(call, ordering.taken_along(x, first, axis), first)
 
 
+def _nest_topk(call: Result, target: Target, x: te.Tensor) -> Any:
+    attrs = call.attrs
+    wants = {"both": ("values", attrs["dtype"]), "values": ("values",)}
+    kinds = wants.get(attrs["ret_type"], (attrs["dtype"],))
+    made = _first(call, target, x, _count(call, x.static_shape[attrs["axis"]]), kinds)
+    return made if attrs["ret_type"] == "both" else made[0]
+
+
 # -- searchsorted ---------------------------------------------------------------------------------
 
 
@@ -190,6 +218,14 @@ def _define_search(call: Result, sequence: te.Tensor, values: te.Tensor) -> te.T
     return ordering.searchsorted(sequence, values, call.tensor.dtype, is_right=call.attrs["right"])
 
 
+def _nest_search(call: Result, target: Target, sequence: te.Tensor, values: te.Tensor) -> te.Tensor:
+    if not sequence.static_shape[-1]:
+        return _define_search(call, sequence, values)
+    return searching.searchsorted(
+        sequence, values, call.tensor.dtype, target, is_right=call.attrs["right"]
+    )
+
+
 _AXIS = Attribute("axis", integer, -1, "the dimension")
 _PLACES = Attribute("dtype", index_dtype, "int32", "dtype of positions")
 
@@ -199,13 +235,14 @@ TABLE = (
     GraphOperator(
         "sort", ("data",), _sorted_type, _sort, Pattern.OPAQUE, _define_sort,
         (_AXIS, Attribute("is_ascend", boolean, True, "the smallest element comes first")),
-        "Sort along a dimension; NaN counts as the largest.",
+        "Sort along a dimension; NaN counts as the largest.", nest=_nest_sort,
     ),
     GraphOperator(
         "argsort", ("data",), _argsort_type, _argsort, Pattern.OPAQUE, _define_argsort,
         (_AXIS, Attribute("is_ascend", boolean, True, "the smallest element comes first"),
          _PLACES),
         "The positions of the elements in sorted order; equal ones stay in order.",
+        nest=_nest_argsort,
     ),
     GraphOperator(
         "topk", ("data",), _topk_type, _topk, Pattern.OPAQUE, _define_topk,
@@ -213,13 +250,14 @@ TABLE = (
          Attribute("ret_type", one_of("both", "values", "indices"), "both", "what is returned"),
          Attribute("is_ascend", boolean, False, "the smallest elements, not the largest"),
          _PLACES),
-        "The largest elements along a dimension in order, and their positions.",
+        "The largest elements along a dimension in order, and their positions.", nest=_nest_topk,
     ),
     GraphOperator(
         "searchsorted", ("sorted_sequence", "values"), _search_type, _search, Pattern.OPAQUE,
         _define_search,
         (Attribute("right", boolean, False, "count elements equal to the value"), _PLACES),
         "The number of elements of a sorted sequence before each value; NaN is the largest.",
+        nest=_nest_search,
     ),
 )  # fmt: skip
 """The operators of this module."""

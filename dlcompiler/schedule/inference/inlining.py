@@ -74,7 +74,10 @@ def read_from(op: Operation, renamed: Mapping[Tensor, Tensor]) -> Operation:
         return op
     if isinstance(op, ExternOp):
         inputs = tuple(renamed.get(tensor, tensor) for tensor in op.inputs)
-        return ExternOp(op.name, inputs, op.in_buffers, op.out_buffers, op.body, op.tag)
+        return ExternOp(
+            op.name, inputs, op.in_buffers, op.out_buffers, op.body, op.tag,
+            is_complete=op.is_complete,
+        )  # fmt: skip
     assert isinstance(op, ComputeOp)  # the steps of a scan read for it
 
     def rule(node: Node) -> Node:

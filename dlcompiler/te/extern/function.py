@@ -47,6 +47,8 @@ def extern(
     out_buffers: Any = None,
     tag: str = "",
     attrs: object = None,
+    *,
+    is_complete: bool = False,
 ) -> Any:
     """Define tensors by a call of an external function, or by statements of the loop IR.
 
@@ -69,6 +71,9 @@ def extern(
         Free text kept with the operation.
     attrs
         Ignored; classic TVM has a parameter of this name.
+    is_complete : bool
+        Promise that the statements write each element of the outputs, and of what they allocate,
+        before it is read; `te.evaluate` checks it.
 
     Returns
     -------
@@ -85,7 +90,8 @@ def extern(
     -----
     Elements that the statements do not write are 0, in outputs and in temporaries to which the
     statements store. The loops that fill a buffer with 0 are left out if the statements certainly
-    write each element before they read it. A buffer that only calls write is not filled.
+    write each element before they read it, or if `is_complete` promises it. A buffer that only
+    calls write is not filled.
 
     Examples
     --------
@@ -112,7 +118,7 @@ def extern(
             where, "the function does not return statements", got=repr(made),
             expected="a call (ir.call_packed), or what get() of an ir.Builder returns",
         )  # fmt: skip
-    op = extern_op(name, given, reads, makes, made, where, tag)
+    op = extern_op(name, given, reads, makes, made, where, tag, is_complete=is_complete)
     return op.outputs[0] if len(shapes) == 1 else op.outputs
 
 
@@ -133,6 +139,8 @@ def extern_op(
     code: Stmt,
     where: str,
     tag: str = "",
+    *,
+    is_complete: bool = False,
 ) -> ExternOp:
     """Make the operation from statements on buffers; refuse statements that are not valid.
 
@@ -150,10 +158,12 @@ def extern_op(
         Names the operation in errors.
     tag : str
         Free text kept with the operation.
+    is_complete : bool
+        Whether the statements write each element before it is read.
     """
     body = _with_modes(code, reads, where)
     _check(body, reads, makes, where)
-    return ExternOp(name, inputs, reads, makes, body, tag)
+    return ExternOp(name, inputs, reads, makes, body, tag, is_complete=is_complete)
 
 
 def _dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, where: str) -> list[str]:
@@ -250,9 +260,11 @@ def compute_extern(
         declared dtypes in any case.
     """
     kinds = [numeric.storage(tensor.dtype) for tensor in op.inputs]
-    given = [values[t].astype(kind, copy=False) for t, kind in zip(op.inputs, kinds, strict=True)]
+    given = [np.asarray(values[t], kind) for t, kind in zip(op.inputs, kinds, strict=True)]
     results = [np.zeros(t.static_shape, numeric.storage(t.dtype)) for t in op.outputs]
-    body = with_zeros(op.body, op.out_buffers, fills_unstored=False)
+    body = op.body
+    if not op.is_complete:
+        body = with_zeros(body, op.out_buffers, fills_unstored=False)
     func = PrimFunc(op.name, (*op.in_buffers, *op.out_buffers), op.out_buffers, body)
     report = interpret(func, [*given, *results])
     if report.first_unwritten is not None:

@@ -28,6 +28,7 @@ from dlcompiler.ir import (
     const,
     index_const,
 )
+from dlcompiler.target import resolve
 
 N = 16
 A = Buffer("A", (N,), "float32")
@@ -265,3 +266,14 @@ def test_if_statements(build):
     result = np.zeros(9, "int32")
     build(PrimFunc("f", (y,), (y,), body))(result)
     assert result.tolist() == [1, 1, 1, 2, 2, 2, 3, 3, 0]
+
+
+def test_a_select_of_scalars_is_no_branch():
+    def text_of(lanes):
+        a, y = Load(A, (_index(lanes),)), _index(lanes)
+        choice = Select(Compare("lt", a, _spread(ZERO, lanes)), _spread(ZERO, lanes), a)
+        loop = For(I, index_const(N // lanes), "serial", Store(Y, (y,), choice))
+        return emit(PrimFunc("f", (A, Y), (Y,), loop), resolve("cpu")).text
+
+    assert "!unpredictable" in text_of(1)
+    assert "!unpredictable" not in text_of(4)
