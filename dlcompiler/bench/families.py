@@ -17,6 +17,8 @@ from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.gemm.product import Product
+from dlcompiler.ops.recurrent import GATES
+from dlcompiler.ops.recurrent_workload import Layer
 from dlcompiler.ops.shapes import shape_of
 from dlcompiler.space import Workload
 
@@ -125,6 +127,26 @@ def _terms_of_attention(workload: Workload) -> int:
     """Return the products for an element of the result; a row shares those of its scores."""
     length, depth, width = (int(workload[name]) for name in ("length", "depth", "width"))
     return length * (depth + width) // width
+
+
+def _of_layers(function: str, values: Values) -> dict[str, Any]:
+    """Ask for the outputs of all steps only: one result, as other families have."""
+    return {**values, "last": 0}
+
+
+def _layer_shapes(workload: Workload) -> dict[str, Shape]:
+    found = Layer.of(workload).shapes
+    return {**{role: shape for role, shape in found.items() if role != "outputs"},
+            "out": found["outputs"]}  # fmt: skip
+
+
+def _recurrent(operator: str, **options: int | str) -> Family:
+    return Family(
+        operator, "TxBxIxH", (("steps", "batch", "inputs", "hidden"),),
+        {"biases": 2, **options, "dtype": "float32"}, parameters=_of_layers, shapes=_layer_shapes,
+        terms=lambda workload: GATES[operator] * int(workload["inputs"] + workload["hidden"]),
+        has_weights=True, judged="prepacked",
+    )  # fmt: skip
 
 
 def _of_products(workload: Workload) -> dict[str, Shape]:
@@ -240,6 +262,9 @@ GRAMMAR: dict[str, Family] = {
         parameters=_of_attention, shapes=shapes_of,
         terms=_terms_of_attention,
     ),
+    "lstm": _recurrent("lstm"),
+    "gru": _recurrent("gru", reset_after=1),
+    "rnn": _recurrent("rnn", activation="tanh"),
     "elementwise": _memory(
         "elementwise", dict.fromkeys(_OF_FUNCTIONS, DEFAULT), form="shape[,shape…]",
         parts=(REPEATED,), parameters=_of_shapes, functions=tuple(functions.FUNCTIONS),

@@ -13,6 +13,8 @@ from dlcompiler.bench.works import GRAMMAR, Row, Work
 from dlcompiler.measurement import RemoteKernel
 from dlcompiler.ops import Operator, Reference
 from dlcompiler.ops.gemm import packed_width
+from dlcompiler.ops.recurrent import GATES
+from dlcompiler.ops.recurrent_workload import packed_size
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.workers import Worker
 from dlcompiler.schedule import Schedule
@@ -104,6 +106,9 @@ def operator_call(work: Work, row: Row = "plain") -> OperatorCall:
     parameters = work.parameters
     if row == "prepacked" and family.operator in _PACKED_BEFORE:
         parameters["packed"] = packed_width(work["m"], resolve("cpu"))
+    if row == "prepacked" and family.operator in GATES:
+        kind, hidden, dtype = family.operator, work["hidden"], str(parameters["dtype"])
+        parameters["packed"] = packed_size(kind, hidden, resolve("cpu"), dtype)
     names = {role: name for name, role in family.roles.items()}
     roles = {role: names.get(role, role) for role in work.shapes if role != "out"}
     return family.operator, parameters, roles

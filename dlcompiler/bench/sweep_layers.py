@@ -340,6 +340,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "pad:1x{60}x2048,0x0x0,0x4x0",
     ),
     "LSTM": (
+        "lstm:35x{20}x650x650",
+        "lstm:{100}x1x128x256",
+        "lstm:{50}x8x64x64",
+        "gru:{40}x4x256x256",
+        "rnn:{30}x16x100x100",
         "split:{32}x2048,4,axis=1",
         "flip:{35}x{20}x650",
         "one_hot:{35}x{20},64",

@@ -232,6 +232,17 @@ def _attention(x):
     }  # fmt: skip
 
 
+def _recurrent(x, **options):
+    cell = x.of(0, 0, 1)
+    return {
+        "steps": 1 if cell else x.extent(500), "batch": x.of(1, x.extent(64)),
+        "inputs": x.extent(1024), "hidden": x.extent(1024), "biases": x.of(0, 1, 2, 2),
+        "cell": cell, "last": cell or x.of(0, 1), "packed": x.of(0, 8, 16, 64),
+        "dtype": x.of("float32", "float64"),
+        **{name: x.of(*values) for name, values in options.items()},
+    }  # fmt: skip
+
+
 def _elementwise(x):
     function = x.of(*ELEMENTWISE)
     shape = x.shape()
@@ -357,6 +368,9 @@ _DRAWS = {
     "group_norm": _groups,
     "instance_norm": _instances,
     "attention": _attention,
+    "lstm": _recurrent,
+    "gru": lambda x: _recurrent(x, reset_after=(0, 1)),
+    "rnn": lambda x: _recurrent(x, activation=("tanh", "relu")),
     "cumsum": _cumsum,
     "batch_norm": _with_axis,
     "elementwise": _elementwise,

@@ -49,7 +49,8 @@ class Job:
     """Number of threads that may be used."""
     arrays: Mapping[str, Array]
     """Inputs by role: ``data``, ``other``, ``weight``, ``bias``, ``scale``, ``shift``,
-    ``residual``, ``condition``, ``indices``; ``data0`` … of a concatenation."""
+    ``residual``, ``condition``, ``indices``; ``data0`` … of a concatenation; of recurrent layers
+    the states ``hidden`` and ``cell``, ``weight_ih``, ``weight_hh``, ``bias_ih``, ``bias_hh``."""
     out: tuple[int, ...]
     """Shape of the result."""
     dtype: str = "float32"
@@ -118,7 +119,11 @@ class Job:
         return aligned(self.out, dtypes.to_numpy(self.dtype))
 
     def _is_known(self, role: str) -> bool:
-        return self.row == "prepacked" and role not in ("data", "other", "residual")
+        return self.row == "prepacked" and role not in _GIVEN_LATE
+
+
+_GIVEN_LATE = ("data", "other", "residual", "hidden", "cell")
+"""Roles of the inputs that are known at the call only."""
 
 
 def _pair(value: Any) -> tuple[int, int]:

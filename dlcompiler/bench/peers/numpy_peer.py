@@ -10,6 +10,7 @@ import numpy as np
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.bench.peers.numpy_movements import MOVEMENTS
+from dlcompiler.bench.peers.recurrences import by_numpy
 
 EPSILON = 1e-5
 """Epsilon of layer norm: the default of torch and ONNX."""
@@ -279,6 +280,7 @@ _WAYS: dict[str, Callable[[Job, Array], Callable[[], object]]] = {
     "layer_norm": _norm,
     "rms_norm": _norm,
     "attention": _attention,
+    **dict.fromkeys(("lstm", "gru", "rnn"), by_numpy),
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _batch_norm,

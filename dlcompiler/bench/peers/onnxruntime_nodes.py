@@ -10,6 +10,7 @@ import numpy as np
 from dlcompiler.bench.peers.job import Absent, Array, Job
 from dlcompiler.bench.peers.numpy_peer import EPSILON
 from dlcompiler.bench.peers.onnxruntime_movements import MOVEMENTS, Node, Nodes
+from dlcompiler.bench.peers.recurrences import by_onnx
 from dlcompiler.dtypes import to_numpy
 
 
@@ -271,6 +272,7 @@ _MAKERS: dict[str, Callable[[Job], Nodes]] = {
     "layer_norm": _norm,
     "rms_norm": _norm,
     "attention": _attention,
+    **dict.fromkeys(("lstm", "gru", "rnn"), by_onnx),
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _normalised,

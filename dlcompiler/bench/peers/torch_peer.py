@@ -10,6 +10,7 @@ from typing import Any
 
 from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
 from dlcompiler.bench.peers.numpy_peer import EPSILON
+from dlcompiler.bench.peers.recurrences import by_torch
 from dlcompiler.bench.peers.torch_functions import WITH_OUTPUT, numpy_of, tensor_of, writing
 from dlcompiler.bench.peers.torch_movements import resized, split
 from dlcompiler.runtime.timing import Clocked, time_call
@@ -315,6 +316,7 @@ _FUNCTIONS: dict[str, Callable[[Any, Job], Callable[..., Any]]] = {
     "layer_norm": _norm,
     "rms_norm": _norm,
     "attention": _attention,
+    **dict.fromkeys(("lstm", "gru", "rnn"), by_torch),
     "group_norm": _group_norm,
     "instance_norm": _group_norm,
     "batch_norm": _batch_norm,

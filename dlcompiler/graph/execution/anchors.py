@@ -11,11 +11,13 @@ import numpy as np
 from dlcompiler import dtypes, ops
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.inference import Types
-from dlcompiler.graph.ir import Call, Function, TensorType, calls
+from dlcompiler.graph.ir import Call, Function, Node, TensorType, calls, tensor_types
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array, Attributes, operator_name
 from dlcompiler.graph.operators.relations import chosen_axes
 from dlcompiler.ops.gemm import packed_width
+from dlcompiler.ops.recurrent import GATES
+from dlcompiler.ops.recurrent_workload import packed_size
 from dlcompiler.ops.widening import result_dtype, sums_dtype
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
@@ -32,10 +34,10 @@ class Wanted:
     """As of `ops.select`."""
     params: Mapping[str, Any]
     """Parameters of the workload."""
-    weight: int | None = None
-    """The argument that is packed before the calls; None if nothing is."""
+    weights: tuple[int, ...] = ()
+    """The arguments that are packed before the calls."""
     turn: tuple[int, ...] = ()
-    """Order of the weight's axes in the library; () if it is the same."""
+    """Order of the axes of weights in the library; () if it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,10 @@ class Anchor:
     call: Call
     selection: ops.Selection
     inputs: tuple[Tensor, ...]
-    """Placeholders for the arguments of the call; some may be computed in the kernel."""
-    result: Tensor
+    """Placeholders for the arguments of the call; some may be computed in the kernel, and several
+    may stand for one argument that is given twice."""
+    results: tuple[Tensor, ...]
+    """Its results: several if the call returns a tuple."""
     packings: Mapping[int, Packing]
     """Arguments that are packed at build."""
 
@@ -74,8 +78,6 @@ def anchor_of(
     if len(inside) != 1:
         return None
     (call,) = inside
-    if len(set(call.args)) < len(call.args):
-        return None
     wanted = _wanted(call, types, target, _is_packed(call, function, constants))
     if wanted is None:
         return None
@@ -86,16 +88,22 @@ def anchor_of(
     chosen = selection.operator.schedule_for(target)
     args = (chosen.define or selection.operator.define)(selection.workload)
     inputs = tuple(t for t in args if isinstance(t.op, PlaceholderOp))
-    (result,) = (t for t in args if not isinstance(t.op, PlaceholderOp))
-    packings = {} if wanted.weight is None else {wanted.weight: _packing(selection, wanted, inputs)}
-    anchor = Anchor(call, selection, inputs, result, packings)
+    results = tuple(t for t in args if not isinstance(t.op, PlaceholderOp))
+    packings = {n: _packing(selection, wanted.turn, inputs[n].name) for n in wanted.weights}
+    anchor = Anchor(call, selection, inputs, results, packings)
     return anchor if _fits(anchor, types) else None
 
 
 def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> bool:
-    """Tell whether the weight is a constant, and only this call reads it."""
-    weight = call.args[-1]
-    if weight not in function.params:
+    """Tell whether the weights are constants, and only this call reads them."""
+    first = _FIRST_WEIGHT.get(operator_name(call), -1)
+    return all(_is_own_constant(arg, call, function, constants) for arg in call.args[first:])
+
+
+def _is_own_constant(
+    weight: Node, call: Call, function: Function, constants: frozenset[int]
+) -> bool:
+    if weight not in function.params or call.args.count(weight) > 1:
         return False
     readers = [each for each in calls(function.body) if weight in each.args]
     return function.params.index(weight) in constants and readers == [call]
@@ -110,12 +118,9 @@ def _wanted(call: Call, types: Types, target: Target, is_packed: bool) -> Wanted
     return TRANSLATIONS[name](REGISTRY[name].complete(call), tensors, target, is_packed)
 
 
-def _packing(selection: ops.Selection, wanted: Wanted, inputs: tuple[Tensor, ...]) -> Packing:
-    assert wanted.weight is not None
-    name = inputs[wanted.weight].name
-
+def _packing(selection: ops.Selection, turn: tuple[int, ...], name: str) -> Packing:
     def pack(array: Array) -> Array:
-        plain = np.ascontiguousarray(array.transpose(wanted.turn)) if wanted.turn else array
+        plain = np.ascontiguousarray(array.transpose(turn)) if turn else array
         return selection.operator.prepack(selection.workload, {name: plain})[name]
 
     return pack
@@ -123,7 +128,9 @@ def _packing(selection: ops.Selection, wanted: Wanted, inputs: tuple[Tensor, ...
 
 def _fits(anchor: Anchor, types: Types) -> bool:
     """Tell whether the operator takes and returns tensors of the call's types."""
-    pairs = [(anchor.result, types.tensor(anchor.call))]
+    pairs = list(zip(anchor.results, tensor_types(types[anchor.call]), strict=False))
+    if len(pairs) < len(anchor.results):
+        return False
     for n, (tensor, arg) in enumerate(zip(anchor.inputs, anchor.call.args, strict=False)):
         if n not in anchor.packings:
             pairs.append((tensor, types.tensor(arg)))
@@ -157,8 +164,8 @@ def _conv2d(
         "layout": layout,
     }  # fmt: skip
     if attrs["groups"] == c and c > 1:
-        return Wanted("depthwise_conv2d", {**params, "multiplier": o // c}, 1, turn)
-    return Wanted("conv2d", {**params, "o": o, "groups": attrs["groups"]}, 1, turn)
+        return Wanted("depthwise_conv2d", {**params, "multiplier": o // c}, (1,), turn)
+    return Wanted("conv2d", {**params, "o": o, "groups": attrs["groups"]}, (1,), turn)
 
 
 def _dense(
@@ -172,7 +179,7 @@ def _dense(
     if not is_packed:
         return Wanted("dense", params)
     params["packed"] = packed_width(int(m), target, sums_dtype(data.dtype))  # type: ignore[arg-type]  # known extents
-    return Wanted("dense", params, 1)
+    return Wanted("dense", params, (1,))
 
 
 def _matmul(
@@ -321,6 +328,33 @@ def _global_pool(function: str) -> _Translate:
     return translate
 
 
+def _recurrent(kind: str, *, is_cell: bool) -> _Translate:
+    def translate(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        data, hidden = kinds[:2]
+        first = _FIRST_WEIGHT[f"nn.{kind}"]
+        params: dict[str, Any] = {
+            "steps": 1 if is_cell else data.shape[0], "batch": data.shape[-2],
+            "inputs": data.shape[-1], "hidden": hidden.shape[1], "cell": int(is_cell),
+            "biases": len(kinds) - first - 2, "dtype": data.dtype,
+        }  # fmt: skip
+        params |= {name: attrs[name] for name in ("activation",) if name in attrs}
+        if "reset_after" in attrs:
+            params["reset_after"] = int(attrs["reset_after"])
+        if not is_packed or target.device == "gpu":
+            return Wanted(kind, params)
+        params["packed"] = packed_size(kind, params["hidden"], target, data.dtype)
+        return Wanted(kind, params, tuple(range(first, len(kinds))))
+
+    return translate
+
+
+_FIRST_WEIGHT = {
+    f"nn.{kind}{suffix}": 3 if kind == "lstm" else 2 for kind in GATES for suffix in ("", "_cell")
+}
+"""Operator -> its first weight, if it has several: those from there on are weights."""
+
 TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.conv2d": _conv2d,
     "nn.dense": _dense,
@@ -334,6 +368,8 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.group_norm": _group_norm,
     "nn.scaled_dot_product_attention": _attention,
     "nn.instance_norm": _group_norm,
+    **{f"nn.{kind}": _recurrent(kind, is_cell=False) for kind in GATES},
+    **{f"nn.{kind}_cell": _recurrent(kind, is_cell=True) for kind in GATES},
     "nn.rms_norm": _rms_norm,
     **{name: _reduction(name) for name in ("sum", "mean", "max", "min", "prod", "logsumexp")},
     "norm": _norm,

@@ -74,7 +74,7 @@ def define(
     function: Function,
     types: Types,
     target: Target,
-    known: Mapping[Node, Tensor] = MappingProxyType({}),
+    known: Mapping[Node, Tensors] = MappingProxyType({}),
 ) -> Definition:
     """Define a kernel by tensor expressions.
 
@@ -98,9 +98,10 @@ def define(
     inputs: list[Tensor] = []
     weights: list[tuple[Tensor, Array]] = []
     for n, param in enumerate(function.params):
-        if param in known:
-            inputs.append(known[param])
-            values[param] = known[param]
+        given = known.get(param)
+        if isinstance(given, Tensor):
+            inputs.append(given)
+            values[param] = given
         else:
             values[param] = _placeholders(types[param], f"p{n}", inputs)
     values.update(known)

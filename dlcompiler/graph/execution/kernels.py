@@ -11,8 +11,8 @@ from typing import TypeAlias
 from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.accelerators import offloaded_kernel
-from dlcompiler.graph.execution.anchors import Packing, anchor_of
-from dlcompiler.graph.execution.definition import Definition, define
+from dlcompiler.graph.execution.anchors import Anchor, Packing, anchor_of
+from dlcompiler.graph.execution.definition import Definition, Tensors, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.prologues import is_injective, place_before, preceded
 from dlcompiler.graph.execution.scheduling import (
@@ -22,7 +22,7 @@ from dlcompiler.graph.execution.scheduling import (
 )
 from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
 from dlcompiler.graph.inference import Types, types_of
-from dlcompiler.graph.ir import Function, Module, Node, Op, calls
+from dlcompiler.graph.ir import Function, Module, Node, Op, TupleType, calls
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.ir.program import Program
 from dlcompiler.measurement.aligned import aligned_copy
@@ -152,40 +152,63 @@ def _anchored(
     anchor = anchor_of(function, types, target, call.constants)
     if anchor is None:
         return None
-    inputs = dict(zip(anchor.call.args, anchor.inputs, strict=True))
-    known: dict[Node, Tensor] = {
-        arg: tensor for arg, tensor in inputs.items() if arg in function.params
-    }
-    known[anchor.call] = result = anchor.result
-    definition = define(function, types, target, known)
-    before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
-    if before:
-        given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
-        changed = preceded(definition.outputs, given)
-        if len(given) < len(before) or changed is None:
-            return None
-        definition = replace(
-            definition, outputs=tuple(changed.get(each, each) for each in definition.outputs)
-        )
-        result = changed.get(result, result)
-    if len(definition.outputs) == 1:
-        whole = folded(result, definition.outputs[0])
-        if whole is not None:
-            result = whole
-            definition = replace(definition, outputs=(whole,))
+    defined = _defined_by(anchor, function, types, target)
+    if defined is None:
+        return None
+    definition, results, before = defined
     s = create_schedule([tensor.op for tensor in definition.outputs])
     chosen = anchor.selection
     record = None if db is None else best(chosen.workload, target, db)
     config = chosen.config if record is None else record.config
     try:
-        stored = place_before(s, [each for each in before.values() if isinstance(each, Tensor)])
-        chosen.operator.schedule_for(target).apply(s, (result,), config, target)
+        stored = place_before(s, before)
+        chosen.operator.schedule_for(target).apply(s, results, config, target)
     except ScheduleError:  # of an expression that is too large for its loops
         return None
     schedule_stages(s, stored, target)
-    schedule_rest(s, [tensor for tensor in definition.outputs if tensor is not result], target)
+    schedule_rest(s, [each for each in definition.outputs if each not in results], target)
     packings = {function.params.index(anchor.call.args[n]): p for n, p in anchor.packings.items()}
     return _Made(definition, s, packings, chosen.operator.name)
+
+
+def _defined_by(
+    anchor: Anchor, function: Function, types: Types, target: Target
+) -> tuple[Definition, tuple[Tensor, ...], list[Tensor]] | None:
+    """Define a kernel around the stages of its anchor.
+
+    Returns
+    -------
+    tuple or None
+        The definition, the results of the anchor, and what is computed before it.
+    """
+    inputs = dict(zip(anchor.call.args, anchor.inputs, strict=True))
+    known: dict[Node, Tensors] = {
+        arg: tensor for arg, tensor in inputs.items() if arg in function.params
+    }
+    results = anchor.results
+    known[anchor.call] = results if isinstance(types[anchor.call], TupleType) else results[0]
+    definition = define(function, types, target, known)
+    before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
+    given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
+    if len(given) < len(before):
+        return None
+    stored = list(given.values())
+    for arg, tensor in zip(anchor.call.args, anchor.inputs, strict=True):
+        if tensor is not inputs[arg]:  # the argument is given twice
+            given[tensor] = given.get(inputs[arg], inputs[arg])
+    if given:
+        changed = preceded(definition.outputs, given)
+        if changed is None:
+            return None
+        outputs = tuple(changed.get(each, each) for each in definition.outputs)
+        definition = replace(definition, outputs=outputs)
+        results = tuple(changed.get(each, each) for each in results)
+    if len(definition.outputs) == len(results) == 1:
+        whole = folded(results[0], definition.outputs[0])
+        if whole is not None:
+            results = (whole,)
+            definition = replace(definition, outputs=results)
+    return definition, results, stored
 
 
 def symbol_of(function: Function) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dlcompiler.ir import TensorLoad
 from dlcompiler.ir.rewrite import Node
 from dlcompiler.schedule import Schedule
-from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor, post_order
+from dlcompiler.te import ComputeOp, PlaceholderOp, ScanOp, Tensor, post_order
 from dlcompiler.te.bodies import rewrite_bodies
 
 
@@ -42,7 +42,8 @@ def preceded(
     Returns
     -------
     mapping or None
-        Old tensor -> new one, where they differ; None if a stage is no `te.compute`.
+        Old tensor -> new one, where they differ; None if a stage is neither a `te.compute` nor a
+        `te.scan`.
     """
     made: dict[Tensor, Tensor] = dict(given)
 
@@ -54,6 +55,9 @@ def preceded(
     for op in post_order(outputs):
         if isinstance(op, PlaceholderOp):
             continue
+        if isinstance(op, ScanOp):
+            made.update(_scan_of(op, made))
+            continue
         if not isinstance(op, ComputeOp):
             return None
         bodies = rewrite_bodies(op.bodies, rule)
@@ -61,6 +65,17 @@ def preceded(
             new = ComputeOp(op.name, op.axis, bodies, op.tag)
             made.update(zip(op.outputs, new.outputs, strict=True))
     return made
+
+
+def _scan_of(op: ScanOp, made: Mapping[Tensor, Tensor]) -> Mapping[Tensor, Tensor]:
+    """Return the results of a recurrence whose first rows or steps are other tensors."""
+    if not any(tensor in made for tensor in (*op.inits, *op.updates)):
+        return {}
+    inits, updates = (
+        tuple(made.get(tensor, tensor) for tensor in group) for group in (op.inits, op.updates)
+    )
+    new = ScanOp(op.name, inits, updates, op.states)
+    return dict(zip(op.outputs, new.outputs, strict=True))
 
 
 def place_before(s: Schedule, tensors: Sequence[Tensor]) -> list[Tensor]:

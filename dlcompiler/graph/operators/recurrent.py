@@ -175,7 +175,7 @@ def _operator(kind: str, *, is_sequence: bool) -> GraphOperator:
         ("data", *states, "weight_ih", "weight_hh", "bias_ih?", "bias_hh?"),
         _type(kind, is_sequence=is_sequence), _evaluate(kind, is_sequence=is_sequence),
         Pattern.OPAQUE if is_sequence else Pattern.ANCHOR, _define(kind, is_sequence=is_sequence),
-        _ATTRIBUTES[kind], f"{words} {_WORDS[kind]}{results}.",
+        _ATTRIBUTES[kind], f"{words} {_WORDS[kind]}{results}.", kernel=kind,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 from dlcompiler.autotune import RecordStore
 from dlcompiler.autotune.records.record import Record, target_key
 from dlcompiler.autotune.trial import Result
-from dlcompiler.graph import build, builders, evaluate, op, tasks, var
+from dlcompiler.graph import build, builders, constant, evaluate, op, tasks, var
 from dlcompiler.graph.ir import Constant, Function, Module, Tuple, TupleType, Var
 from dlcompiler.ops import operator
 from dlcompiler.target import resolve
@@ -259,5 +259,43 @@ def test_attention_has_the_schedule_of_the_library(target):
     module = Module.from_expr(op.nn.relu(attended))
     model = build(module, target)
     assert [kernel.operator for kernel in model.kernels] == ["attention"]
+    inputs = arrays_for(model)
+    np.testing.assert_allclose(model(*inputs), evaluate(module, *inputs), rtol=1e-4, atol=1e-6)
+
+
+def _recurrent(kind, gates, *states, suffix="", lead=(3,), is_constant=True):
+    """Return a layer of 12 inputs and 20 elements of the state, for two rows."""
+    numbers = np.random.default_rng(0)
+    shapes = [(gates * 20, 12), (gates * 20, 20), (gates * 20,), (gates * 20,)]
+    weights = [
+        constant(numbers.uniform(-0.3, 0.3, shape).astype("float32"))
+        if is_constant
+        else var(f"w{n}", shape)
+        for n, shape in enumerate(shapes)
+    ]
+    return getattr(op.nn, kind + suffix)(var("x", (*lead, 2, 12)), *states, *weights)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gates", "is_constant"), [("lstm", 4, True), ("gru", 3, False), ("rnn", 1, True)]
+)
+def test_recurrent_layers_have_the_schedules_of_the_library(kind, gates, is_constant):
+    state = var("h", (2, 20))
+    states = [state, state] if kind == "lstm" else [state]  # given twice
+    module = Module.from_expr(_recurrent(kind, gates, *states, is_constant=is_constant))
+    model = build(module)
+    assert [kernel.operator for kernel in model.kernels] == [kind]
+    inputs = [array * 0.3 for array in arrays_for(model)]
+    for got, expected in zip(model(*inputs), evaluate(module, *inputs), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_cell_has_the_schedule_of_the_library_with_what_follows():
+    state = var("h", (2, 20))
+    module = Module.from_expr(
+        op.nn.relu(_recurrent("gru", 3, state, suffix="_cell", lead=())) + state
+    )
+    model = build(module)
+    assert [kernel.operator for kernel in model.kernels] == ["gru"]
     inputs = arrays_for(model)
     np.testing.assert_allclose(model(*inputs), evaluate(module, *inputs), rtol=1e-4, atol=1e-6)
