@@ -111,7 +111,7 @@ check-layers: $(CHECKERS)
 	@$(RUN)/lint-imports
 
 check-pages: $(INSTALLED)
-	@$(RUN)/python -m pytest -q -k up_to_date tests/views
+	@$(RUN)/python -m pytest -q -k up_to_date tests/views tests/bench
 	@$(RUN)/python -m pytest -q tests/architecture/test_documentation.py
 
 format: $(CHECKERS) ## fix what the style checks can fix

@@ -196,7 +196,8 @@ def _ratio(row: Mapping[str, Any]) -> float:
 def _row(result: Result, bandwidth: float) -> dict[str, Any]:
     """Return a row with the time of the roofline: products at the peak, or bytes from memory."""
     work = result.work
-    row = {**result.to_json(), "family": work.family, "flops": work.flops, "bytes": work.nbytes}
+    known = {name: value for name, value in result.to_json().items() if name != "peer_details"}
+    row = {**known, "family": work.family, "flops": work.flops, "bytes": work.nbytes}
     if row["ours_seconds"] is None:
         return row
     by_flops = work.flops / (row["fma_peak_gflops"] * 1e9)

@@ -1,6 +1,7 @@
 """The sweep is drawn from a seed, goes on where it stopped, and survives works that fail."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,12 @@ def test_the_page_has_the_means_and_the_slow_works(small, tmp_path, capsys):
     paths[1].write_text("{}", encoding="utf-8")
     assert main(["bench", "--page", *map(str, paths)]) != 0
     assert "not a document of a sweep" in capsys.readouterr().err
+
+
+def test_the_page_is_up_to_date(capsys):
+    docs = Path(__file__).parents[2] / "docs"
+    paths = sorted((docs / "benchmarks").glob("sweep-*.json"))
+    assert main(["bench", "--page", *map(str, paths)]) == 0
+    assert capsys.readouterr().out == (docs / "SWEEP.md").read_text(encoding="utf-8"), (
+        "dlcompiler bench --page docs/benchmarks/sweep-*.json > docs/SWEEP.md"
+    )
