@@ -151,6 +151,8 @@ def _evaluate(call: Result, x: Array) -> Array:
         shape[n] = out
         if of.method == "nearest_neighbor":
             found = found.take([_nearest(at, line.size, of.rounding) for at in places], n)
+        elif line.is_whole:  # no other element counts, even if it is infinite
+            found = found.take([_nearest(at, line.size, "") for at in places], n)
         else:
             found = _combined(found, n, [_weights(at, line.size, of) for at in places])
         outside = np.array([not 0 <= at <= line.size - 1 for at in places], bool)
