@@ -269,11 +269,11 @@ def _without(text: str, gone: set[str]) -> str:
 
 def _reduction(
     name: str, family: str, function: Callable[..., Any], define: Callable[..., te.Tensor],
-    doc: str, kernel: str = "reduction",
+    doc: str,
 ) -> GraphOperator:  # fmt: skip
     return GraphOperator(
         name, ("data",), _reduced(family), _evaluate(function), Pattern.REDUCTION, define, AXES,
-        doc, reduced_layouts, kernel=kernel,
+        doc, reduced_layouts, kernel="reduction",
     )  # fmt: skip
 
 
