@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dlcompiler.graph.decisions import Decision
-from dlcompiler.graph.ir import Call, Expr, Module, Node, TensorType
+from dlcompiler.graph.ir import Call, Expr, Module, Node
 from dlcompiler.graph.operators import REGISTRY, Pattern
 from dlcompiler.graph.passes.tools import (
     KnownTypes,
@@ -15,6 +15,7 @@ from dlcompiler.graph.passes.tools import (
     operator_of,
     placed,
     rewrite_calls,
+    shape_of,
     with_log,
 )
 
@@ -75,7 +76,7 @@ def sink_reshapes(module: Module) -> Module:
             nests.add(made)
             reason = "the elements keep their order, and the sum before it can be fused"
             log.append(decided(NAME, old, "rewritten", operator_of(view), reason))
-            return call_like(new, "reshape", made, newshape=_static(types.tensor(new)))
+            return call_like(new, "reshape", made, newshape=shape_of(new, types))
         return None
 
     return with_log(rewrite_calls(module, rule), log)
@@ -83,8 +84,8 @@ def sink_reshapes(module: Module) -> Module:
 
 def _before(call: Call, view: Call, types: KnownTypes) -> Call | None:
     """Return a call on the operand of a change of shape; None if another operand hinders it."""
-    wide, narrow = _static(types.tensor(call)), _static(types.tensor(view.args[0]))
-    if wide is None or narrow is None or _static(types.tensor(view)) != wide:
+    wide, narrow = shape_of(call, types), shape_of(view.args[0], types)
+    if wide is None or narrow is None or shape_of(view, types) != wide:
         return None
     args = [
         view.args[0] if arg is view else _aligned(call, arg, wide, narrow, types)
@@ -96,18 +97,11 @@ def _before(call: Call, view: Call, types: KnownTypes) -> Call | None:
     return call_like(call, operator_of(call), *known, suffix="before", **call.attrs)
 
 
-def _static(kind: TensorType) -> tuple[int, ...] | None:
-    """Return the shape of a tensor; None if an extent is not known or 0."""
-    shape = tuple(n for n in kind.shape if isinstance(n, int))
-    return shape if len(shape) == kind.rank and 0 not in shape else None
-
-
 def _aligned(
     call: Call, arg: Expr, wide: Sequence[int], narrow: Sequence[int], types: KnownTypes
 ) -> Expr | None:
     """Return an operand for results of the shape `narrow` that it has for those of `wide`."""
-    own = types[arg]
-    stored = _static(own) if isinstance(own, TensorType) else None
+    stored = shape_of(arg, types)
     if stored is None:
         return None
     full = (1,) * (len(wide) - len(stored)) + stored

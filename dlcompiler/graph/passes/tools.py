@@ -110,6 +110,15 @@ class KnownTypes:
         raise AssertionError(node)
 
 
+def shape_of(node: Node, types: KnownTypes) -> tuple[int, ...] | None:
+    """Return the shape of a tensor; None if an extent is not known or the tensor is empty."""
+    kind = types[node]
+    if not isinstance(kind, TensorType) or not all(isinstance(n, int) for n in kind.shape):
+        return None
+    shape = tuple(n for n in kind.shape if isinstance(n, int))
+    return shape if 0 not in shape else None
+
+
 def rewrite_calls(module: Module, rule: Callable[[Call, Call, KnownTypes], Expr | None]) -> Module:
     """Replace calls of operators in all functions but kernels.
 

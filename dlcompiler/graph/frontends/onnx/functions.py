@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.reading import onnx_package
+from dlcompiler.graph.frontends.onnx.reading import domain_of, onnx_package
 from dlcompiler.graph.ir import TensorType
 from dlcompiler.graph.passes.tools import KnownTypes
 
@@ -16,7 +16,7 @@ MOST_DEPTH = 16
 
 def of_model(model: Any) -> dict[tuple[str, str], Any]:
     """Return the functions of a model by domain and name."""
-    return {("" if f.domain == "ai.onnx" else f.domain, f.name): f for f in model.functions}
+    return {(domain_of(f.domain), f.name): f for f in model.functions}
 
 
 def of_standard(node: Node, proto: Any, domain: str, types: KnownTypes) -> Any | None:
@@ -66,7 +66,7 @@ def _type_text(onnx: Any, node: Node, types: KnownTypes, i: int) -> bytes:
 
 def opsets_of(body: Any, others: Mapping[str, int]) -> dict[str, int]:
     """Return the versions that a function uses; those of the model where it says nothing."""
-    own = {("" if e.domain == "ai.onnx" else e.domain): int(e.version) for e in body.opset_import}
+    own = {domain_of(e.domain): int(e.version) for e in body.opset_import}
     return {**others, **own}
 
 

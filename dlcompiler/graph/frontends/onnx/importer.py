@@ -16,6 +16,7 @@ from dlcompiler.graph.frontends.onnx.node import Node, constant_of, elements, is
 from dlcompiler.graph.frontends.onnx.operators import OPERATORS
 from dlcompiler.graph.frontends.onnx.reading import (
     OPERATION,
+    domain_of,
     dtype_of,
     onnx_package,
     opsets_of,
@@ -25,7 +26,6 @@ from dlcompiler.graph.frontends.onnx.reading import (
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
     ANY,
-    Call,
     Constant,
     Expr,
     Function,
@@ -33,7 +33,6 @@ from dlcompiler.graph.ir import (
     Span,
     TensorType,
     Tuple,
-    TupleGetItem,
     TupleType,
     Var,
 )
@@ -159,7 +158,7 @@ class Importer:
     def outputs(self, proto: Any, scope: Mapping[str, Expr]) -> Iterator[tuple[str, Expr]]:
         """Yield the outputs of a node that have a name."""
         node = self.node(proto, scope)
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = domain_of(proto.domain)
         values = self.converted(node, proto, domain, scope)
         for name, value in zip(proto.output, values, strict=False):
             if name and value is not None:
@@ -167,7 +166,7 @@ class Importer:
 
     def node(self, proto: Any, scope: Mapping[str, Expr]) -> Node:
         """Return a node with its operands and attributes."""
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = domain_of(proto.domain)
         if domain not in self.opsets and (domain, proto.op_type) not in self.functions:
             raise GraphError(OPERATION, "an operator is of a domain that is not imported",
                              got=f"{proto.domain}.{proto.op_type}")  # fmt: skip
@@ -214,11 +213,9 @@ class Importer:
         if key not in self.functions and not domain and node.op_type in OPERATORS:
             try:
                 made = OPERATORS[node.op_type](node)
-            except GraphError as error:
+            except DLCompilerError as error:
                 if error.operation.startswith(OPERATION):
                     raise
-                node.fail(error.problem, got=error.got, expected=error.expected)
-            except DLCompilerError as error:
                 node.fail(error.problem, got=error.got, expected=error.expected)
             return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]  # an expression
         body = self.functions.get(key) or functions.of_standard(node, proto, domain, self.types)
@@ -262,7 +259,7 @@ class Importer:
     def folded(self, value: Expr) -> Expr:
         """Return the constant that a value is, if its operands are constants and it is small."""
         kind = self._type(value)
-        if isinstance(value, Constant) or not _is_known(value):
+        if isinstance(value, Constant) or not self.types.is_constant(value):
             return value
         if not isinstance(kind, TensorType) or not is_static(kind) or elements(kind) > MOST_FOLDED:
             return value
@@ -278,22 +275,3 @@ class Importer:
         if isinstance(kind, TupleType):
             raise GraphError(OPERATION, "a value is a tuple", got=str(kind))
         return kind
-
-
-def _is_known(value: Expr) -> bool:
-    """Tell whether a value depends on constants only; operands were folded before."""
-    waiting: list[Any] = [value]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case Constant():
-                continue
-            case Call():
-                waiting += node.args
-            case Tuple():
-                waiting += node.fields
-            case TupleGetItem():
-                waiting.append(node.value)
-            case _:
-                return False
-    return True

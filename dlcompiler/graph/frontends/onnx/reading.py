@@ -114,7 +114,7 @@ def opsets_of(model: Any) -> dict[str, int]:
         The version of the standard operators is unknown here.
     """
     onnx = onnx_package()
-    found = {_domain(entry.domain): int(entry.version) for entry in model.opset_import}
+    found = {domain_of(entry.domain): int(entry.version) for entry in model.opset_import}
     if "" not in found and found:
         return found
     version, newest = found.setdefault("", 1), int(onnx.defs.onnx_opset_version())
@@ -128,7 +128,8 @@ def opsets_of(model: Any) -> dict[str, int]:
     return found
 
 
-def _domain(name: str) -> str:
+def domain_of(name: str) -> str:
+    """Return the name of a domain; "" for that of the standard operators."""
     return "" if name == "ai.onnx" else name
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dlcompiler.graph.ir import Call
 from dlcompiler.graph.passes.decompose.convolutions import as_images, flat_attrs
-from dlcompiler.graph.passes.decompose.rules import Rule, Written, shape_of
-from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of
+from dlcompiler.graph.passes.decompose.rules import Rule, Written
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of, shape_of
 
 
 def pool1d(call: Call, types: KnownTypes) -> Written | None:

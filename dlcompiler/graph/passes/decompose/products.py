@@ -10,10 +10,9 @@ from dlcompiler.graph.passes.decompose.rules import (
     Rule,
     Written,
     reshaped,
-    shape_of,
     turned,
 )
-from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of, shape_of
 from dlcompiler.ops.contraction import equation_of
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dlcompiler.graph.ir import Call, Expr, Node, TensorType
+from dlcompiler.graph.ir import Call, Expr
 from dlcompiler.graph.passes.tools import KnownTypes, call_like
 
 
@@ -20,15 +19,6 @@ class Written:
 
 
 Rule: TypeAlias = Callable[[Call, KnownTypes], "Written | None"]
-
-
-def shape_of(node: Node, types: KnownTypes) -> tuple[int, ...] | None:
-    """Return the shape of a tensor; None if an extent is not known or the tensor is empty."""
-    kind = types[node]
-    if not isinstance(kind, TensorType) or not all(isinstance(n, int) for n in kind.shape):
-        return None
-    shape = tuple(n for n in kind.shape if isinstance(n, int))
-    return shape if math.prod(shape) else None
 
 
 def reshaped(old: Call, value: Expr, shape: Sequence[int], suffix: str = "shape") -> Call:

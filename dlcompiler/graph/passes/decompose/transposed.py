@@ -19,10 +19,9 @@ from dlcompiler.graph.passes.decompose.rules import (
     Written,
     order_of,
     reshaped,
-    shape_of,
     turned,
 )
-from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, shape_of
 
 _SPATIAL = {2: "HW", 3: "DHW"}
 
