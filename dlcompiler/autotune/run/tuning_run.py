@@ -312,7 +312,7 @@ class TuningRun:
                 self._pool.close()
             finally:
                 self._end(state)
-                self.store.close_thread()
+                self.store.close_thread()  # again: listeners may have read it
 
     def _end_in_time(self) -> None:
         """End a stopped run after a time limit, even if its thread still chooses or trains."""
@@ -327,6 +327,7 @@ class TuningRun:
             self._has_end = True
         with contextlib.suppress(TuningError):  # the stored trials are right without it
             self.store.leave(self.name, state)
+        self.store.close_thread()  # first: who has waited for the end may delete the file
         self._clock.begin("ended")
         self._state = state
         self._ended.set()
