@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Constant, Expr
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph.frontends.onnx import functions
 from dlcompiler.graph.frontends.onnx.control import CONTROL
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of, elements, is_static
+from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators import OPERATORS
 from dlcompiler.graph.frontends.onnx.reading import (
     OPERATION,
@@ -23,6 +23,7 @@ from dlcompiler.graph.frontends.onnx.reading import (
     read_model,
     read_tensor,
 )
+from dlcompiler.graph.frontends.origin import constant_of, elements, is_static
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
     ANY,
@@ -171,10 +172,10 @@ class Importer:
             raise GraphError(OPERATION, "an operator is of a domain that is not imported",
                              got=f"{proto.domain}.{proto.op_type}")  # fmt: skip
         return Node(
-            proto.op_type, proto.name, self.opsets.get(domain, 1),
+            proto.name, self.types, proto.op_type, self.opsets.get(domain, 1),
             [self.value(name, scope) if name else None for name in proto.input],
-            tuple(proto.output), self.attributes(proto), self.types,
-            Span(node=proto.name or next((name for name in proto.output if name), "")),
+            tuple(proto.output), self.attributes(proto),
+            span=Span(node=proto.name or next((name for name in proto.output if name), "")),
         )  # fmt: skip
 
     def attributes(self, proto: Any) -> dict[str, Any]:

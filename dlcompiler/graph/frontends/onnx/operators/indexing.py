@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 
 _UPDATES = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of
+from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators.pooling import (
     LAYOUTS,
     listed,
     pads_of,
     spatial_rank,
 )
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Constant, Expr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dlcompiler import dtypes
@@ -108,9 +109,7 @@ def _side(node: Node, i: int, *, is_left: bool) -> Expr:
 
 
 def _inner_conv(node: Node, data: Expr, weight: Expr) -> Expr:
-    inside = Node(node.op_type, node.name, node.version, [data, weight], node.outputs, node.attrs,
-                  node.types, node.span)  # fmt: skip
-    return _conv(inside)
+    return _conv(replace(node, inputs=[data, weight]))
 
 
 def _conv_integer(node: Node) -> Expr:

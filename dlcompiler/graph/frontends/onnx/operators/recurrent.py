@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 
 _GATES = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2), "rnn": (0,)}

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.graph.frontends.onnx.node import Node, constant_of
+from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.reading import MOST_ELEMENTS, dtype_of
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 
 
