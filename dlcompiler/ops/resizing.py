@@ -21,7 +21,7 @@ from dlcompiler.te import Tensor
 
 MODES = (
     "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
+    "tf_crop_and_resize", "half_pixel_symmetric",
 )  # fmt: skip
 """How places of the result become positions in the image."""
 METHODS = ("nearest_neighbor", "linear", "cubic")
@@ -115,6 +115,8 @@ def _line(
             return half * ratio, ratio
         case "pytorch_half_pixel" if out <= 1:
             return Fraction(0), Fraction(0)
+        case "half_pixel_symmetric":  # the middles of image and result coincide
+            return (size - out * ratio) / 2 + half * ratio - half, ratio
         case "tf_crop_and_resize":
             first, last = map(_fraction, region)
             if out > 1:

@@ -39,18 +39,26 @@ LOOSE = {"float16": 2e-3, "bfloat16": 2e-2}
 """Relative tolerance of 16-bit results; that of the suite is 1e-3."""
 
 
-def arrays_in(path: Path) -> np.ndarray:
-    """Return the array of a file of the suite."""
-    tensor = onnx.TensorProto()
-    tensor.ParseFromString(path.read_bytes())
-    return numpy_helper.to_array(tensor)
+_PROTOS = {
+    "tensor_type": (onnx.TensorProto, numpy_helper.to_array),
+    "sequence_type": (onnx.SequenceProto, numpy_helper.to_list),
+    "optional_type": (onnx.OptionalProto, numpy_helper.to_optional),
+}
 
 
-def as_array(value):
-    """Return a value of the suite as an array; sequences of tensors are no arrays."""
+def value_in(path: Path, kind):
+    """Return the value of a file of the suite: an array, a list of arrays, or None."""
+    proto, read = _PROTOS[kind.WhichOneof("value")]
+    message = proto()
+    message.ParseFromString(path.read_bytes())
+    return read(message)
+
+
+def as_value(value):
+    """Return a value of the suite as an array, a list of arrays, or None."""
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
-    return value if isinstance(value, list) else np.asarray(value)
+    return value if value is None or isinstance(value, list) else np.asarray(value)
 
 
 def cases(kinds):
@@ -62,33 +70,43 @@ def cases(kinds):
 def data_of(case, model):
     """Return the inputs by name and the outputs of the first set of data."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    names = [value.name for value in model.graph.input if value.name not in weights]
+    inputs = [value for value in model.graph.input if value.name not in weights]
+    names = [value.name for value in inputs]
     if case.data_sets:
-        given, expected = ([as_array(v) for v in part] for part in case.data_sets[0])
+        given, expected = ([as_value(v) for v in part] for part in case.data_sets[0])
     else:
         folder = Path(case.model_dir) / "test_data_set_0"
         given, expected = (
-            [arrays_in(path) for path in sorted(folder.glob(f"{part}_*.pb"), key=_number)]
-            for part in ("input", "output")
+            [value_in(folder / f"{part}_{n}.pb", value.type) for n, value in enumerate(values)]
+            for part, values in (("input", inputs), ("output", model.graph.output))
         )
     return dict(zip(names, given, strict=False)), expected
 
 
-def _number(path):
-    return int(path.stem.rpartition("_")[2])
-
-
 def imported(model, inputs):
     """Import a model for these inputs; if need be, with integers and small ones as constants."""
-    arrays = {name: x for name, x in inputs.items() if isinstance(x, np.ndarray)}
-    shapes = {name: x.shape for name, x in arrays.items()}
+    shapes = {name: shape_of(x) for name, x in inputs.items() if x is not None}
+    absent = {name: x for name, x in inputs.items() if x is None}
     try:
-        return from_onnx(model, shapes=shapes)
+        return from_onnx(model, shapes=shapes, constants=absent)
     except GraphError as error:
         if "when the model runs" not in str(error):
             raise
+    arrays = {name: x for name, x in inputs.items() if isinstance(x, np.ndarray)}
     small = {name: x for name, x in arrays.items() if x.dtype.kind in "iub" or x.size <= 8}
-    return from_onnx(model, shapes=shapes, constants=small)
+    return from_onnx(model, shapes=shapes, constants=small | absent)
+
+
+def shape_of(value):
+    """Return the shape of an array, or of the arrays of a list."""
+    return [shape_of(part) for part in value] if isinstance(value, list) else value.shape
+
+
+def leaves(value):
+    """Return the arrays of a value, from left to right."""
+    if isinstance(value, list | tuple):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [value]
 
 
 def outcome(case, *, is_compiled):
@@ -101,8 +119,11 @@ def outcome(case, *, is_compiled):
         reason = next((why for text, why in REFUSED.items() if re.search(text, str(error))), None)
         return f"refused: {reason or error}"
     args = [inputs[param.name] for param in module.main.params]
-    found = build(module)(*args) if is_compiled else evaluate(module, *args)
-    for ours, theirs in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+    found = build(module)(*leaves(args)) if is_compiled else evaluate(module, *args)
+    ours, theirs = leaves(found), leaves(expected)
+    if len(ours) != len(theirs):
+        return f"wrong: {len(ours)} tensors, expected {len(theirs)}"
+    for ours, theirs in zip(ours, theirs, strict=True):
         ours = np.asarray(ours)
         if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
             return f"wrong: {ours.dtype}{ours.shape}, expected {theirs.dtype}{theirs.shape}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.origin import constant_of
-from dlcompiler.graph.ir import Constant, Expr
+from dlcompiler.graph.ir import Constant, Expr, Tuple
 
 if TYPE_CHECKING:
     from dlcompiler.graph.frontends.onnx.importer import Importer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_ITERATIONS = 1000
 """Most iterations of a loop that is unrolled; [1]."""
 
-Scope = dict[str, Expr]
+Scope = dict[str, Expr | None]
 
 
 def branch(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
@@ -34,7 +34,7 @@ def loop(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
     goes_on: Expr = constant_of(np.asarray(True))
     if node.optional(1) is not None:
         goes_on = node.input(1)
-    states = [node.input(i) for i in range(2, len(node.inputs))]
+    states = list(node.inputs[2:])
     rows: list[list[Expr]] = []
     for step in range(min(most, MOST_ITERATIONS + 1)):
         if not isinstance(goes_on, Constant):
@@ -43,10 +43,14 @@ def loop(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
             break
         if step == MOST_ITERATIONS:
             node.fail(f"it has more than {MOST_ITERATIONS} iterations")
-        given = [constant_of(np.asarray(step, np.int64)), goes_on, *states]
-        goes_on, *values = _known(node, importer.subgraph(node.attr("body"), given, scope))
-        states, row = values[: len(states)], values[len(states) :]
-        rows.append(row)
+        given = [_number(step), goes_on, *states]
+        values = importer.subgraph(node.attr("body"), given, scope)
+        if len(values) <= len(states):
+            node.fail("its body has too few outputs", got=str(len(values)))
+        goes_on, *_ = _known(node, values[:1])
+        values = values[1:]
+        states = values[: len(states)]
+        rows.append(_known(node, values[len(states) :]))
     if not rows and len(node.outputs) > len(states):
         node.fail("it has no iteration, so that the shape of its rows is not known")
     return [*states, *_stacked(node, rows, [0] * len(node.outputs), [False] * len(node.outputs))]
@@ -85,6 +89,28 @@ def scan(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
     ]  # fmt: skip
 
 
+def sequence_map(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
+    """Compute the body for the tensors of sequences at one place after the other."""
+    count = len(node.sequence(0))
+    rows: list[list[Expr]] = []
+    for place in range(count):
+        given: list[Expr] = []
+        for i in range(len(node.inputs)):
+            value = node.input(i)
+            if isinstance(value, Tuple) and len(value.fields) != count:
+                node.fail("its sequences have several lengths",
+                          got=f"{count} and {len(value.fields)}")  # fmt: skip
+            given.append(value.fields[place] if isinstance(value, Tuple) else value)
+        rows.append(_known(node, importer.subgraph(node.attr("body"), given, scope)))
+        if len(rows[-1]) < len(node.outputs):
+            node.fail("its body has fewer outputs", got=str(len(rows[-1])))
+    return [node.tuple([row[n] for row in rows]) for n in range(len(node.outputs))]
+
+
+def _number(value: int) -> Expr:
+    return constant_of(np.asarray(value, np.int64))
+
+
 def _listed(node: Node, name: str, count: int) -> list[int]:
     found = [int(n) for n in node.attr(name) or [0] * count]
     if len(found) != count:
@@ -112,6 +138,6 @@ def _stacked(
 
 
 CONTROL: dict[str, Callable[[Node, Any, Scope], list[Expr | None]]] = {
-    "If": branch, "Loop": loop, "Scan": scan,
+    "If": branch, "Loop": loop, "Scan": scan, "SequenceMap": sequence_map,
 }  # fmt: skip
 """Operators with bodies, which read values from around them."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.reading import domain_of, onnx_package
-from dlcompiler.graph.ir import TensorType
-from dlcompiler.graph.passes.tools import KnownTypes
 
 MOST_DEPTH = 16
 """Most functions that call each other; [1]."""
@@ -19,7 +17,7 @@ def of_model(model: Any) -> dict[tuple[str, str], Any]:
     return {(domain_of(f.domain), f.name): f for f in model.functions}
 
 
-def of_standard(node: Node, proto: Any, domain: str, types: KnownTypes) -> Any | None:
+def of_standard(node: Node, proto: Any, domain: str) -> Any | None:
     """Return the function by which the standard defines an operator; None if there is none."""
     onnx = onnx_package()
     try:
@@ -32,7 +30,7 @@ def of_standard(node: Node, proto: Any, domain: str, types: KnownTypes) -> Any |
         return None
     versions = schema.context_dependent_function_opset_versions
     fitting = [version for version in versions if version <= node.version]
-    kinds = [_type_text(onnx, node, types, i) for i in range(len(proto.input))]
+    kinds = [_type_text(onnx, node, i) for i in range(len(proto.input))]
     text = schema.get_context_dependent_function_with_opset_version(
         max(fitting, default=min(versions)), proto.SerializeToString(), kinds
     )
@@ -51,13 +49,12 @@ def _with_defaults(onnx: Any, body: Any, schema: Any) -> Any:
     return found
 
 
-def _type_text(onnx: Any, node: Node, types: KnownTypes, i: int) -> bytes:
+def _type_text(onnx: Any, node: Node, i: int) -> bytes:
     """Return the type of an operand as the package wants it."""
     value = node.optional(i)
     if value is None:
         return bytes(onnx.TypeProto().SerializeToString())
-    kind = types[value]
-    assert isinstance(kind, TensorType), kind
+    kind = node.type(value)
     name = {"float32": "FLOAT", "float64": "DOUBLE"}.get(kind.dtype, kind.dtype.upper())
     shape = [n if isinstance(n, int) else None for n in kind.shape]
     number = onnx.TensorProto.DataType.Value(name)

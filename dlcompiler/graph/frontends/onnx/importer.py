@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dlcompiler.errors import DLCompilerError, GraphError
-from dlcompiler.graph.frontends.onnx import functions
+from dlcompiler.graph.frontends.onnx import functions, inputs
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators import OPERATORS
 from dlcompiler.graph.frontends.onnx.reading import (
     OPERATION,
     domain_of,
-    dtype_of,
     onnx_package,
     opsets_of,
     read_model,
     read_tensor,
 )
-from dlcompiler.graph.frontends.origin import constant_of, elements, is_static
+from dlcompiler.graph.frontends.origin import elements, is_static
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
-    ANY,
     Constant,
     Expr,
     Function,
@@ -56,15 +54,17 @@ def from_onnx(
     source : path, bytes or onnx.ModelProto
         The model. Tensors outside of a file must lie in its folder.
     shapes : mapping, optional
-        Shapes of inputs, by their names, where the model leaves extents open.
+        Shapes of inputs, by their names, where the model leaves extents open. The shape of a
+        sequence is the list of the shapes of its tensors.
     constants : mapping, optional
         Arrays of inputs that are constants from now on, by their names: axes, sizes and other
-        operands that decide about shapes.
+        operands that decide about shapes. None stands for an optional input without a value.
 
     Returns
     -------
     Module
-        Calls have the names of the nodes. The result is a tensor, or a tuple of the outputs.
+        Calls have the names of the nodes. The result is a tensor, or a tuple of the outputs. An
+        input or output that is a sequence is a tuple of tensors.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def from_onnx(
     """
     model, folder = read_model(source)
     importer = Importer(opsets_of(model), folder, functions.of_model(model), dict(shapes or {}))
-    scope: dict[str, Expr] = {}
+    scope: dict[str, Expr | None] = {}
     for tensor in model.graph.initializer:
         scope[tensor.name] = Constant(read_tensor(tensor, folder), tensor.name)
     given = dict(constants or {})
@@ -94,20 +94,24 @@ def from_onnx(
     for value in model.graph.input:
         if value.name in scope:  # older models list their weights as inputs
             continue
-        kind = importer.input_type(value)
         if value.name in given:
-            scope[value.name] = constant_of(np.asarray(given[value.name]), kind.dtype)
+            scope[value.name] = inputs.known_value(value.name, value.type, given[value.name])
             continue
+        kind = inputs.input_type(value.name, value.type, importer.shapes.get(value.name))
         param = Var(value.name, kind)
         importer.types[param] = kind
-        scope[value.name] = param
+        scope[value.name] = inputs.tensors_of(param, kind)
         params.append(param)
     importer.run(model.graph.node, scope)
-    results = [importer.value(value.name, scope) for value in model.graph.output]
+    results = [importer.result(value.name, scope) for value in model.graph.output]
     if not results:
         raise GraphError(OPERATION, "the model has no outputs")
     body = results[0] if len(results) == 1 else Tuple(tuple(results))
     return Module({"main": Function(tuple(params), body)})
+
+
+Scope: TypeAlias = Mapping[str, Expr | None]
+"""Values by their names; None for an optional without a value."""
 
 
 @dataclass
@@ -122,50 +126,35 @@ class Importer:
     types: KnownTypes = field(default_factory=lambda: KnownTypes({}))
     depth: int = 0
 
-    def input_type(self, value: Any) -> TensorType:
-        """Return the type of an input of the model."""
-        if not value.type.HasField("tensor_type"):
-            raise GraphError(
-                OPERATION, f"input {value.name!r} is no tensor",
-                got=str(value.type.WhichOneof("value")),
-            )  # fmt: skip
-        tensor = value.type.tensor_type
-        dtype = dtype_of(tensor.elem_type)
-        if value.name in self.shapes:
-            return TensorType(tuple(self.shapes[value.name]), dtype)
-        if not tensor.HasField("shape"):
-            raise GraphError(
-                OPERATION, f"input {value.name!r} has no shape",
-                hint=f"from_onnx(model, shapes={{{value.name!r}: (…)}})",
-            )  # fmt: skip
-        dims = [
-            int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else ANY
-            for dim in tensor.shape.dim
-        ]
-        return TensorType(tuple(dims), dtype)
-
-    def value(self, name: str, scope: Mapping[str, Expr]) -> Expr:
-        """Return the expression of a name."""
+    def value(self, name: str, scope: Scope) -> Expr | None:
+        """Return the expression of a name; None for an optional without a value."""
         if name not in scope:
             raise GraphError(OPERATION, "a value is read that nothing computes", got=repr(name))
         return scope[name]
 
-    def run(self, nodes: Sequence[Any], scope: dict[str, Expr]) -> None:
+    def result(self, name: str, scope: Scope) -> Expr:
+        """Return the expression of an output of the model."""
+        value = self.value(name, scope)
+        if value is None:
+            raise GraphError(OPERATION, "an output is an optional without a value", got=repr(name))
+        return value
+
+    def run(self, nodes: Sequence[Any], scope: dict[str, Expr | None]) -> None:
         """Add the values of nodes, in their order, to a scope."""
         for proto in nodes:
             for name, value in self.outputs(proto, scope):
                 scope[name] = value
 
-    def outputs(self, proto: Any, scope: Mapping[str, Expr]) -> Iterator[tuple[str, Expr]]:
+    def outputs(self, proto: Any, scope: Scope) -> Iterator[tuple[str, Expr | None]]:
         """Yield the outputs of a node that have a name."""
         node = self.node(proto, scope)
         domain = domain_of(proto.domain)
         values = self.converted(node, proto, domain, scope)
         for name, value in zip(proto.output, values, strict=False):
-            if name and value is not None:
-                yield name, self.folded(value)
+            if name:
+                yield name, None if value is None else self.folded(value)
 
-    def node(self, proto: Any, scope: Mapping[str, Expr]) -> Node:
+    def node(self, proto: Any, scope: Scope) -> Node:
         """Return a node with its operands and attributes."""
         domain = domain_of(proto.domain)
         if domain not in self.opsets and (domain, proto.op_type) not in self.functions:
@@ -205,7 +194,7 @@ class Importer:
         return found
 
     def converted(
-        self, node: Node, proto: Any, domain: str, scope: Mapping[str, Expr]
+        self, node: Node, proto: Any, domain: str, scope: Scope
     ) -> Sequence[Expr | None]:
         """Return the values of a node."""
         key = (domain, node.op_type)
@@ -219,7 +208,7 @@ class Importer:
                     raise
                 node.fail(error.problem, got=error.got, expected=error.expected)
             return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]  # an expression
-        body = self.functions.get(key) or functions.of_standard(node, proto, domain, self.types)
+        body = self.functions.get(key) or functions.of_standard(node, proto, domain)
         if body is None:
             node.fail("there is no such operator here", got=f"{domain or 'ai.onnx'} {node.op_type}")
         return self.called(body, node)
@@ -232,7 +221,7 @@ class Importer:
             functions.opsets_of(body, self.opsets), self.folder, self.functions, {}, self.types,
             self.depth + 1,
         )  # fmt: skip
-        scope = {
+        scope: dict[str, Expr | None] = {
             name: value
             for name, value in zip(body.input, node.inputs, strict=False)
             if value is not None
@@ -243,12 +232,14 @@ class Importer:
                 proto.input[:] = [("" if n in missing else n) for n in proto.input]
             for name, value in inside.outputs(proto, scope):
                 scope[name] = value
-        return [scope.get(name) for name in body.output]
+        return [self.value(name, scope) for name in body.output]
 
     def subgraph(
-        self, body: Any, given: Sequence[Expr], scope: Mapping[str, Expr]
+        self, body: Any, given: Sequence[Expr | None], scope: Scope
     ) -> list[Expr | None]:
         """Return the outputs of a body with these operands; it reads names from around it."""
+        if body is None:
+            raise GraphError(OPERATION, "an operator has no body")
         inside = dict(scope)
         for tensor in body.initializer:
             inside[tensor.name] = Constant(read_tensor(tensor, self.folder), tensor.name)
@@ -259,7 +250,12 @@ class Importer:
 
     def folded(self, value: Expr) -> Expr:
         """Return the constant that a value is, if its operands are constants and it is small."""
-        kind = self._type(value)
+        if isinstance(value, Tuple):  # a sequence
+            fields = tuple(map(self.folded, value.fields))
+            return value if fields == value.fields else Tuple(fields)
+        kind = self.types[value]  # a wrong type is found here, at its node
+        if isinstance(kind, TupleType):
+            raise GraphError(OPERATION, "a value is a tuple", got=str(kind))
         if isinstance(value, Constant) or not self.types.is_constant(value):
             return value
         if not isinstance(kind, TensorType) or not is_static(kind) or elements(kind) > MOST_FOLDED:
@@ -269,10 +265,3 @@ class Importer:
         made = Constant(np.asarray(found))
         self.types[made] = kind
         return made
-
-    def _type(self, value: Expr) -> Any:
-        """Return the type of a value; a wrong one is found here, at its node."""
-        kind = self.types[value]
-        if isinstance(kind, TupleType):
-            raise GraphError(OPERATION, "a value is a tuple", got=str(kind))
-        return kind

@@ -10,23 +10,24 @@ import numpy as np
 
 from dlcompiler.graph.frontends.onnx.reading import OPERATION
 from dlcompiler.graph.frontends.origin import Origin
-from dlcompiler.graph.ir import Constant, Expr
+from dlcompiler.graph.ir import Constant, Expr, Tuple
 from dlcompiler.graph.operators.base import Array
 
 Outputs: TypeAlias = "Expr | Sequence[Expr | None]"
-"""What a converter returns: the value of the only output, or of all; None for one that it cannot
-compute, which is refused if something reads it."""
+"""What a converter returns: the value of the only output, or of all; None for an optional without a
+value. Outputs that it cannot compute are left out at the end, and refused if something reads them.
+"""
 
 
 @dataclass
 class Node(Origin):
-    """A node with its operands, as expressions."""
+    """A node with its operands, as expressions; a sequence of tensors is a `Tuple`."""
 
     op_type: str
     version: int
     """Of the operator set that the model uses; [1]."""
     inputs: Sequence[Expr | None]
-    """None for an operand that is left out."""
+    """None for an operand that is left out, or an optional without a value."""
     outputs: Sequence[str]
     """Names of the outputs; "" for one that is left out."""
     attrs: Mapping[str, Any]
@@ -46,6 +47,13 @@ class Node(Origin):
     def optional(self, i: int) -> Expr | None:
         """Return an operand; None if it is left out."""
         return self.inputs[i] if i < len(self.inputs) else None
+
+    def sequence(self, i: int) -> tuple[Expr, ...]:
+        """Return the tensors of an operand that is a sequence."""
+        value = self.input(i)
+        if not isinstance(value, Tuple):
+            self.fail(f"operand {i} is no sequence", got=str(self.types[value]))
+        return value.fields
 
     def constant(self, i: int, what: str) -> Array:
         """Return an operand whose elements must be known, such as axes."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from dlcompiler.graph.frontends.onnx.node import Converter
 from dlcompiler.graph.frontends.onnx.operators import (
+    columns,
     elementwise,
     indexing,
     neural,
@@ -12,10 +13,13 @@ from dlcompiler.graph.frontends.onnx.operators import (
     recurrent,
     reductions,
     resizing,
+    sequences,
     shapes,
+    transforms,
 )
 
 OPERATORS: Mapping[str, Converter] = {
+    **columns.TABLE,
     **elementwise.TABLE,
     **indexing.TABLE,
     **neural.TABLE,
@@ -24,6 +28,8 @@ OPERATORS: Mapping[str, Converter] = {
     **recurrent.TABLE,
     **reductions.TABLE,
     **resizing.TABLE,
+    **sequences.TABLE,
     **shapes.TABLE,
+    **transforms.TABLE,
 }
 """Converters of the standard operators; versions are told apart inside."""

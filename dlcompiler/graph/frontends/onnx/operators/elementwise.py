@@ -199,7 +199,7 @@ def _where(node: Node) -> Expr:
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh",
     "Atan": "atan", "Atanh": "atanh", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf",
-    "Exp": "exp", "Floor": "floor", "Identity": "copy", "IsNaN": "isnan", "Log": "log",
+    "Exp": "exp", "Floor": "floor", "IsNaN": "isnan", "Log": "log",
     "Neg": "negative", "Not": "logical_not", "Relu": "nn.relu", "Round": "round",
     "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin", "Sinh": "sinh", "Sqrt": "sqrt",
     "Tan": "tan", "Tanh": "tanh", "BitwiseNot": "bitwise_not", "Softplus": "nn.softplus",

@@ -101,9 +101,36 @@ def _compress(node: Node) -> Expr:
     return node.call("take", x, places, axis=node.axis(0, node.rank(x)) if axis is not None else 0)
 
 
+def _tensor_scatter(node: Node) -> Expr:
+    """Write an update into a cache: each element of the result chooses one of the two."""
+    cache, update = node.input(0), node.input(1)
+    rank, shape = node.rank(cache), node.shape(cache)
+    axis = node.axis(-2, rank)
+    if axis == 0 or node.rank(update) != rank:
+        node.fail("no such axis, or no such update", got=f"axis {axis}, {node.type(update)}")
+    count, mode = node.shape(update)[axis], str(node.attr("mode", "linear"))
+    if mode not in ("linear", "circular") or not 0 < count <= shape[axis]:
+        node.fail("no such mode, or no such update", got=f"{mode!r}, {node.type(update)}")
+    line = [1] * rank
+    line[axis] = shape[axis]
+    places: Expr = constant_of(np.arange(shape[axis]).reshape(line), "int64")
+    if node.optional(2) is not None:
+        first = node.reshape(node.cast(node.input(2), "int64"), (shape[0],) + (1,) * (rank - 1))
+        places = node.call("subtract", places, first)
+    if mode == "circular":
+        places = node.call("floor_mod", places, node.scalar(shape[axis], places))
+    zero, last = node.scalar(0, places), node.scalar(count - 1, places)
+    is_new = node.call("logical_and", node.call("greater_equal", places, zero),
+                       node.call("less_equal", places, last))  # fmt: skip
+    inside = node.call("minimum", node.call("maximum", places, zero), last)
+    chosen = node.call("gather", update, node.call("broadcast_to", inside, shape=shape), axis=axis)
+    return node.call("where", is_new, chosen, cache)
+
+
 TABLE: dict[str, Callable[[Node], Any]] = {
     "Gather": _gather, "GatherElements": _gather_elements, "GatherND": _gather_nd,
     "ScatterElements": _scatter_elements, "Scatter": _scatter_elements, "ScatterND": _scatter_nd,
     "OneHot": _one_hot, "TopK": _top_k, "Compress": _compress,
+    "TensorScatter": _tensor_scatter,
 }  # fmt: skip
 """The converters of this module."""

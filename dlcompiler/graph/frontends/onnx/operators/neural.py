@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.pooling import (
+from dlcompiler.graph.frontends.onnx.operators.windows import (
     LAYOUTS,
     listed,
     pads_of,
@@ -111,15 +111,34 @@ def _gemm(node: Node) -> Expr:
     return node.call("add", made, c)
 
 
-def _batch_norm(node: Node) -> list[Expr | None]:
-    if node.attr("training_mode", 0):
-        node.fail("it computes the moments of a batch, as in training")
+def _batch_norm(node: Node) -> list[Expr]:
     x = node.input(0)
-    dtype = node.dtype(x)
+    dtype, rank = node.dtype(x), node.rank(x)
+    axis, epsilon = min(rank - 1, 1), float(node.attr("epsilon", 1e-5))
+    if node.attr("training_mode", 0):
+        return _batch_norm_in_training(node, axis, epsilon)
     moments = [node.cast(node.input(i), dtype) for i in range(1, 5)]
-    found = node.call("nn.batch_norm", x, *moments, axis=1 if node.rank(x) > 1 else 0,
-                      epsilon=float(node.attr("epsilon", 1e-5)))  # fmt: skip
+    found = node.call("nn.batch_norm", x, *moments, axis=axis, epsilon=epsilon)
     return [found[0]]
+
+
+def _batch_norm_in_training(node: Node, axis: int, epsilon: float) -> list[Expr]:
+    """Normalise by the moments of the batch; the running ones are outputs."""
+    x = node.input(0)
+    dtype, axes = node.dtype(x), tuple(n for n in range(node.rank(x)) if n != axis)
+    wide = node.cast(x, "float32") if dtype in ("float16", "bfloat16") else x
+    mean = node.call("mean", wide, axis=axes, keepdims=True)
+    square = node.call("square", node.call("subtract", wide, mean))
+    moments = [node.call("squeeze", mean, axis=axes), node.call("mean", square, axis=axes)]
+    given = [node.cast(node.input(i), node.dtype(wide)) for i in (1, 2)]
+    made = node.call("nn.batch_norm", wide, *given, *moments, axis=axis, epsilon=epsilon)
+    kept, running = float(node.attr("momentum", 0.9)), []
+    for i, now in zip((3, 4), moments, strict=True):
+        before = node.cast(node.input(i), node.dtype(wide))
+        old = node.call("multiply", before, node.scalar(kept, wide))
+        new = node.call("multiply", now, node.scalar(1 - kept, wide))
+        running.append(node.cast(node.call("add", old, new), node.dtype(node.input(i))))
+    return [node.cast(made[0], dtype), *running]
 
 
 def _instance_norm(node: Node) -> Expr:

@@ -16,13 +16,29 @@ from dlcompiler.graph.ir import Expr
 def _along(node: Node, value: Expr, x: Expr, axis: int) -> Expr:
     """Return scales of the slices along an axis so that they broadcast; one stays as it is."""
     rank, own = node.rank(x), node.rank(value)
+    if size := int(node.attr("block_size", 0)):
+        return _of_blocks(node, value, x, axis, size)
     if own == 0 or node.shape(value) == (1,):
         return node.reshape(value, ())
     if own > 1:
-        node.fail("its scales are of blocks", got=str(node.type(value)))
+        node.fail("its scales have several dimensions, but no size of blocks",
+                  got=str(node.type(value)))  # fmt: skip
     shape = [1] * rank
     shape[axis] = node.shape(value)[0]
     return node.reshape(value, shape)
+
+
+def _of_blocks(node: Node, value: Expr, x: Expr, axis: int, size: int) -> Expr:
+    """Return scales of blocks along an axis, repeated for each element."""
+    shape = list(node.shape(x))
+    extent, shape[axis] = shape[axis], -(-shape[axis] // max(size, 1))
+    if size < 1 or node.shape(value) != tuple(shape):
+        node.fail("its scales do not fit blocks of this size", got=f"{node.type(value)}, {size}",
+                  expected=str(tuple(shape)))  # fmt: skip
+    made = node.call("repeat", value, repeats=min(size, extent), axis=axis)
+    if node.shape(made)[axis] == extent:
+        return made
+    return node.call("strided_slice", made, begin=(0,), end=(extent,), axes=(axis,))
 
 
 def _quantize_linear(node: Node) -> Expr:

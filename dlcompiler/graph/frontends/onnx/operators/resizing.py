@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.pooling import LAYOUTS
+from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}

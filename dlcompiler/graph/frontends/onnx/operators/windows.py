@@ -1,0 +1,67 @@
+"""What convolutions and poolings share: windows of images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.operators.base import Array
+
+MOST_PLACES = 1 << 26
+"""Most places in images that are listed for a node; [1]."""
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+"""Number of spatial dimensions -> layout of the images."""
+
+
+def spatial_rank(node: Node, x: Expr) -> int:
+    """Return the number of spatial dimensions of images."""
+    rank = node.rank(x) - 2
+    if rank not in LAYOUTS:
+        node.fail("the images have another number of dimensions", got=str(node.type(x)),
+                  expected="3 to 5 dimensions")  # fmt: skip
+    return rank
+
+
+def pads_of(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[int, ...]:  # fmt: skip
+    """Return the elements before and after the images, as an attribute or a rule gives them."""
+    rank = len(kernel)
+    rule = str(node.attr("auto_pad", "NOTSET"))
+    if rule in ("NOTSET", "VALID", ""):
+        pads = node.attr("pads") if rule != "VALID" else None
+        found = tuple(pads) if pads else (0,) * (2 * rank)
+        if len(found) != 2 * rank:
+            node.fail("it has another number of pads than twice the dimensions", got=repr(found))
+        return found
+    if rule not in ("SAME_UPPER", "SAME_LOWER"):
+        node.fail("no such rule of padding", got=repr(rule))
+    before, after = [], []
+    for size, k, step, d in zip(sizes, kernel, strides, dilation, strict=True):
+        total = max((-(-size // step) - 1) * step + (k - 1) * d + 1 - size, 0)
+        small, large = total // 2, total - total // 2
+        before.append(large if rule == "SAME_LOWER" else small)
+        after.append(small if rule == "SAME_LOWER" else large)
+    return (*before, *after)
+
+
+def listed(node: Node, name: str, rank: int) -> tuple[int, ...]:
+    """Return an attribute with a number for each spatial dimension; by default ones."""
+    found = tuple(node.attr(name) or (1,) * rank)
+    if len(found) != rank or any(n < 1 for n in found):
+        node.fail(f"{name} does not fit the images", got=repr(found))
+    return found
+
+
+def joined(places: Array, more: Array, count: int) -> Array:
+    """Return places in an array from those in all its dimensions but the last, and in that.
+
+    Both have a row for each place in a window, and -1 for what is outside.
+    """
+    outer, inner = places[:, None, :, None], more[None, :, None, :]
+    both = np.where((outer < 0) | (inner < 0), -1, outer * count + inner)
+    return both.reshape(len(places) * len(more), -1)
