@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import dtypes, te
+from dlcompiler.ir import Expr
 from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
 from dlcompiler.ops.helpers import along, dimensions, reduced, tensor, without
 from dlcompiler.ops.lanes import reduce_in_lanes, widest_power
@@ -22,6 +23,7 @@ from dlcompiler.ops.rounding import SMALLEST, Wide, unit
 from dlcompiler.ops.rows import INTERLEAVED, interleave_rows, row_knobs, split_rows, width_knob
 from dlcompiler.ops.shapes import checked_dimension, checked_dtype, shape_of, shape_text
 from dlcompiler.ops.sharing import is_worth_sharing
+from dlcompiler.ops.widening import converted, sums_dtype
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, parallel_knob, split_knob
 from dlcompiler.target import Target
@@ -51,7 +53,9 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     # One division a row: the quotient is within 1.5 units of the last place instead of 0.5.
     return tensor(
         x.shape,
-        lambda *i: power[i] * (te.const(1, x.dtype) / total[without(i, n)]),
+        lambda *i: converted(
+            power[i] * (te.const(1, total.dtype) / total[without(i, n)]), x.dtype
+        ),
         name="T_softmax_norm",
     )
 
@@ -59,27 +63,36 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     """Define the logarithm of `softmax`."""
     n, largest, _, total = _powers(x, axis, "log_softmax")
-    return tensor(
-        x.shape,
-        lambda *i: x[i] - largest[without(i, n)] - te.log(total[without(i, n)]),
-        name="T_log_softmax",
-    )
+
+    def element(*i: Expr) -> Expr:
+        below = _below(x, largest, n, *i)
+        return converted(below - te.log(total[without(i, n)]), x.dtype)
+
+    return tensor(x.shape, element, name="T_log_softmax")
 
 
 def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tensor]:
     """Return the dimension, the maximum along it, the exponentials, and their sum.
 
     The difference from the maximum is at most 0. Stating this in the expression allows a faster
-    exponential; the difference of two infinities is still NaN.
+    exponential; the difference of two infinities is still NaN. Powers of 16-bit floats are float32,
+    so that only the result is rounded to 16 bits.
     """
     (n,) = dimensions(axis, len(x.shape), name)
     largest = along(x, n, _LARGEST, "T_softmax_maxelem")
+    zero = te.const(0, sums_dtype(x.dtype))
     power = tensor(
         x.shape,
-        lambda *i: te.exp(te.minimum(x[i] - largest[without(i, n)], te.const(0, x.dtype))),
+        lambda *i: te.exp(te.minimum(_below(x, largest, n, *i), zero)),
         name="T_softmax_exp",
     )
     return n, largest, power, along(power, n, te.sum, "T_softmax_expsum")
+
+
+def _below(x: Tensor, largest: Tensor, n: int, *i: Expr) -> Expr:
+    """Return the difference of an element from the maximum along dimension `n`."""
+    dtype = sums_dtype(x.dtype)
+    return converted(x[i], dtype) - converted(largest[without(i, n)], dtype)
 
 
 _LARGEST = te.comm_reducer(

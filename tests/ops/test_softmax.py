@@ -5,9 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from dlcompiler import ops
+import dlcompiler as dlc
+from dlcompiler import ops, te
+from dlcompiler.dtypes import to_numpy
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import For, walk
+from dlcompiler.ops.softmax import log_softmax, softmax
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
@@ -94,3 +97,18 @@ def test_rows_may_run_in_parallel():
 def test_refusals(parameters):
     with pytest.raises(TuningError):
         ops.operator("softmax").workload(**parameters)
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_only_the_result_is_rounded_to_16_bits(dtype):
+    data = te.placeholder((3, 300), dtype, "data")
+    values = np.random.default_rng(1).uniform(-8, 8, (3, 300)).astype(to_numpy(dtype))
+    for function in (softmax, log_softmax):
+        out = function(data)
+        s = te.create_schedule(out.op)
+        found = np.empty((3, 300), to_numpy(dtype))
+        dlc.build(s, [data, out])(values, found)
+        exact = np.exp(values.astype(np.float64))
+        exact /= exact.sum(axis=1, keepdims=True)
+        wanted = exact if function is softmax else np.log(exact)
+        off = np.abs(found.astype(np.float64) - wanted)
+        assert (off <= 0.51 * np.spacing(np.abs(found)).astype(np.float64)).all()

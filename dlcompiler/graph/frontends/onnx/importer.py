@@ -149,8 +149,7 @@ class Importer:
         """Yield the outputs of a node that have a name."""
         node = self.node(proto, scope)
         domain = domain_of(proto.domain)
-        values = self.converted(node, proto, domain, scope)
-        for name, value in zip(proto.output, values, strict=False):
+        for name, value in self.converted(node, proto, domain, scope).items():
             if name:
                 yield name, None if value is None else self.folded(value)
 
@@ -195,26 +194,28 @@ class Importer:
 
     def converted(
         self, node: Node, proto: Any, domain: str, scope: Scope
-    ) -> Sequence[Expr | None]:
-        """Return the values of a node."""
+    ) -> Scope:
+        """Return the values of the outputs of a node that are computed, by their names."""
         key = (domain, node.op_type)
         if not domain and node.op_type in CONTROL:
-            return CONTROL[node.op_type](node, self, dict(scope))
+            made = CONTROL[node.op_type](node, self, dict(scope))
+            return dict(zip(node.outputs, made, strict=False))
         if key not in self.functions and not domain and node.op_type in OPERATORS:
             try:
-                made = OPERATORS[node.op_type](node)
+                found = OPERATORS[node.op_type](node)
             except DLCompilerError as error:
                 if error.operation.startswith(OPERATION):
                     raise
                 node.fail(error.problem, got=error.got, expected=error.expected)
-            return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]  # an expression
+            values = found if isinstance(found, list | tuple) else [found]
+            return dict(zip(node.outputs, values, strict=False))
         body = self.functions.get(key) or functions.of_standard(node, proto, domain)
         if body is None:
             node.fail("there is no such operator here", got=f"{domain or 'ai.onnx'} {node.op_type}")
         return self.called(body, node)
 
-    def called(self, body: Any, node: Node) -> list[Expr | None]:
-        """Return the values of a function with the operands of a node."""
+    def called(self, body: Any, node: Node) -> Scope:
+        """Return the outputs of a node that a function computes."""
         if self.depth >= functions.MOST_DEPTH:
             node.fail("functions call each other without end")
         inside = Importer(
@@ -232,7 +233,8 @@ class Importer:
                 proto.input[:] = [("" if n in missing else n) for n in proto.input]
             for name, value in inside.outputs(proto, scope):
                 scope[name] = value
-        return [self.value(name, scope) for name in body.output]
+        pairs = zip(body.output, node.outputs, strict=False)
+        return {output: scope[name] for name, output in pairs if name in scope}
 
     def subgraph(
         self, body: Any, given: Sequence[Expr | None], scope: Scope
