@@ -186,7 +186,7 @@ def _weights(at: Fraction, size: int, of: Resize) -> Sequence[tuple[int, float]]
     """Return the elements of a dimension that a result reads, with their weights."""
     first = math.floor(at)
     reach = range(first, first + 2) if of.method == "linear" else range(first - 1, first + 3)
-    weights = [_kernel(abs(float(at - k)), of) for k in reach]
+    weights = [kernel(abs(float(at - k)), of) for k in reach]
     if of.method == "cubic" and of.excludes:
         weights = [w if 0 <= k < size else 0.0 for k, w in zip(reach, weights, strict=True)]
         total = sum(weights)
@@ -195,8 +195,8 @@ def _weights(at: Fraction, size: int, of: Resize) -> Sequence[tuple[int, float]]
     return list(zip(places, weights, strict=True))
 
 
-def _kernel(distance: float, of: Resize) -> float:
-    """Return the weight of an element at a distance."""
+def kernel(distance: float, of: Resize) -> float:
+    """Return the weight of an element at a distance, by linear or cubic interpolation."""
     if of.method == "linear":
         return max(1 - distance, 0.0)
     a = of.alpha

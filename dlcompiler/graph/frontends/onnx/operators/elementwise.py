@@ -12,7 +12,7 @@ from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Converter, Node
 from dlcompiler.graph.frontends.onnx.reading import dtype_of
 from dlcompiler.graph.frontends.origin import constant_of
-from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.ir import Constant, Expr
 
 
 def _unary(name: str) -> Converter:
@@ -99,6 +99,20 @@ def _cast(node: Node) -> Expr:
 
 def _cast_like(node: Node) -> Expr:
     return node.call("cast", node.input(0), dtype=node.dtype(node.input(1)))
+
+
+def _bit_cast(node: Node) -> Expr:
+    """Return the bits of a tensor as another dtype: of integers, a cast keeps them."""
+    x, dtype = node.input(0), dtype_of(int(node.attr("to", 0)))
+    if dtypes.bytes_of(node.dtype(x)) != dtypes.bytes_of(dtype):
+        node.fail("the dtypes have several sizes", got=f"{node.dtype(x)} and {dtype}")
+    if isinstance(x, Constant):
+        return constant_of(np.ascontiguousarray(x.value).view(dtypes.to_numpy(dtype)))
+    if dtype != "bool" and not dtypes.is_float(dtype) and not dtypes.is_float(node.dtype(x)):
+        return node.cast(x, dtype)
+    if dtype == node.dtype(x):
+        return node.call("copy", x)
+    node.fail("it looks at the bits of floats", got=f"{node.dtype(x)} as {dtype}")
 
 
 def _shift(node: Node) -> Expr:
@@ -218,7 +232,7 @@ TABLE: dict[str, Callable[[Node], Any]] = {
     **{name: _folded(ours) for name, ours in (("Sum", "add"), ("Max", "maximum"),
                                               ("Min", "minimum"))},
     "Mean": _mean, "Pow": _pow, "Mod": _mod, "Reciprocal": _reciprocal, "Clip": _clip,
-    "Cast": _cast, "CastLike": _cast_like, "BitShift": _shift, "IsInf": _is_infinite,
+    "Cast": _cast, "CastLike": _cast_like, "BitCast": _bit_cast, "BitShift": _shift, "IsInf": _is_infinite,
     "LeakyRelu": _leaky_relu, "Elu": _elu, "HardSigmoid": _hard_sigmoid, "Selu": _selu,
     "PRelu": _prelu, "Gelu": _gelu, "Swish": _swish, "Mish": _mish, "Softsign": _softsign,
     "ThresholdedRelu": _thresholded_relu, "Dropout": _dropout, "Where": _where,

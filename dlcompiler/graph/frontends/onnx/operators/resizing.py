@@ -6,9 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS
+from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS, MOST_PLACES
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.operators.base import Array
+from dlcompiler.graph.operators.resize import kernel
+from dlcompiler.ops.resizing import Positions, Resize
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
@@ -16,8 +23,6 @@ _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 def _resize(node: Node) -> Expr:
     x = node.input(0)
     shape = node.shape(x)
-    if node.attr("antialias", 0):
-        node.fail("it smooths what it makes smaller (antialias)")
     axes = [axis % len(shape) for axis in node.attr("axes") or range(len(shape))]
     scales, sizes = _wanted(node, shape, axes)
     mode = str(node.attr("coordinate_transformation_mode",
@@ -37,6 +42,8 @@ def _resize(node: Node) -> Expr:
             full[axis], full[len(shape) + axis] = roi[n], roi[len(axes) + n]
         attrs["roi"] = full
         attrs["extrapolation_value"] = float(node.attr("extrapolation_value", 0.0))
+    if node.attr("antialias", 0) and attrs["method"] != "nearest_neighbor":
+        return _smoothed(node, x, sizes, scales, attrs)
     return _resized(node, x, sizes, scales, attrs)
 
 
@@ -123,6 +130,51 @@ def _resized(
         f"image.resize{rank}d", images, size=tuple(sizes[-rank:]), layout=LAYOUTS[rank], **more
     )
     return node.reshape(made, tuple(sizes))
+
+
+def _smoothed(
+    node: Node, x: Expr, sizes: Sequence[int], scales: Sequence[float] | None,
+    attrs: dict[str, Any],
+) -> Expr:  # fmt: skip
+    """Return a tensor of other extents; where it is smaller, each element is a mean of many."""
+    dtype, shape = node.dtype(x), node.shape(x)
+    if not dtypes.is_float(dtype) or "roi" in attrs or 0 in shape:
+        node.fail("it cannot be smoothed (antialias)", got=f"{node.type(x)}, {attrs}")
+    x = node.cast(x, "float32") if dtypes.bytes_of(dtype) < 4 else x
+    for axis, (extent, out) in enumerate(zip(shape, sizes, strict=True)):
+        scale = scales[axis] if scales is not None else out / extent
+        if (extent, scale) == (out, 1):
+            continue
+        line = Positions.of(extent, out, attrs["coordinate_transformation_mode"],
+                            None if scales is None else scale)  # fmt: skip
+        places, weights = _taps(node, line, out, max(1 / scale, 1.0), attrs)
+        factors = weights.reshape(*weights.shape, *(1,) * (len(shape) - axis - 1))
+        parts = node.call("take", x, constant_of(places, "int64"), axis=axis)
+        parts = node.call("multiply", parts, constant_of(factors, node.dtype(x)))
+        x = node.call("sum", parts, axis=(axis + 1,))
+    return node.cast(x, dtype)
+
+
+def _taps(
+    node: Node, line: Positions, out: int, spread: float, attrs: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Return the elements of a dimension that each result combines, and their weights.
+
+    The kernel of the interpolation is `spread` times as wide as the distance of elements.
+    """
+    of = Resize(attrs["method"], alpha=attrs["cubic_alpha"])
+    reach = math.ceil((1 if of.method == "linear" else 2) * spread)
+    if 2 * reach * out > MOST_PLACES:
+        node.fail("its kernel is too wide", got=f"{2 * reach} elements for each of {out}")
+    at = np.array([float(line.position(k)) for k in range(out)])[:, None]
+    places = np.floor(at).astype(np.int64) + np.arange(1 - reach, reach + 1)
+    weights = np.vectorize(lambda distance: kernel(distance, of), otypes=[float])(
+        np.abs(at - places) / spread
+    )
+    if attrs["cubic_exclude"]:
+        weights[(places < 0) | (places >= line.size)] = 0
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.clip(places, 0, line.size - 1), weights
 
 
 TABLE: dict[str, Callable[[Node], Any]] = {"Resize": _resize, "Upsample": _upsample}

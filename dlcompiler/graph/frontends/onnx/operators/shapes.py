@@ -240,6 +240,19 @@ def _non_zero(node: Node) -> Expr:
     return constant_of(np.asarray(found, np.int64))
 
 
+def _unique(node: Node) -> list[Expr]:
+    x, axis = node.constant(0, "its elements"), node.attr("axis")
+    if axis is None:
+        x = x.reshape(-1)
+    place = node.axis(0, x.ndim)
+    values, first, inverse, counts = np.unique(
+        x, axis=place, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.arange(len(first)) if node.attr("sorted", 1) else np.argsort(first)
+    numbers = (first[order], np.argsort(order)[inverse.reshape(-1)], counts[order])
+    return [constant_of(values.take(order, place)), *(constant_of(n, "int64") for n in numbers)]
+
+
 TABLE: dict[str, Callable[[Node], Any]] = {
     "Shape": _shape, "Size": _size, "Constant": _constant, "ConstantOfShape": _constant_of_shape,
     "Reshape": _reshape, "Flatten": _flatten, "Squeeze": _squeeze, "Unsqueeze": _unsqueeze,
@@ -247,5 +260,6 @@ TABLE: dict[str, Callable[[Node], Any]] = {
     "Expand": _expand, "Tile": _tile, "Range": _range, "Pad": _pad,
     "DepthToSpace": _depth_to_space, "SpaceToDepth": _space_to_depth, "Trilu": _trilu,
     "EyeLike": _eye_like, "ReverseSequence": _reverse_sequence, "NonZero": _non_zero,
+    "Unique": _unique,
 }  # fmt: skip
 """The converters of this module."""
