@@ -23,6 +23,7 @@ from dlcompiler.graph.passes import (
     simplify_expr,
     simplify_inference,
     sink_reshapes,
+    widen_sums,
 )
 from dlcompiler.graph.passes.pipeline import optimize
 from dlcompiler.graph.passes.tools import operator_of
@@ -34,7 +35,7 @@ PASSES = {
     step.__name__: step
     for step in (
         simplify_inference, canonicalize_ops, decompose_ops, sink_reshapes, fold_constants,
-        simplify_expr, fold_scale_axis, eliminate_common_subexpressions,
+        simplify_expr, fold_scale_axis, widen_sums, eliminate_common_subexpressions,
         eliminate_dead_code, combine_parallel, fuse_ops,
     )
 } | {

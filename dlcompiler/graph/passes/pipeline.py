@@ -21,6 +21,7 @@ from dlcompiler.graph.passes.fusion import fuse_ops
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
+from dlcompiler.graph.passes.widen_sums import widen_sums
 
 FOLD = GraphPass("fold_constants", fold_constants, 2)
 
@@ -41,6 +42,8 @@ PASSES: tuple[GraphPass, ...] = (
     GraphPass("simplify_expr", simplify_expr),
     # Factors must stand beside convolutions: sums and padding were simplified before.
     GraphPass("fold_scale_axis", fold_scale_axis, 3),
+    # Behind a cast, `fold_scale_axis` would not find a convolution.
+    GraphPass("widen_sums", widen_sums),
     FOLD,
     GraphPass("simplify_expr", simplify_expr),
     FOLD,
