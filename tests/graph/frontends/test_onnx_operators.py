@@ -207,6 +207,36 @@ def test_resize_of_fractions():
               coordinate_transformation_mode=name, antialias=int(name != "align_corners"))  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("shift", ["half_pixel", "output_half_pixel"])
+def test_roi_align(mode, shift):
+    rois = np.array([[0, 0, 6, 4], [2.5, 1, 2.6, 1.2], [-9, -3, 20, 9], [5, 4, 1, 1]], "float32")
+    check("RoiAlign", numbers(2, 3, 5, 7), rois, whole(0, 1, 1, 0), mode=mode, sampling_ratio=2,
+          coordinate_transformation_mode=shift, output_height=3, output_width=1,
+          spatial_scale=0.75)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("groups", "parts", "attrs"),
+    [
+        (1, 1, {"pads": [0, 1, 1, 0]}),
+        (2, 1, {"strides": [2, 1], "dilations": [1, 2]}),
+        (1, 2, {"pads": [1, 1, 1, 1], "strides": [1, 3]}),
+    ],
+)
+def test_deformed_convolution(groups, parts, attrs):
+    pads, strides = attrs.get("pads", [0] * 4), attrs.get("strides", [1, 1])
+    dilations = attrs.get("dilations", [1, 1])
+    out = [
+        (extent + pads[n] + pads[n + 2] - dilations[n] * (k - 1) - 1) // strides[n] + 1
+        for n, (extent, k) in enumerate(((5, 2), (6, 3)))
+    ]
+    x, weight = numbers(2, 4, 5, 6), numbers(2, 4 // groups, 2, 3, seed=2)
+    offset, mask = numbers(2, parts * 12, *out, seed=3), numbers(2, parts * 6, *out, seed=4)
+    check("DeformConv", x, weight, offset, numbers(2, seed=5), mask, group=groups,
+          offset_group=parts, compiled=groups > 1, **attrs)  # fmt: skip
+
+
 @pytest.mark.parametrize(("source", "target"), [("int8", "UINT8"), ("uint64", "INT64")])
 def test_bit_cast(source, target):
     x = np.array([0, 1, 127, 200, 255], "uint8").astype(source)
