@@ -47,6 +47,9 @@ def test_sources(as_source, tmp_path):
         (lambda m: m.graph.initializer[0].dims.append(-3), "a shape that no tensor has"),
         (lambda m: m.graph.initializer[0].dims.append(2**40), "a shape that no tensor has"),
         (lambda m: m.graph.node[0].attribute[0].ints.pop(), "conv1"),
+        (lambda m: setattr(m.graph.node[0].attribute[0], "type", 1), "pads is of another kind"),
+        (lambda m: m.graph.node[5].attribute.pop(), "attribute axis is missing"),
+        (lambda m: m.graph.initializer[0].dims.pop(), "'w' cannot be read|lacks|dimensions"),
         (lambda m: setattr(m.graph.input[0].type.tensor_type, "elem_type", 8), "unknown dtype"),
     ],
 )
@@ -54,6 +57,26 @@ def test_refusals(change, problem):
     model = a_model()
     change(model)
     with pytest.raises(GraphError, match=problem):
+        from_onnx(model)
+
+
+def test_attributes_of_other_versions_are_left_out():
+    node = helper.make_node("Relu", ["x"], ["y"], "r", alpha=[1.0, 2.0])
+    module = from_onnx(model_of([node], [tensor("x", 2)], [tensor("y", 2)]))
+    np.testing.assert_array_equal(evaluate(module, np.array([-1, 1], "f")), [0, 1])
+
+
+def test_names_that_are_no_text():
+    data = model_of([helper.make_node("Relu", ["x"], ["y"], "NAME")], [tensor("x", 2)],
+                    [tensor("y", 2)]).SerializeToString()  # fmt: skip
+    module = from_onnx(data.replace(b"NAME", b"N\xff\xfeE"))
+    assert [name[0] for name in module.calls()] == ["N"]
+
+
+def test_ranks_that_no_converter_expects():
+    node = helper.make_node("LSTM", ["x", "w", "w"], ["y"], "l", hidden_size=1)
+    model = model_of([node], [tensor("x", 2, 3), tensor("w", 1, 1)], [tensor("y", 1)])
+    with pytest.raises(GraphError, match="LSTM l: its operands or attributes do not fit"):
         from_onnx(model)
 
 

@@ -61,8 +61,12 @@ def scan(node: Node, importer: Importer, scope: Scope) -> list[Expr | None]:
     if node.version < 9:
         node.fail("it is of an old version, with batches")
     count = int(node.attr("num_scan_inputs", 0))
+    if not 0 < count <= len(node.inputs):
+        node.fail("it reads no slices", got=f"num_scan_inputs {count}")
     states = [node.input(i) for i in range(len(node.inputs) - count)]
     read = [node.input(i) for i in range(len(node.inputs) - count, len(node.inputs))]
+    if any(node.rank(x) == 0 for x in read):
+        node.fail("a scalar has no slices")
     axes = [axis % node.rank(x) for axis, x in zip(_listed(node, "scan_input_axes", count), read,
                                                    strict=True)]  # fmt: skip
     turned = _listed(node, "scan_input_directions", count)

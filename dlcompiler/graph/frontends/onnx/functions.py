@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.reading import domain_of, onnx_package
+from dlcompiler.graph.frontends.onnx.reading import OPERATION, domain_of, onnx_package
 
 MOST_DEPTH = 16
 """Most functions that call each other; [1]."""
@@ -37,6 +38,34 @@ def of_standard(node: Node, proto: Any, domain: str) -> Any | None:
     body = onnx.FunctionProto()
     body.ParseFromString(text)
     return _with_defaults(onnx, body, schema)
+
+
+def checked_attributes(proto: Any, opsets: Mapping[str, int]) -> frozenset[str] | None:
+    """Return the names of an operator's attributes; None if the standard has no such operator.
+
+    The attributes of the node are of the kinds that the standard names, and none is missing.
+
+    Raises
+    ------
+    GraphError
+        They are not those of the operator in the standard.
+    """
+    onnx, domain = onnx_package(), domain_of(proto.domain)
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, opsets.get(domain, 1), domain)
+    except Exception:
+        return None
+    given = {attribute.name: attribute.type for attribute in proto.attribute}
+    name_of = onnx.AttributeProto.AttributeType.Name
+    for name, attribute in schema.attributes.items():
+        kind = int(attribute.type.value)
+        if given.get(name, kind) != kind or (attribute.required and name not in given):
+            raise GraphError(
+                f"{OPERATION}: {proto.op_type} {proto.name}".strip(),
+                f"attribute {name} is {'of another kind' if name in given else 'missing'}",
+                got=name_of(given[name]) if name in given else None, expected=name_of(kind),
+            )  # fmt: skip
+    return frozenset(schema.attributes)
 
 
 def _with_defaults(onnx: Any, body: Any, schema: Any) -> Any:

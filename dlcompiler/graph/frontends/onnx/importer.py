@@ -21,6 +21,7 @@ from dlcompiler.graph.frontends.onnx.reading import (
     opsets_of,
     read_model,
     read_tensor,
+    text_of,
 )
 from dlcompiler.graph.frontends.origin import elements, is_static
 from dlcompiler.graph.interpreter import evaluate
@@ -159,19 +160,26 @@ class Importer:
         if domain not in self.opsets and (domain, proto.op_type) not in self.functions:
             raise GraphError(OPERATION, "an operator is of a domain that is not imported",
                              got=f"{proto.domain}.{proto.op_type}")  # fmt: skip
+        name = text_of(proto.name)
         return Node(
-            proto.name, self.types, proto.op_type, self.opsets.get(domain, 1),
+            name, self.types, proto.op_type, self.opsets.get(domain, 1),
             [self.value(name, scope) if name else None for name in proto.input],
             tuple(proto.output), self.attributes(proto),
-            span=Span(node=proto.name or next((name for name in proto.output if name), "")),
+            span=Span(node=name or next((text_of(name) for name in proto.output if name), "")),
         )  # fmt: skip
 
     def attributes(self, proto: Any) -> dict[str, Any]:
-        """Return the attributes of a node: numbers, texts, lists of them, and arrays."""
+        """Return the attributes of a node: numbers, texts, lists of them, and arrays.
+
+        Those that its version of the operator does not have are left out.
+        """
         onnx = onnx_package()
         kinds = onnx.AttributeProto
+        known = functions.checked_attributes(proto, self.opsets)
         found: dict[str, Any] = {}
         for attribute in proto.attribute:
+            if known is not None and attribute.name not in known:
+                continue
             match attribute.type:
                 case kinds.TENSOR:
                     found[attribute.name] = read_tensor(attribute.t, self.folder)
@@ -207,6 +215,9 @@ class Importer:
                 if error.operation.startswith(OPERATION):
                     raise
                 node.fail(error.problem, got=error.got, expected=error.expected)
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                # Ranks and lengths that the standard excludes: `n, c, h, w = shape` of a matrix.
+                node.fail("its operands or attributes do not fit each other", got=str(error)[:200])
             values = found if isinstance(found, list | tuple) else [found]
             return dict(zip(node.outputs, values, strict=False))
         body = self.functions.get(key) or functions.of_standard(node, proto, domain)

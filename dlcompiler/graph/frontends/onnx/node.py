@@ -46,7 +46,7 @@ class Node(Origin):
 
     def optional(self, i: int) -> Expr | None:
         """Return an operand; None if it is left out."""
-        return self.inputs[i] if i < len(self.inputs) else None
+        return self.inputs[i] if 0 <= i < len(self.inputs) else None
 
     def sequence(self, i: int) -> tuple[Expr, ...]:
         """Return the tensors of an operand that is a sequence."""

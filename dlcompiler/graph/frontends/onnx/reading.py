@@ -133,6 +133,11 @@ def domain_of(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
+def text_of(name: str | bytes) -> str:
+    """Return a name of a file, which is bytes if it is no UTF-8."""
+    return name if isinstance(name, str) else name.decode("utf-8", "replace")
+
+
 def dtype_of(number: int) -> str:
     """Return the dtype with a number of ``TensorProto.DataType``.
 

@@ -41,7 +41,7 @@ def _folded(name: str) -> Converter:
     """Return the converter of an operator with any number of operands."""
 
     def convert(node: Node) -> Expr:
-        values = [node.input(i) for i in range(len(node.inputs))]
+        values = [node.input(i) for i in range(max(len(node.inputs), 1))]
         made: Expr = reduce(lambda a, b: node.call(name, a, b), values)
         return made
 

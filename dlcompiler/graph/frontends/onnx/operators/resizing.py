@@ -63,8 +63,8 @@ def _wanted(
     if node.optional(3) is not None and node.integers(3, "its sizes"):
         return None, _sizes(node, shape, axes)
     given = [float(n) for n in node.constant(place, "its scales").reshape(-1)]
-    if len(given) != len(axes):
-        node.fail("it has another number of scales than of axes", got=repr(given))
+    if len(given) != len(axes) or not all(0 < scale < math.inf for scale in given):
+        node.fail("no positive scale for each axis", got=repr(given))
     scales = [1.0] * len(shape)
     for axis, scale in zip(axes, given, strict=True):
         scales[axis], sizes[axis] = scale, math.floor(shape[axis] * scale)
@@ -97,8 +97,8 @@ def _upsample(node: Node) -> Expr:
         if node.version < 9
         else [float(n) for n in node.constant(1, "its scales").reshape(-1)]
     )
-    if len(scales) != len(shape):
-        node.fail("it has another number of scales than of axes", got=repr(scales))
+    if len(scales) != len(shape) or not all(0 < scale < math.inf for scale in scales):
+        node.fail("no positive scale for each axis", got=repr(scales))
     sizes = [math.floor(n * scale) for n, scale in zip(shape, scales, strict=True)]
     attrs = {"method": _method(node), "coordinate_transformation_mode": "asymmetric",
              "rounding_method": "floor"}  # fmt: skip

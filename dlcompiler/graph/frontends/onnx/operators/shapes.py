@@ -36,7 +36,7 @@ def _constant(node: Node) -> Expr:
     ):  # fmt: skip
         if name in node.attrs:
             return constant_of(np.asarray(node.attrs[name]), dtype)
-    node.fail("a constant of this kind is not known", got=", ".join(node.attrs))
+    node.fail("a constant of this kind is not known", got=", ".join(map(str, node.attrs)))
 
 
 def _constant_of_shape(node: Node) -> Expr:
