@@ -186,7 +186,7 @@ def _weights(at: Fraction, size: int, of: Resize) -> Sequence[tuple[int, float]]
     """Return the elements of a dimension that a result reads, with their weights."""
     first = math.floor(at)
     reach = range(first, first + 2) if of.method == "linear" else range(first - 1, first + 3)
-    weights = [kernel(abs(float(at - k)), of) for k in reach]
+    weights = [float(kernel(abs(float(at - k)), of)) for k in reach]
     if of.method == "cubic" and of.excludes:
         weights = [w if 0 <= k < size else 0.0 for k, w in zip(reach, weights, strict=True)]
         total = sum(weights)
@@ -195,16 +195,14 @@ def _weights(at: Fraction, size: int, of: Resize) -> Sequence[tuple[int, float]]
     return list(zip(places, weights, strict=True))
 
 
-def kernel(distance: float, of: Resize) -> float:
-    """Return the weight of an element at a distance, by linear or cubic interpolation."""
+def kernel(distance: Any, of: Resize) -> Any:
+    """Return the weights of elements at distances, by linear or cubic interpolation."""
     if of.method == "linear":
-        return max(1 - distance, 0.0)
+        return np.maximum(1 - distance, 0.0)
     a = of.alpha
-    if distance <= 1:
-        return (a + 2) * distance**3 - (a + 3) * distance**2 + 1
-    if distance < 2:
-        return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a
-    return 0.0
+    near = (a + 2) * distance**3 - (a + 3) * distance**2 + 1
+    far = a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
 
 
 def _define(call: Result, x: te.Tensor) -> te.Tensor:

@@ -1,5 +1,8 @@
 """Operators of ONNX on awkward shapes, against the reference of the package onnx."""
 
+import contextlib
+import random
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from dlcompiler.errors import GraphError
+from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph import build, evaluate, from_onnx
 from tests.graph.frontends.onnx_models import model_of
 
@@ -264,3 +267,29 @@ def test_mel_filters():
     sizes = [np.array(n, "int64") for n in (5, 33, 8000)]
     edges = [np.array(n, "float32") for n in (20, 4000)]
     check("MelWeightMatrix", *sizes, *edges, known=range(5))
+
+
+DAMAGED = [
+    ("DFT", [np.zeros((2, 5, 1), "f")], {"onesided": 1}, ()),
+    ("Col2Im", [np.zeros((1, 4, 9), "f"), whole(4, 4), whole(2, 2)], {"pads": [0] * 4}, (1, 2)),
+    ("MaxPool", [np.zeros((1, 1, 4, 4), "f")], {"kernel_shape": [2, 2], "pads": [1] * 4}, ()),
+    ("Resize", [np.zeros((1, 1, 4, 4), "f"), None, None, whole(1, 1, 2, 3)],
+     {"antialias": 1, "mode": "cubic"}, (3,)),
+    ("DeformConv", [np.zeros((1, 1, 3, 3), "f"), np.zeros((1, 1, 2, 2), "f"),
+                    np.zeros((1, 8, 2, 2), "f")], {"kernel_shape": [2, 2]}, ()),
+    ("Split", [np.zeros((4, 2), "f")], {"num_outputs": 2, "axis": 1}, ()),
+]  # fmt: skip
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_models_are_refused_or_import(seed):
+    generator = random.Random(seed)
+    for op, inputs, attrs, known in DAMAGED:
+        data = model(op, inputs, attrs, 2 if op in ("MaxPool", "Split") else 1, known=known)
+        for _ in range(100):
+            damaged = bytearray(data.SerializeToString())
+            for _ in range(generator.randint(1, 3)):
+                damaged[generator.randrange(len(damaged))] ^= 1 << generator.randrange(8)
+            with contextlib.suppress(DLCompilerError):
+                from_onnx(bytes(damaged))

@@ -10,13 +10,15 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS, MOST_PLACES
+from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.operators.resize import kernel
 from dlcompiler.ops.resizing import Positions, Resize
 
+MOST_WEIGHTS = 1 << 22
+"""Most weights of a smoothed dimension; [1]."""
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
@@ -164,13 +166,11 @@ def _taps(
     """
     of = Resize(attrs["method"], alpha=attrs["cubic_alpha"])
     reach = math.ceil((1 if of.method == "linear" else 2) * spread)
-    if 2 * reach * out > MOST_PLACES:
+    if 2 * reach * out > MOST_WEIGHTS:
         node.fail("its kernel is too wide", got=f"{2 * reach} elements for each of {out}")
-    at = np.array([float(line.position(k)) for k in range(out)])[:, None]
+    at = np.arange(out)[:, None] * (line.factor / line.divisor) + line.offset / line.divisor
     places = np.floor(at).astype(np.int64) + np.arange(1 - reach, reach + 1)
-    weights = np.vectorize(lambda distance: kernel(distance, of), otypes=[float])(
-        np.abs(at - places) / spread
-    )
+    weights = kernel(np.abs(at - places) / spread, of)
     if attrs["cubic_exclude"]:
         weights[(places < 0) | (places >= line.size)] = 0
     weights /= weights.sum(axis=1, keepdims=True)

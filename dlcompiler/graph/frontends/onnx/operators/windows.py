@@ -10,7 +10,7 @@ from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
-MOST_PLACES = 1 << 26
+MOST_PLACES = 1 << 24
 """Most places in images that are listed for a node; [1]."""
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 """Number of spatial dimensions -> layout of the images."""
