@@ -53,9 +53,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     # One division a row: the quotient is within 1.5 units of the last place instead of 0.5.
     return tensor(
         x.shape,
-        lambda *i: converted(
-            power[i] * (te.const(1, total.dtype) / total[without(i, n)]), x.dtype
-        ),
+        lambda *i: converted(power[i] * (te.const(1, total.dtype) / total[without(i, n)]), x.dtype),
         name="T_softmax_norm",
     )
 

@@ -98,6 +98,7 @@ def test_refusals(parameters):
     with pytest.raises(TuningError):
         ops.operator("softmax").workload(**parameters)
 
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_only_the_result_is_rounded_to_16_bits(dtype):
     data = te.placeholder((3, 300), dtype, "data")

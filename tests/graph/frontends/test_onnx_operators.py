@@ -205,9 +205,9 @@ def test_resize(mode, shape, sizes, attrs):
 
 def test_resize_of_fractions():
     scales = np.array([1, 1, 0.6, 0.7], "float32")
-    for name in ("half_pixel_symmetric", "half_pixel", "align_corners"):
+    for name, antialias in (("half_pixel_symmetric", 1), ("half_pixel", 1), ("align_corners", 0)):
         check("Resize", numbers(1, 1, 7, 9), None, scales, known=(2,), mode="linear",
-              coordinate_transformation_mode=name, antialias=int(name != "align_corners"))  # fmt: skip
+              coordinate_transformation_mode=name, antialias=antialias)  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["avg", "max"])

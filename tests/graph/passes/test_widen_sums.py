@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes
-from dlcompiler.graph import build, evaluate, op, var
+from dlcompiler.graph import build, evaluate, op, optimize, var
 from dlcompiler.graph.ir import Call, Module, Op, Var
-from dlcompiler.graph import optimize
 from dlcompiler.graph.passes import widen_sums
 from dlcompiler.graph.passes.tools import operator_of
 from dlcompiler.graph.passes.widen_sums import SUMS

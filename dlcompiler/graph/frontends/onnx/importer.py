@@ -200,9 +200,7 @@ class Importer:
                     )  # fmt: skip
         return found
 
-    def converted(
-        self, node: Node, proto: Any, domain: str, scope: Scope
-    ) -> Scope:
+    def converted(self, node: Node, proto: Any, domain: str, scope: Scope) -> Scope:
         """Return the values of the outputs of a node that are computed, by their names."""
         key = (domain, node.op_type)
         if not domain and node.op_type in CONTROL:
@@ -247,9 +245,7 @@ class Importer:
         pairs = zip(body.output, node.outputs, strict=False)
         return {output: scope[name] for name, output in pairs if name in scope}
 
-    def subgraph(
-        self, body: Any, given: Sequence[Expr | None], scope: Scope
-    ) -> list[Expr | None]:
+    def subgraph(self, body: Any, given: Sequence[Expr | None], scope: Scope) -> list[Expr | None]:
         """Return the outputs of a body with these operands; it reads names from around it."""
         if body is None:
             raise GraphError(OPERATION, "an operator has no body")

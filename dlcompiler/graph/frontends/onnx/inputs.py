@@ -1,4 +1,4 @@
-"""Inputs of a model: tensors, sequences of tensors, and optionals, which are what is inside them."""
+"""Inputs of a model: tensors, sequences of tensors, and optionals, which are their contents."""
 
 from __future__ import annotations
 
