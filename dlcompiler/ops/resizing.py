@@ -21,7 +21,7 @@ from dlcompiler.te import Tensor
 
 MODES = (
     "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn",
-    "tf_crop_and_resize", "half_pixel_symmetric",
+    "half_pixel_symmetric", "tf_crop_and_resize",
 )  # fmt: skip
 """How places of the result become positions in the image."""
 METHODS = ("nearest_neighbor", "linear", "cubic")

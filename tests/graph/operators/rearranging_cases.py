@@ -56,6 +56,8 @@ def _resizes(rank):
         *found,
         case((1, *spatial, 2), size=up, layout=f"N{letters}C", method="cubic", cubic_alpha=-0.75,
              cubic_exclude=True),
+        case((1, 2, *spatial), size=down, method="linear", scales=(0.45,) * rank,
+             coordinate_transformation_mode="half_pixel_symmetric"),
         case((1, 2, *spatial), size=up, coordinate_transformation_mode="tf_crop_and_resize",
              roi=roi, extrapolation_value=9.0),
         case((1, 1, *spatial), size=2, method="nearest_neighbor", roi=roi,
