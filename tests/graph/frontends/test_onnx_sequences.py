@@ -136,6 +136,17 @@ def test_optionals():
         imported([("Neg", ["x"], ["y"], {})], ["y"], names={"constants": {"x": None}})
 
 
+def test_optionals_that_nodes_make():
+    kind = helper.make_tensor_type_proto(FLOAT, [5, 2])
+    nodes = [("Optional", [], ["none"], {"type": kind}), ("Optional", ["x"], ["some"], {}),
+             ("OptionalHasElement", ["none"], ["a"], {}),
+             ("OptionalHasElement", ["some"], ["b"], {}),
+             ("OptionalGetElement", ["some"], ["c"], {})]  # fmt: skip
+    a, b, c = evaluate(imported(nodes, ["a", "b", "c"]), X)
+    assert (bool(a), bool(b)) == (False, True)
+    np.testing.assert_array_equal(c, X)
+
+
 @pytest.mark.parametrize("op", ["Neg", "Concat", "Shape", "MatMul", "ReduceSum", "Gelu"])
 def test_a_sequence_is_no_tensor(op):
     nodes = [("SequenceConstruct", ["x", "x"], ["s"], {}), (op, ["s", "s"][: 1 + (op == "MatMul")],

@@ -169,7 +169,7 @@ class Importer:
         )  # fmt: skip
 
     def attributes(self, proto: Any) -> dict[str, Any]:
-        """Return the attributes of a node: numbers, texts, lists of them, and arrays.
+        """Return the attributes of a node: numbers, texts, lists of them, arrays, types, graphs.
 
         Those that its version of the operator does not have are left out.
         """
@@ -183,6 +183,8 @@ class Importer:
             match attribute.type:
                 case kinds.TENSOR:
                     found[attribute.name] = read_tensor(attribute.t, self.folder)
+                case kinds.TYPE_PROTO:
+                    found[attribute.name] = attribute.tp
                 case kinds.GRAPH:
                     found[attribute.name] = attribute.g
                 case kinds.STRING:
