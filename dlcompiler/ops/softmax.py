@@ -90,7 +90,8 @@ def _powers(x: Tensor, axis: int, name: str) -> tuple[int, Tensor, Tensor, Tenso
 def _below(x: Tensor, largest: Tensor, n: int, *i: Expr) -> Expr:
     """Return the difference of an element from the maximum along dimension `n`."""
     dtype = sums_dtype(x.dtype)
-    return converted(x[i], dtype) - converted(largest[without(i, n)], dtype)
+    below: Expr = converted(x[i], dtype) - converted(largest[without(i, n)], dtype)
+    return below
 
 
 _LARGEST = te.comm_reducer(
