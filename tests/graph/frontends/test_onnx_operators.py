@@ -263,6 +263,19 @@ def test_unique_elements_in_their_order():
     assert found == [[2, 1, 0], [0, 1, 2], [0, 1, 2, 0], [2, 1, 1]]
 
 
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize(
+    ("shape", "sizes", "skips"), [((3, 9), (1, 3), 0), ((11,), (2, 2), 4), ((2, 2), (1, 3), 1)]
+)
+def test_counts_of_grams(mode, shape, sizes, skips):
+    x = np.random.default_rng(1).integers(0, 3, shape).astype("int32")
+    check(
+        "TfIdfVectorizer", x, mode=mode, max_skip_count=skips, min_gram_length=sizes[0],
+        max_gram_length=sizes[1], ngram_counts=[0, 2, 6], ngram_indexes=[4, 0, 1, 2, 6],
+        pool_int64s=[0, 2, 0, 1, 2, 2, 1, 0, 1], weights=[0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    )  # fmt: skip
+
+
 def test_mel_filters():
     sizes = [np.array(n, "int64") for n in (5, 33, 8000)]
     edges = [np.array(n, "float32") for n in (20, 4000)]

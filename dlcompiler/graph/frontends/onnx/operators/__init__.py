@@ -6,6 +6,7 @@ from dlcompiler.graph.frontends.onnx.node import Converter
 from dlcompiler.graph.frontends.onnx.operators import (
     columns,
     elementwise,
+    grams,
     indexing,
     neural,
     pooling,
@@ -22,6 +23,7 @@ from dlcompiler.graph.frontends.onnx.operators import (
 OPERATORS: Mapping[str, Converter] = {
     **columns.TABLE,
     **elementwise.TABLE,
+    **grams.TABLE,
     **indexing.TABLE,
     **neural.TABLE,
     **pooling.TABLE,
