@@ -17,7 +17,7 @@ from dlcompiler.errors import InternalError
 from dlcompiler.ir.functions import FUNCTIONS
 from dlcompiler.ir.numeric import Function, Value, to_bfloat16
 
-_IN_THEIR_DTYPE = ("abs", "isfinite", "isinf", "isnan", "nextafter")
+_IN_THEIR_DTYPE = ("abs", "isfinite", "isinf", "isnan", "nextafter", "to_bits")
 _LEAST_EXPONENT = -126
 """Of a normal float32."""
 _erf_elements = np.frompyfunc(math.erf, 1, 1)
@@ -104,6 +104,16 @@ def _sort_key(value: Value, *, element: str) -> Value:
     return np.where(np.isnan(numbers), np.int32(2**31 - 1), keys)[()]
 
 
+def _to_bits(value: Value, *, element: str) -> Value:
+    array = np.asarray(value).astype(dtypes.to_numpy(element))
+    return array.view(f"i{array.dtype.itemsize}")[()]
+
+
+def _from_bits(value: Value, *, element: str) -> Value:
+    array = np.asarray(value)
+    return array.view(f"f{array.dtype.itemsize}")[()]
+
+
 def _popcount(value: Value, *, element: str) -> Value:
     array = np.asarray(value)
     bits = array.view(f"u{array.dtype.itemsize}")  # NumPy counts the bits of the absolute value
@@ -138,5 +148,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "rsqrt": _rsqrt,
     "sigmoid": _sigmoid,
     "sort_key": _sort_key,
+    "to_bits": _to_bits,
+    "from_bits": _from_bits,
     "tf32": _tf32,
 }

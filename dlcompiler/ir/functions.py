@@ -17,6 +17,9 @@ popcount                        of integers: how many bits are 1
 clz                             of integers: how many of the first bits are 0 (all of 0), an int32
 tf32                            of float32, rounded to the 10 bits after the first that tensor cores
                                 multiply as TF32, halves away from 0; infinity where that overflows
+to_bits                         of floats: the signed integer of the same width with the same bits
+from_bits                       of int16, int32 or int64: the float16, float32 or float64 with these
+                                bits
 sort_key                        of float32: an int32 that compares as the number does; 0 and -0 have
                                 the same, and each NaN the largest
 likely                          of a bool, which it returns: a hint that it is nearly always true
@@ -36,8 +39,8 @@ import numpy as np
 
 from dlcompiler import dtypes
 
-Domain: TypeAlias = Literal["float", "float32", "integer", "number", "bool", "index"]
-Result: TypeAlias = Literal["same", "bool", "int32"]
+Domain: TypeAlias = Literal["float", "float32", "integer", "bits", "number", "bool", "index"]
+Result: TypeAlias = Literal["same", "bool", "int32", "int", "float"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class Signature:
     arity: int = 1
     """Number of arguments."""
     result: Result = "same"
-    """Dtype of the result: that of the first argument, or as named."""
+    """Dtype of the result: that of the first argument, or as named; ``int`` and ``float`` have the
+    width of the argument."""
     is_exact: bool = False
     """Whether the result of an exact argument is exact."""
     last: str | None = None
@@ -63,7 +67,8 @@ class Signature:
         """Return the dtype of the result for a first argument of this dtype."""
         if self.result == "same":
             return argument
-        return dtypes.with_lanes(self.result, dtypes.lanes(argument))
+        width = str(dtypes.bits(argument)) if self.result in ("int", "float") else ""
+        return dtypes.with_lanes(f"{self.result}{width}", dtypes.lanes(argument))
 
     def takes(self, *arguments: str) -> bool:
         """Tell whether the function takes arguments of these dtypes."""
@@ -82,6 +87,8 @@ class Signature:
                 return dtypes.element(dtype) == "float32"
             case "integer":
                 return dtypes.is_int(dtype)
+            case "bits":
+                return dtypes.element(dtype) in ("int16", "int32", "int64")
             case "number":
                 return dtypes.is_float(dtype) or dtypes.is_int(dtype)
             case "bool":
@@ -134,6 +141,8 @@ FUNCTIONS: dict[str, Signature] = {
     "isnan": Signature("float", result="bool", is_exact=True, numpy=np.isnan),
     "tf32": Signature("float32", is_exact=True),
     "sort_key": Signature("float32", result="int32", is_exact=True),
+    "to_bits": Signature("float", result="int", is_exact=True),
+    "from_bits": Signature("bits", result="float", is_exact=True),
     "popcount": Signature("integer", is_exact=True),
     "clz": Signature("integer", result="int32", is_exact=True),
     "likely": Signature("bool", is_exact=True),

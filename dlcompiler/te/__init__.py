@@ -71,6 +71,7 @@ from dlcompiler.te.math import (
     exp10,
     floor,
     fmod,
+    from_bits,
     hypot,
     isfinite,
     isinf,
@@ -93,6 +94,7 @@ from dlcompiler.te.math import (
     tan,
     tanh,
     tf32,
+    to_bits,
     trunc,
 )
 from dlcompiler.te.notation.reader import (
@@ -167,6 +169,7 @@ __all__ = [
     "floordiv",
     "floormod",
     "fmod",
+    "from_bits",
     "gemm_tile",
     "gradient",
     "hybrid",
@@ -226,6 +229,7 @@ __all__ = [
     "tensor_intrin",
     "tf32",
     "thread_axis",
+    "to_bits",
     "tolerance",
     "trunc",
     "truncdiv",

@@ -178,7 +178,9 @@ class Elements:
                 source, target = self.dtype(value.dtype), self.dtype(dtype)
                 return numeric.cast_function(source, target, vector=True)(self.of(value, mask))
             case Call(name, args, _):
-                function = call_function(name, self.dtype(args[0].dtype))
+                # Bits are those of the declared dtype, also where floats are computed in float64.
+                kind = args[0].dtype if name == "to_bits" else self.dtype(args[0].dtype)
+                function = call_function(name, kind)
                 return function(*(self.of(arg, mask) for arg in args))
             case Select(condition, a, b):
                 return np.where(self.of(condition, mask), self.of(a, mask), self.of(b, mask))

@@ -59,6 +59,8 @@ def _in_domain(name: str, expr: Expr) -> Expr:
         return expr if dtypes.is_float(expr.dtype) else cast(expr, "float32")
     if FUNCTIONS[name].domain == "float32":
         return _as_float32(name, expr)
+    if FUNCTIONS[name].domain == "bits":
+        return _as_bits(name, expr)
     return _as_integer(name, expr, None)
 
 
@@ -69,6 +71,18 @@ def _as_float32(name: str, expr: Expr) -> Expr:
             hint="convert it: x.astype('float32')",
         )  # fmt: skip
     return cast(expr, dtypes.with_lanes("float32", dtypes.lanes(expr.dtype)))
+
+
+def _as_bits(name: str, expr: Expr) -> Expr:
+    """Convert an integer to the signed one of its width, of which there is a float."""
+    expr = _as_integer(name, expr, None)
+    if dtypes.bits(expr.dtype) < 16:
+        raise ExpressionError(
+            f"te.{name}", "no float has 8 bits", got=f"{expr} ({expr.dtype})",
+            expected="an integer of 16, 32 or 64 bits",
+        )  # fmt: skip
+    signed = f"int{dtypes.bits(expr.dtype)}"
+    return cast(expr, dtypes.with_lanes(signed, dtypes.lanes(expr.dtype)))
 
 
 def _as_integer(name: str, value: Any, dtype: str | None) -> Expr:
@@ -378,6 +392,28 @@ def sort_key(x: Any) -> Any:
     array([        -1,          0,          1, 2147483647], dtype=int32)
     """
     return _call("sort_key", x)
+
+
+def to_bits(x: Any) -> Any:
+    """Return the bits of a float as a signed integer of the same width.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dlcompiler import te
+    >>> A = te.placeholder((2,), "float32", name="A")
+    >>> te.evaluate(te.to_bits(A), [np.array([1, -0.0], "float32")])
+    array([ 1065353216, -2147483648], dtype=int32)
+    """
+    return _call("to_bits", x)
+
+
+def from_bits(x: Any) -> Any:
+    """Return the float whose bits an integer of 16, 32 or 64 bits is; see `to_bits`.
+
+    Of 16 bits it is a float16.
+    """
+    return _call("from_bits", x)
 
 
 def nextafter(x: Any, y: Any) -> Any:

@@ -210,7 +210,10 @@ def _joined_depth(expr: Expr, below: Sequence[int]) -> int:
     return max(below, default=0)
 
 
-_DECIDING = frozenset({"ceil", "floor", "fmod", "nearbyint", "round", "sort_key", "tf32", "trunc"})
+_DECIDING = frozenset({
+    "ceil", "floor", "fmod", "from_bits", "nearbyint", "round", "sort_key", "tf32", "to_bits",
+    "trunc",
+})  # fmt: skip
 """Functions that are not continuous."""
 
 

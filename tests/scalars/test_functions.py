@@ -124,6 +124,22 @@ def test_sort_key():
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+def test_bits_of_floats(dtype):
+    values = edge_values(dtype)
+    values = values[~np.isnan(values)]  # each way may have other bits of NaN
+    got = agree({"to_bits": te.to_bits}, [values])["to_bits"]
+    assert got.dtype == np.dtype(f"i{values.itemsize}")
+    np.testing.assert_array_equal(got.view(values.dtype), values)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "uint64", "int64"])
+def test_floats_of_bits(dtype):
+    values = np.concatenate([edge_values(dtype), np.arange(0, 2**15, 97).astype(dtype)])
+    got = agree({"from_bits": te.from_bits}, [values])["from_bits"]
+    np.testing.assert_array_equal(got, values.view(f"f{values.itemsize}"))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_ldexp(dtype):
     a, n = pairs(dtype, "int32")
     small = np.resize(np.arange(-160, 160, dtype="int32"), len(a))
@@ -188,6 +204,8 @@ REFUSED = {
     "te.popcount: takes an integer": lambda x, i: te.popcount(x),
     "te.ldexp: takes an integer": lambda x, i: te.ldexp(x, x),
     "te.sort_key: takes a float32": lambda x, i: te.sort_key(x.astype("float64")),
+    "te.from_bits: takes an integer": lambda x, i: te.from_bits(x),
+    "te.from_bits: no float has 8 bits": lambda x, i: te.from_bits(x.astype("int8")),
     "te.tf32: takes a float32": lambda x, i: te.tf32(x.astype("float64")),
     "te.likely: the condition is not a bool": lambda x, i: te.likely(x),
 }

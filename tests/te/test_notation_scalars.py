@@ -70,6 +70,8 @@ def test_functions(name):
         argument_sets = [[lambda i: B[i]]]
     elif signature.domain == "index":
         argument_sets = [[lambda i: i], [lambda i: N[i]]]
+    elif signature.domain == "bits":
+        argument_sets = [[lambda i: N[i]]]
     elif signature.domain == "integer":
         argument_sets = [[lambda i, x=x: x[i]] for x in (N, U)]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlcompiler import dtypes
 from dlcompiler.codegen.c.arithmetic import Arithmetic, computed
 from dlcompiler.codegen.c.literals import literal
-from dlcompiler.codegen.c.text import COMPARE, PRODUCT, Text, infix
+from dlcompiler.codegen.c.text import COMPARE, PRODUCT, Text, conversion, infix
 from dlcompiler.errors import InternalError
 
 _CLASSES = ("isnan", "isinf", "isfinite")
@@ -16,6 +16,8 @@ def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, .
     """Return the call of the function `name`; `dtype` is that of the first argument."""
     if name in ("likely", "assume_bounds"):
         return arguments[0]
+    if name in ("to_bits", "from_bits"):
+        return _of_bits(arithmetic, name, dtype, arguments[0])
     if not dtypes.is_float(dtype):
         return _of_integers(arithmetic, name, dtype, arguments)
     if name in _CLASSES:
@@ -25,6 +27,18 @@ def call(arithmetic: Arithmetic, name: str, dtype: str, arguments: tuple[Text, .
     if name == "nextafter" and computed(dtype) != dtype:
         return arithmetic.helpers.call("next", dtype, *arguments)
     return arithmetic.rounded(dtype, _of_floats(arithmetic, name, computed(dtype), arguments))
+
+
+def _of_bits(arithmetic: Arithmetic, name: str, dtype: str, value: Text) -> Text:
+    """Return the bits of a float, or the float with these bits; one of 16 bits is a C float."""
+    if dtypes.bits(dtype) > 16:
+        return arithmetic.helpers.call(name, dtype, value)
+    if name == "from_bits":
+        return arithmetic.helpers.call(
+            "to_f32", "float16", conversion(arithmetic.dialect.types["uint16"], value)
+        )
+    bits = arithmetic.helpers.call("from_f32", dtype, value)
+    return conversion(arithmetic.dialect.types["int16"], bits)
 
 
 def _of_integers(

@@ -32,7 +32,7 @@ class Dialect:
     """What the names of functions of float32 end with."""
     bits: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(
-            ("float", "uint32_t"), "memcpy(&{to}, &{value}, sizeof {to});"
+            ("float", "uint32_t", "double", "uint64_t"), "memcpy(&{to}, &{value}, sizeof {to});"
         )
     )
     """Type -> the statement that sets a variable of it to a value of the other type with the same

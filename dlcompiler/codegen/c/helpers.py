@@ -66,8 +66,8 @@ class Helpers:
         return [*(self._definition(*item) for item in used), *self._given]
 
     def _copied(self, to: str, value: str) -> str:
-        type_ = "uint32_t" if to == "bits" else "float"
-        return self.dialect.bits[type_].format(to=to, value=value)
+        types = {"bits": "uint32_t", "wide_bits": "uint64_t", "wide": "double"}
+        return self.dialect.bits[types.get(to, "float")].format(to=to, value=value)
 
     def _definition(self, operation: str, dtype: str) -> str:
         helper = _ALL[operation]
@@ -200,6 +200,24 @@ _SORT_KEY = """\
     size = (int32_t)(bits & UINT32_C(0x7fffffff));
     return value != value ? 0x7fffffff : bits >> 31 ? -size : size;
 }"""
+
+
+def _bits_of_float(dtype: str) -> str:
+    to = "bits" if dtype == "float32" else "wide_bits"
+    return _function(
+        "<T> value", f"uint<bits>_t {to};", f"<bits {to} value>", f"return (int<bits>_t){to};",
+        result="int<bits>_t",
+    )  # fmt: skip
+
+
+def _float_of_bits(dtype: str) -> str:
+    float_, to = ("float", "value") if dtype == "int32" else ("double", "wide")
+    return _function(
+        "<T> bits", "const <U> pattern = (<U>)bits;", f"{float_} {to};", f"<bits {to} pattern>",
+        f"return {to};", result=float_,
+    )  # fmt: skip
+
+
 _F16_TO_F32 = """\
 <inline> float <name>(uint16_t h)
 {
@@ -380,6 +398,8 @@ _ALL: dict[str, _Helper] = {
     "sigmoid": _Helper("1 / (1 + exp(-x)) without the power that overflows", _same(_SIGMOID)),
     "tf32": _Helper("A float32 with 10 bits of mantissa, halves away from 0", _same(_TF32)),
     "sort_key": _Helper("An integer that compares as x; NaN is the largest", _same(_SORT_KEY)),
+    "to_bits": _Helper("The integer with the bits of a float", _bits_of_float),
+    "from_bits": _Helper("The float with the bits of an integer", _float_of_bits),
     "allocate": _Helper(
         "Memory for a number of elements, as double since it may overflow; or NULL",
         _same(

@@ -237,6 +237,8 @@ CUDA = DeviceDialect(
         {
             "float": "{to} = __uint_as_float({value});",
             "uint32_t": "{to} = __float_as_uint({value});",
+            "double": "{to} = __longlong_as_double((long long){value});",
+            "uint64_t": "{to} = (uint64_t)__double_as_longlong({value});",
         }
     ),
     helpers=MappingProxyType(
@@ -284,7 +286,12 @@ OPENCL = DeviceDialect(
     helper="static inline",
     suffix="",
     bits=MappingProxyType(
-        {"float": "{to} = as_float({value});", "uint32_t": "{to} = as_uint({value});"}
+        {
+            "float": "{to} = as_float({value});",
+            "uint32_t": "{to} = as_uint({value});",
+            "double": "{to} = as_double({value});",
+            "uint64_t": "{to} = as_ulong({value});",
+        }
     ),
     helpers=MappingProxyType(
         {
@@ -356,6 +363,8 @@ METAL = replace(
         {
             "float": "{to} = as_type<float>({value});",
             "uint32_t": "{to} = as_type<uint>({value});",
+            "double": "{to} = as_type<double>({value});",
+            "uint64_t": "{to} = as_type<ulong>({value});",
         }
     ),
     helpers=MappingProxyType(

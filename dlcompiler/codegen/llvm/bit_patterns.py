@@ -65,6 +65,17 @@ def sort_key(w: Function, dtype: str, x: str) -> str:
     return select(w, bits, known, is_nan(w, dtype, x), largest, key)
 
 
+def to_bits(w: Function, dtype: str, x: str) -> str:
+    """Write the integer with the bits of a float."""
+    return _pattern(w, dtype, x)
+
+
+def from_bits(w: Function, dtype: str, x: str) -> str:
+    """Write the float with the bits of an integer."""
+    result = dtypes.with_lanes(f"float{dtypes.bits(dtype)}", dtypes.lanes(dtype))
+    return w.pure(f"bitcast {value_type(dtype)} {x} to {value_type(result)}")
+
+
 def next_after(w: Function, dtype: str, x: str, y: str) -> str:
     """Write the number of the dtype that follows `x` toward `y`.
 

@@ -129,6 +129,7 @@ _OWN: dict[str, Callable[..., str]] = {
 }
 _PATTERNS: dict[str, Callable[..., str]] = {
     "clz": bit_patterns.leading_zeros,
+    "from_bits": bit_patterns.from_bits,
     "isfinite": bit_patterns.is_finite,
     "isinf": bit_patterns.is_infinite,
     "isnan": bit_patterns.is_nan,
@@ -136,6 +137,7 @@ _PATTERNS: dict[str, Callable[..., str]] = {
     "popcount": bit_patterns.count_ones,
     "sort_key": bit_patterns.sort_key,
     "tf32": bit_patterns.to_tf32,
+    "to_bits": bit_patterns.to_bits,
 }
 """Functions that look at the bits of their argument, also of floats of 16 bits."""
 LIBM = tuple(

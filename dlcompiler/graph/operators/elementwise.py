@@ -245,6 +245,43 @@ def _cast_operator() -> GraphOperator:
     )  # fmt: skip
 
 
+def _reinterpret_relation(call: CallTypes) -> TensorType:
+    kind, to = call.tensor(0), call.attrs["dtype"]
+    if dtypes.bytes_of(kind.dtype) != dtypes.bytes_of(to):
+        call.fail(f"{kind.dtype} and {to} have several sizes")
+    if to != kind.dtype and to in ("bool", "bfloat16"):
+        call.fail(f"the bits of {kind.dtype} are not made a {to}")
+    return TensorType(kind.shape, to)
+
+
+def _reinterpreted(x: Any, to: str) -> Any:
+    """Return the bits of an expression as another dtype, by way of integers."""
+    if x.dtype == to:
+        return x
+    bits = te.to_bits(x) if dtypes.is_float(x.dtype) else x.astype(f"uint{8 * dtypes.bytes_of(to)}")
+    return te.from_bits(bits) if dtypes.is_float(to) else bits.astype(to)
+
+
+def _reinterpret_operator() -> GraphOperator:
+    """Return the operator that reads bits as another dtype."""
+
+    def evaluate(call: Result, x: Array) -> Array:
+        made = np.ascontiguousarray(x).view(dtypes.to_numpy(call.attrs["dtype"]))
+        return as_array(made, call.tensor)
+
+    def define(call: Result, x: te.Tensor) -> te.Tensor:
+        made: te.Tensor = elementwise.elementwise(
+            "reinterpret", lambda v: _reinterpreted(v, call.attrs["dtype"]), x
+        )
+        return made
+
+    return GraphOperator(
+        "reinterpret", ("data",), _reinterpret_relation, evaluate, Pattern.ELEMENTWISE, define,
+        (Attribute("dtype", dtype, doc="dtype of the result, of the same size"),),
+        "The bits of each element, read as another dtype.", same_layouts(),
+    )  # fmt: skip
+
+
 # -- two operands ---------------------------------------------------------------------------------
 
 
@@ -382,5 +419,5 @@ def _where() -> GraphOperator:
     )  # fmt: skip
 
 
-TABLE = (*_UNARY, _cast_operator(), *_BINARY, _where())
+TABLE = (*_UNARY, _cast_operator(), _reinterpret_operator(), *_BINARY, _where())
 """The operators of this module."""

@@ -52,7 +52,7 @@ _SLOPES: dict[str, Callable[[Any], Any]] = {
     "tan": lambda x: 1 + np.tan(x) ** 2,
     "tanh": lambda x: 1.0,
 }
-_STEPS = frozenset({"ceil", "floor", "round", "sort_key", "tf32", "trunc"})
+_STEPS = frozenset({"ceil", "floor", "round", "sort_key", "tf32", "to_bits", "trunc"})
 """Functions that are constant between jumps."""
 
 

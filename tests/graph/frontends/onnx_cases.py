@@ -25,7 +25,6 @@ REFUSED = {
     r"ai\.onnx\.(preview|ml|preview\.training) ": "operators of other domains",
     r"at random, as in training|RandomUniformLike|Bernoulli": "random numbers",
     r"no such operator here": "an operator without a converter",
-    r"bits of floats": "bits of floats, which no operator of graphs has",
     r"peepholes": "an LSTM whose gates look at the cell",
     r"of an old version, with batches": "a Scan of opset 8",
     r"when the model runs|a shape that is not known": "shapes that only a run decides",

@@ -240,14 +240,20 @@ def test_deformed_convolution(groups, parts, attrs):
           offset_group=parts, compiled=groups > 1, **attrs)  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "target"), [("int8", "UINT8"), ("uint64", "INT64")])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("int8", "UINT8"), ("uint64", "DOUBLE"), ("float32", "UINT32"), ("float16", "INT16")],
+)
 def test_bit_cast(source, target):
     x = np.array([0, 1, 127, 200, 255], "uint8").astype(source)
-    check("BitCast", x, to=getattr(onnx.TensorProto, target), opset=26)
-    with pytest.raises(GraphError, match="bits of floats"):
-        from_onnx(model("BitCast", [x.astype(f"float{8 * max(x.itemsize, 2)}")],
-                        {"to": onnx.TensorProto.INT64 if x.itemsize > 2 else
-                         onnx.TensorProto.INT16}, opset=26))  # fmt: skip
+    check("BitCast", x, to=getattr(onnx.TensorProto, target), opset=26, compiled=True)
+
+
+def test_bit_cast_refuses():
+    for target, problem in (("INT32", "several sizes"), ("BFLOAT16", "not made a bfloat16")):
+        attrs = {"to": getattr(onnx.TensorProto, target)}
+        with pytest.raises(GraphError, match=problem):
+            from_onnx(model("BitCast", [np.zeros(2, "int16")], attrs, opset=26))
 
 
 @pytest.mark.parametrize("attrs", [{}, {"axis": 1}, {"axis": -2, "sorted": 0}])

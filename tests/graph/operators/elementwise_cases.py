@@ -8,7 +8,8 @@ _DOMAINS = {
     "rsqrt": (0.1, 9), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "acosh": (1.2, 9),
     "atanh": (-0.9, 0.9), "tan": (-1.2, 1.2),
 }  # fmt: skip
-_ATTRS = {"clip": {"a_min": -1.0, "a_max": 2.0}, "cast": {"dtype": "int32"}}
+_ATTRS = {"clip": {"a_min": -1.0, "a_max": 2.0}, "cast": {"dtype": "int32"},
+          "reinterpret": {"dtype": "int32"}}  # fmt: skip
 _DIVISORS = {"divide", "floor_divide", "mod", "floor_mod"}
 _ROUNDED = {"floor_divide", "mod"}
 
@@ -47,6 +48,10 @@ ELEMENTWISE["clip"] += [
 ELEMENTWISE["cast"] = [
     case(Given((2, 3), low=0, high=9), dtype=dtype)
     for dtype in ("float32", "float16", "bfloat16", "int8", "uint16", "int64", "bool")
+]
+ELEMENTWISE["reinterpret"] = [
+    case((2, 3), dtype=dtype)
+    for dtype in ("float32", "int32", "uint16", "int64", "float64", "uint8", "float16")
 ]
 
 VIEWS = {

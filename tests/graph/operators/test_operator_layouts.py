@@ -23,7 +23,7 @@ DATA = (2, 4, 3, 5)
 BINARY = [case(DATA, shape) for shape in (DATA, (4, 1, 1), (1, 4, 3, 1), (5,), (), (1, 1, 1))]
 MORE = {
     "clip": [case(DATA, a_min=2.0, a_max=3.0)],
-    "cast": [case(DATA, dtype="int32")],
+    "cast": [case(DATA, dtype="int32")], "reinterpret": [case(DATA, dtype="int32")],
     "where": [case(Given(DATA, "bool"), (4, 1, 1), ()), case(Given((), "bool"), DATA, DATA)],
     "concatenate": [case([DATA, DATA], axis=axis) for axis in (0, 1, -1)],
     "split": [case(DATA, indices_or_sections=2, axis=1), case(DATA, indices_or_sections=(1,),

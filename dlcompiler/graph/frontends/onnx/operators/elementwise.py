@@ -12,7 +12,7 @@ from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Converter, Node
 from dlcompiler.graph.frontends.onnx.reading import dtype_of
 from dlcompiler.graph.frontends.origin import constant_of
-from dlcompiler.graph.ir import Constant, Expr
+from dlcompiler.graph.ir import Expr
 
 
 def _unary(name: str) -> Converter:
@@ -102,17 +102,8 @@ def _cast_like(node: Node) -> Expr:
 
 
 def _bit_cast(node: Node) -> Expr:
-    """Return the bits of a tensor as another dtype: of integers, a cast keeps them."""
     x, dtype = node.input(0), dtype_of(int(node.attr("to", 0)))
-    if dtypes.bytes_of(node.dtype(x)) != dtypes.bytes_of(dtype):
-        node.fail("the dtypes have several sizes", got=f"{node.dtype(x)} and {dtype}")
-    if isinstance(x, Constant):
-        return constant_of(np.ascontiguousarray(x.value).view(dtypes.to_numpy(dtype)))
-    if dtype != "bool" and not dtypes.is_float(dtype) and not dtypes.is_float(node.dtype(x)):
-        return node.cast(x, dtype)
-    if dtype == node.dtype(x):
-        return node.call("copy", x)
-    node.fail("it looks at the bits of floats", got=f"{node.dtype(x)} as {dtype}")
+    return node.call("reinterpret", x, dtype=dtype)
 
 
 def _shift(node: Node) -> Expr:
