@@ -1,5 +1,6 @@
 """Models of other libraries as modules of graphs."""
 
 from dlcompiler.graph.frontends.onnx import from_onnx
+from dlcompiler.graph.frontends.torch import from_torch
 
-__all__ = ["from_onnx"]
+__all__ = ["from_onnx", "from_torch"]

@@ -1,0 +1,6 @@
+"""PyTorch models as modules, and dlcompiler as a backend of ``torch.compile``."""
+
+from dlcompiler.graph.frontends.torch.backend import backend
+from dlcompiler.graph.frontends.torch.importer import from_torch
+
+__all__ = ["backend", "from_torch"]
