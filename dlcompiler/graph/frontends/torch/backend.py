@@ -166,7 +166,7 @@ class _Model:
         self._results = list(GraphImporter(flat).run(inputs))
         results = tuple(each for each in self._results if isinstance(each, Expr))
         module = Module({"main": Function(params, Tuple(results))})
-        self._model = build(module) if results else None
+        self._model = build(module, threads=torch_package().get_num_threads()) if results else None
 
     def __call__(self, *args: Any) -> list[Any]:
         arrays = [_array(args[n]) for n in self._given]
