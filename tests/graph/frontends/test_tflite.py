@@ -8,7 +8,7 @@ pytest.importorskip("flatbuffers", reason="flatbuffers is not installed")
 
 from dlcompiler import graph
 from dlcompiler.errors import GraphError
-from tests.graph.frontends.tflite_models import CASES, Case, floats, model_of
+from tests.graph.frontends.tflite_models import CASES, POSITIVE, Case, floats, model_of
 
 litert = pytest.importorskip(
     "ai_edge_litert.interpreter", reason="TFLite's interpreter is not installed: ai-edge-litert"
@@ -21,7 +21,7 @@ def arrays_for(case):
     return [
         numbers.integers(0, 2, shape).astype(bool) if dtype == "bool"
         else numbers.integers(1, 5, shape).astype(dtype) if dtype == "int32"
-        else numbers.uniform(-3, 3, shape).astype(dtype)
+        else numbers.uniform(0.1 if case.op in POSITIVE else -3, 3, shape).astype(dtype)
         for shape, dtype in case.inputs
     ]  # fmt: skip
 
@@ -39,6 +39,7 @@ def by_interpreter(case, arrays):
     return model_of(case, [array.shape for array in found]), found
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op.lower())
 def test_an_operator_computes_the_same(case):
     arrays = arrays_for(case)

@@ -138,7 +138,8 @@ def floats(*shape: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
 
 
-SAME = {"Padding": 0, "StrideH": 1, "StrideW": 1}
+POSITIVE = {"LOG", "SQRT", "RSQRT", "POW"}
+"""Operators that are tried with positive numbers."""
 CASES = [
     *(Case(op, [(2, 3, 5), (3, 1)], {"FusedActivationFunction": n})
       for n, op in enumerate(["ADD", "SUB", "MUL", "DIV"])),
@@ -147,7 +148,15 @@ CASES = [
         "RELU6", "RELU_N1_TO_1", "ROUND", "SIN", "SQUARE", "TANH", "SOFTMAX", "LOG_SOFTMAX",
         "L2_NORMALIZATION", "ZEROS_LIKE",
     )),
-    *(Case(op, [(3, 4), (3, 4)]) for op in ("MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")),
+    *(Case(op, [(3, 4)]) for op in sorted(POSITIVE - {"POW"})), Case("POW", [(3, 4), (3, 4)]),
+    *(Case(op, [(3, 4), (3, 4)]) for op in ("MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "ATAN2")),
+    *(Case(op, [(4, "int32"), (4, "int32")], results=["int32"])
+      for op in ("BITWISE_XOR", "RIGHT_SHIFT")),
+    Case("SIGN", [(3, 4)]), Case("RELU_0_TO_1", [(3, 4)]),
+    Case("REDUCE_PROD", [(3, 4), ints(1)], kind="ReducerOptions"),
+    *(Case(op, [(3, 4, "bool"), ints(1)], results=["bool"], kind="ReducerOptions")
+      for op in ("REDUCE_ANY", "REDUCE_ALL")),
+    Case("ARG_MIN", [(3, 4), ints(0)], {"OutputType": 2}, ["int32"]),
     *(Case(op, [(3, 4), (3, 4)], results=["bool"]) for op in (
         "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL",
     )),

@@ -2,5 +2,6 @@
 
 from dlcompiler.graph.frontends.torch.backend import backend
 from dlcompiler.graph.frontends.torch.importer import from_torch
+from dlcompiler.graph.frontends.torch.operators import OPERATORS
 
-__all__ = ["backend", "from_torch"]
+__all__ = ["OPERATORS", "backend", "from_torch"]
