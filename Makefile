@@ -87,6 +87,9 @@ tuning: $(INSTALLED) ## compare the tuners on the replay tables, then tune live;
 peers: $(INSTALLED) ## install PyTorch and ONNX Runtime, to be measured beside (several GB)
 	@$(RUN)/python -m pip install -q --disable-pip-version-check --editable '.[peers]'
 
+torch-operators: $(INSTALLED) ## try the operators of PyTorch's own tests; writes docs/TORCH_OPERATORS.md (half an hour)
+	@$(RUN)/python -m tests.graph.frontends.torch_report $(ARGS) > docs/TORCH_OPERATORS.md
+
 figures: $(INSTALLED) ## print the measured figures of the compiler and a description of the machine
 	@$(RUN)/dlcompiler bench --figures
 

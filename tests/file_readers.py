@@ -560,6 +560,22 @@ def _onnx_model(folder: Path) -> Sample | None:
     return Sample(models.a_model().SerializeToString(), check, refuses_with=GraphError)
 
 
+def _tflite_model(folder: Path) -> Sample | None:
+    del folder
+    if any(importlib.util.find_spec(name) is None for name in ("tflite", "flatbuffers")):
+        return None
+    models = importlib.import_module("tests.graph.frontends.tflite_models")
+    case = next(case for case in models.CASES if case.op == "CONV_2D")
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        module = graph.from_tflite(changed)
+        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
+
+    data = models.model_of(case, [(2, 4, 4, 6)])
+    return Sample(data, check, refuses_with=GraphError)
+
+
 def _trace(folder: Path) -> Sample:
     del folder
 
@@ -707,6 +723,7 @@ READERS = (
     Reader("trace", ("schedule.trace",), _trace),
     Reader("graph", ("graph.text.document",), _graph),
     Reader("ONNX model", ("graph.frontends.onnx.reading",), _onnx_model),
+    Reader("TFLite model", ("graph.frontends.tflite.reading",), _tflite_model),
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

@@ -25,6 +25,7 @@ REGISTRY: Registry[Command] = Registry(
         "passes": "dlcompiler.cli.passes:COMMAND",
         "operators": "dlcompiler.cli.operators:COMMAND",
         "graph-operators": "dlcompiler.cli.graph_operators:COMMAND",
+        "frontends": "dlcompiler.cli.frontends:COMMAND",
     },
 )
 """Sub-command -> where it is."""

@@ -41,7 +41,7 @@ from dlcompiler.graph.execution import (
     load_model,
     tasks,
 )
-from dlcompiler.graph.frontends import from_onnx
+from dlcompiler.graph.frontends import from_onnx, from_tflite, from_torch
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -126,6 +126,8 @@ __all__ = [
     "expr_text",
     "from_json",
     "from_onnx",
+    "from_tflite",
+    "from_torch",
     "fuse",
     "infer_types",
     "keep_apart",

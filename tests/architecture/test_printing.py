@@ -4,6 +4,7 @@ import ast
 
 SAFE = {
     "f'{type(error).__name__}: {error}'",  # errors escape what they quote
+    "frontend_page()",
     "graph_operator_page()",
     "operator_page()",
     "pass_page()",

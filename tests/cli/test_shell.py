@@ -34,6 +34,7 @@ PRINTING = {
     "doctor": ["doctor"],
     "operators": ["operators"],
     "graph operators": ["graph-operators"],
+    "frontends": ["frontends"],
     "passes": ["passes"],
     "primitives": ["primitives"],
     "list": ["db", "list", "{db}"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,7 +32,7 @@ Targets: TypeAlias = "str | Target | Mapping[str, str | Target]"
 def build(
     module: Module, target: Targets = "cpu", *, params: Mapping[str, Array] | None = None,
     opt_level: int = 3, context: PassContext | None = None, function: str = MAIN,
-    db: Records | None = None, name: str = "model",
+    db: Records | None = None, threads: int | None = None, name: str = "model",
 ) -> CompiledModel | DeviceModel:  # fmt: skip
     """Build a model: optimise it, compile its kernels, and load it.
 
@@ -54,6 +55,8 @@ def build(
         Which function of the module is the model: it takes the place of ``main``.
     db : path or RecordStore, optional
         Records of tuning runs: a kernel has the fastest config of its workload (`tasks`).
+    threads : int, optional
+        Most threads that a kernel uses on the CPU. None: as many as the target has cores.
     name : str
         Name of the function in C.
 
@@ -87,7 +90,7 @@ def build(
     array([[0., 0., 1.],
            [2., 0., 3.]], dtype=float32)
     """
-    machines = targets_of(target)
+    machines = _with_threads(targets_of(target), threads)
     options = context or PassContext(opt_level)
     default = next(iter(machines))
     machine = machines[default]
@@ -114,6 +117,19 @@ def _on_devices(made: Module, machines: Mapping[str, Target], db: Records | None
     kernels = [kernel_for(call, machines[call.device], db) for call in steps.kernels]
     pack_weights(steps, kernels)
     return DeviceModel(made, steps, kernels, machines, spaces)
+
+
+def _with_threads(machines: dict[str, Target], threads: int | None) -> dict[str, Target]:
+    """Return the targets with that number of cores in CPUs; None: as they are."""
+    if threads is None:
+        return machines
+    if type(threads) is not int or threads < 1:
+        raise GraphError("build a model", "not a number of threads", got=repr(threads)[:200],
+                         expected="a whole number from 1 on")  # fmt: skip
+    return {
+        name: replace(each, cores=threads) if each.device == "cpu" else each
+        for name, each in machines.items()
+    }
 
 
 def targets_of(target: Targets) -> dict[str, Target]:

@@ -1,5 +1,7 @@
 """Models of other libraries as modules of graphs."""
 
 from dlcompiler.graph.frontends.onnx import from_onnx
+from dlcompiler.graph.frontends.tflite import from_tflite
+from dlcompiler.graph.frontends.torch import from_torch
 
-__all__ = ["from_onnx"]
+__all__ = ["from_onnx", "from_tflite", "from_torch"]

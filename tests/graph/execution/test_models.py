@@ -9,6 +9,7 @@ import pytest
 from dlcompiler.autotune import RecordStore
 from dlcompiler.autotune.records.record import Record, target_key
 from dlcompiler.autotune.trial import Result
+from dlcompiler.errors import GraphError
 from dlcompiler.graph import build, builders, constant, evaluate, op, tasks, var
 from dlcompiler.graph.ir import Constant, Function, Module, Tuple, TupleType, Var
 from dlcompiler.ops import operator
@@ -42,6 +43,20 @@ def test_a_model_computes_what_its_graph_means(name):
         # Sums in another order, and convolutions by minimal filtering.
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4 * max(np.abs(b).max(), 1e-3))
     assert model.plan.bytes <= model.plan.classic
+
+
+def test_a_model_for_one_thread_has_no_parallel_loops():
+    a, b = (var(name, (256, 256)) for name in "ab")
+    module = Module.from_expr(op.nn.matmul(a, b))
+    for threads, is_parallel in ((1, False), (4, True)):
+        (kernel,) = build(module, threads=threads).kernels
+        assert kernel.built.uses_threads == is_parallel
+
+
+@pytest.mark.parametrize("threads", [0, True, "2", 1.0])
+def test_a_number_of_threads_is_checked(threads):
+    with pytest.raises(GraphError, match="not a number of threads"):
+        build(Module.from_expr(op.exp(var("x", (2,)))), threads=threads)
 
 
 @pytest.mark.parametrize("is_tuple", [False, True])

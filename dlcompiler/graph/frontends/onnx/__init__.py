@@ -1,5 +1,6 @@
 """ONNX models as modules: `from_onnx`."""
 
 from dlcompiler.graph.frontends.onnx.importer import from_onnx
+from dlcompiler.graph.frontends.onnx.operators import OPERATORS
 
-__all__ = ["from_onnx"]
+__all__ = ["OPERATORS", "from_onnx"]

@@ -1,0 +1,198 @@
+"""dlcompiler as a backend of ``torch.compile``: models run as they are, in parts that are compiled.
+
+PyTorch cuts a model into graphs, takes writes and shared memory out of them, and calls `backend`
+for each. Weights become constants, so that they are folded and packed; a graph is built anew when
+one of them has changed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dlcompiler import dtypes
+from dlcompiler.errors import DLCompilerError
+from dlcompiler.graph.execution import build
+from dlcompiler.graph.frontends.torch.importer import GraphImporter
+from dlcompiler.graph.frontends.torch.package import (
+    array_of,
+    constant_of_tensor,
+    torch_package,
+    type_of,
+)
+from dlcompiler.graph.frontends.torch.tracing import decompositions
+from dlcompiler.graph.ir import Constant, Expr, Function, Module, Tuple, Var
+from dlcompiler.graph.operators.base import Array
+
+Call: TypeAlias = Callable[..., Any]
+
+
+def backend(graph: Any, inputs: Sequence[Any]) -> Call:
+    """Compile a graph of ``torch.compile(model, backend="dlcompiler")`` for the CPU.
+
+    Parameters
+    ----------
+    graph : torch.fx.GraphModule
+        A part of a model.
+    inputs : sequence of torch.Tensor
+        Its inputs, weights among them.
+
+    Returns
+    -------
+    callable
+        Computes the graph. What dlcompiler cannot compute runs in PyTorch, with a warning that
+        says why: gradients, operators without a converter, and shapes that are not known.
+    """
+    torch = torch_package()
+    if torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in inputs):
+        _warn("it computes gradients; call the model within torch.no_grad()")
+        return graph.forward  # type: ignore[no-any-return]  # torch has no types here
+    weights = [n for n, x in enumerate(inputs) if _is_weight(x)]
+    return _Part(graph, weights)
+
+
+@dataclass
+class _Part:
+    """A graph, and what was compiled of it for the weights that it was called with."""
+
+    graph: Any
+    weights: Sequence[int]
+    """The inputs that are weights."""
+    compiled: dict[tuple[int, ...], _Compiled] = field(default_factory=dict)
+    """By the identities of the weights."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        weights = [inputs[n] for n in self.weights]
+        key = tuple(map(id, weights))
+        found = self.compiled.get(key)
+        if found is None or found.states != _states(weights):
+            found = self.compiled[key] = _compiled(self.graph, inputs, self.weights)
+        return found.call(*inputs)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    weights: Sequence[Any]
+    """Kept, so that no other tensor gets the identity of one."""
+    states: Sequence[tuple[int, int, bytes]]
+    call: Call
+
+
+def _states(weights: Sequence[Any]) -> list[tuple[int, int, bytes]]:
+    """Return where each weight lies, how often it was written to, and some of its elements.
+
+    PyTorch does not count what is written through ``weight.data``: that is why some elements are
+    looked at.
+    """
+    return [(x.data_ptr(), 0 if x.is_inference() else x._version, _some(x)) for x in weights]
+
+
+def _some(weight: Any) -> bytes:
+    """Return the bytes of a few elements, from all over a tensor."""
+    steps = tuple(slice(None, None, max(extent // 3, 1)) for extent in weight.shape)
+    return array_of(weight.detach()[steps]).tobytes()
+
+
+def _is_weight(value: Any) -> bool:
+    """Tell whether an input is a parameter or a buffer of a module."""
+    parameter = torch_package().nn.Parameter
+    return isinstance(value, parameter) or hasattr(value, "_dynamo_static_input_type")
+
+
+def _compiled(graph: Any, inputs: Sequence[Any], weights: Sequence[int]) -> _Compiled:
+    """Return a graph, compiled for its present weights."""
+    simplified = importlib.import_module("torch._functorch.aot_autograd").aot_module_simplified
+    with_elements = importlib.import_module("torch._subclasses.fake_tensor").unset_fake_temporarily
+    kept = [inputs[n] for n in weights]
+    constants = {n: constant_of_tensor(inputs[n], f"weight_{n}") for n in weights}
+
+    def compiler(flat: Any, _inputs: Sequence[Any]) -> Call:
+        with with_elements():  # PyTorch traces with tensors that have none
+            return _boxed(_model_or_graph(flat, constants))
+
+    call = simplified(
+        graph, list(inputs), fw_compiler=compiler, inference_compiler=compiler,
+        decompositions=decompositions(),
+    )  # fmt: skip
+    return _Compiled(kept, _states(kept), call)
+
+
+def _boxed(call: Call) -> Call:
+    """Return a function of one list, which it empties: how PyTorch calls what is compiled."""
+
+    def boxed(inputs: list[Any]) -> Any:
+        args = list(inputs)
+        inputs.clear()
+        return call(*args)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]  # a mark of PyTorch
+    return boxed
+
+
+def _model_or_graph(flat: Any, weights: Mapping[int, Constant]) -> Call:
+    """Return what computes a graph: a model of dlcompiler, or PyTorch where that is impossible."""
+    try:
+        return _Model(flat, weights)
+    except DLCompilerError as error:
+        _warn(str(error))
+        return flat.forward  # type: ignore[no-any-return]  # torch has no types here
+
+
+class _Model:
+    """A graph of ATen operators as a model, called with tensors.
+
+    Parameters
+    ----------
+    flat : torch.fx.GraphModule
+        The graph; it writes to nothing.
+    weights : mapping
+        Number of an input -> the constant that it is.
+    """
+
+    def __init__(self, flat: Any, weights: Mapping[int, Constant]) -> None:
+        places = [node for node in flat.graph.nodes if node.op == "placeholder"]
+        inputs: list[Any] = []
+        for n, node in enumerate(places):
+            kind = type_of(node.meta["val"], f"argument {node.name}")
+            is_weight = n in weights and weights[n].type == kind
+            inputs.append(weights[n] if is_weight else Var(node.name, kind))
+        params = tuple(x for x in inputs if isinstance(x, Var))
+        self._given = [n for n, x in enumerate(inputs) if isinstance(x, Var)]
+        self._results = list(GraphImporter(flat).run(inputs))
+        results = tuple(each for each in self._results if isinstance(each, Expr))
+        module = Module({"main": Function(params, Tuple(results))})
+        self._model = build(module, threads=torch_package().get_num_threads()) if results else None
+
+    def __call__(self, *args: Any) -> list[Any]:
+        arrays = [_array(args[n]) for n in self._given]
+        found: Iterator[Any] = iter(self._model(*arrays) if self._model is not None else ())
+        return [_tensor(next(found)) if isinstance(each, Expr) else each for each in self._results]
+
+
+def _array(tensor: Any) -> Array:
+    """Return the memory of a tensor as an array; its elements are copied if they are not rows."""
+    torch = torch_package()
+    tensor = tensor.detach().contiguous()
+    if tensor.dtype is torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(dtypes.to_numpy("bfloat16"))  # type: ignore[no-any-return]  # torch has no types here
+    return tensor.numpy()  # type: ignore[no-any-return]  # torch has no types here
+
+
+def _tensor(array: Array) -> Any:
+    """Return an array as a tensor in the same memory."""
+    torch = torch_package()
+    array = np.asarray(array)
+    if dtypes.from_numpy(array.dtype) == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _warn(problem: str) -> None:
+    warnings.warn(
+        f"dlcompiler leaves a part of a model to PyTorch: {problem}", RuntimeWarning, stacklevel=3
+    )

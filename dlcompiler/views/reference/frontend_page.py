@@ -1,0 +1,62 @@
+"""Generate the documentation page about models of other libraries from the tables of converters."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from dlcompiler.graph.frontends import onnx, tflite, torch
+from dlcompiler.graph.frontends.onnx.control import CONTROL
+
+HEAD = """\
+# Models of other libraries
+
+This page is written by `dlcompiler frontends` from the tables of converters,
+`dlcompiler.graph.frontends`. [Graphs](GRAPHS.md) explains the functions.
+
+{routes}
+
+An operator that is not in the lists below may still come in: ONNX has functions for many operators,
+and PyTorch has rules of decomposition; both are used.
+"""
+
+ROUTES = (
+    ("ONNX", "`graph.from_onnx(path)`",
+     "operator sets 1 to the newest one; floats, integers, and quantized models of the forms QDQ "
+     "and QLinear; ONNX's own suite is a test"),
+    ("PyTorch", "`graph.from_torch(model.eval(), args)`; "
+     '`torch.compile(model, backend="dlcompiler")`',
+     "inference of one shape; [PyTorch's own samples](TORCH_OPERATORS.md) are tried"),
+    ("TFLite", "`graph.from_tflite(path)`",
+     "floats, weights of 16 or 32 bits; operators are compared with TFLite's interpreter, and the "
+     "seven models of `pyopen-wakeword` agree with it; quantized models are refused"),
+    ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
+     '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
+     "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
+    ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
+     "not tried"),
+    ("CoreML, MXNet, Caffe2, CNTK, Darknet", "only what they export as ONNX",
+     "not tried: there is no reader of their own files"),
+)  # fmt: skip
+"""Library, how its models come in, and what is known of it."""
+
+
+def frontend_page() -> str:
+    """Return the page as Markdown."""
+    routes = [f"| {' | '.join(row)} |" for row in (
+        ("Library", "How its models come in", "State"), ("---",) * 3, *ROUTES
+    )]  # fmt: skip
+    own = onnx.OPERATORS.keys() | CONTROL.keys()
+    lines = [
+        HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
+        *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _section(title: str, names: Iterable[str]) -> list[str]:
+    """Return a heading, and the names of operators as a paragraph."""
+    ordered = sorted(names, key=str.lower)
+    text = ", ".join(f"`{name}`" for name in ordered) + "."
+    paragraph = textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
+    return [f"## Operators of {title}: {len(ordered)}\n", paragraph + "\n"]

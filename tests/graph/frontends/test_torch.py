@@ -1,0 +1,180 @@
+"""Models of PyTorch compute the same here, keep their names, or are refused with a reason."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+
+import torch
+from torch import nn
+
+from dlcompiler import graph
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.torch.package import array_of
+from dlcompiler.graph.ir import post_order
+from tests.graph.frontends.torch_models import Block, leaves, models
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+MODELS = models()
+
+
+def as_tuple(outputs):
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def check(found, expected, bound=2e-5):
+    """Check that results are those of PyTorch, of the same dtypes and shapes."""
+    for got, want in zip(as_tuple(found), leaves(expected), strict=True):
+        want = array_of(want)
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        exact = want.dtype.kind in "biu"
+        bound = 2e-2 if want.dtype.itemsize == 2 and not exact else bound
+        np.testing.assert_allclose(
+            got.astype("float64"), want.astype("float64"), rtol=0 if exact else bound,
+            atol=0 if exact else bound,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_computes_the_same(name):
+    model, args = MODELS[name]
+    module = graph.from_torch(model, args)
+    with torch.no_grad():
+        expected = model(*args)
+    arrays = [array_of(x) for x in args]
+    check(graph.evaluate(module, *arrays), expected)
+    check(graph.build(module)(*arrays), expected)
+
+
+def test_calls_have_the_names_of_modules_and_lines_of_code():
+    model, args = MODELS["residual"]
+    body = graph.from_torch(model, args)["main"].body
+    calls = {node.name: node for node in post_order(body) if isinstance(node, graph.Call)}
+    assert {"stem", "blocks.0.first", "blocks.1.norm", "blocks.0.add", "head"} <= set(calls)
+    span = calls["blocks.0.add"].span
+    assert span.file.endswith("torch_models.py")
+    assert span.line
+    assert span.node == "blocks.0"
+
+
+def test_an_exported_program_is_read_as_it_is():
+    model, args = nn.Linear(3, 2).eval(), (torch.randn(4, 3),)
+    program = torch.export.export(model, args)
+    check(graph.evaluate(graph.from_torch(program), array_of(args[0])), model(*args))
+
+
+def test_weights_stay_as_they_were():
+    model, args = nn.Linear(3, 2).eval(), (torch.randn(4, 3),)
+    module = graph.from_torch(model, args)
+    expected = model(*args).clone()
+    with torch.no_grad():
+        model.weight.zero_()
+    check(graph.evaluate(module, array_of(args[0])), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "problem"),
+    [
+        (nn.Sequential(nn.Dropout(0.5)), (torch.ones(3),), "as in training"),
+        (nn.BatchNorm1d(3), (torch.ones(2, 3),), "writes to a tensor|as in training"),
+        (lambda x: x, (), "not a model"),
+        (nn.Linear(3, 2).eval(), (torch.ones(2, 4),), "cannot trace"),
+        (nn.Linear(3, 2).eval(), (), "cannot trace"),
+    ],
+)
+def test_refusals(model, args, problem):
+    with pytest.raises(GraphError, match=problem):
+        graph.from_torch(model, args)
+
+
+class Masked(nn.Module):
+    def forward(self, x):
+        return x[x > 0]
+
+
+class Random(nn.Module):
+    def forward(self, x):
+        return torch.linalg.eigh(x @ x.T)[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"), [(Masked(), "shape"), (Random(), "there is no such operator")]
+)
+def test_operators_that_are_not_known_are_named(model, problem):
+    with pytest.raises(GraphError, match=problem) as error:
+        graph.from_torch(model, (torch.randn(3, 3),))
+    assert "import a PyTorch model" in str(error.value)
+
+
+# -- torch.compile ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled():
+    """Return what compiles a model; nothing of it is kept."""
+    torch._dynamo.reset()
+    yield lambda model: torch.compile(model, backend="dlcompiler")
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("name", ["residual", "encoder", "images", "indexed", "bfloat16"])
+def test_compiled_models_compute_the_same(name, compiled):
+    model, args = MODELS[name]
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # nothing is left to PyTorch
+        expected, found = model(*args), compiled(model)(*args)
+    check(tuple(array_of(x) for x in leaves(found)), expected)
+
+
+@pytest.mark.parametrize("through_data", [False, True])
+def test_changed_weights_count(through_data, compiled):
+    model, x = Block(4).eval(), torch.randn(1, 4, 5, 6)
+    with torch.no_grad():
+        run = compiled(model)
+        run(x)
+        weight = model.second.weight
+        (weight.data if through_data else weight).mul_(2)
+        check(array_of(run(x)), model(x))
+
+
+def test_two_modules_with_one_code_keep_their_own_weights(compiled):
+    first, second, x = nn.Linear(3, 2), nn.Linear(3, 2), torch.randn(4, 3)
+
+    def apply(layer):
+        return layer(x).relu()
+
+    run = compiled(apply)
+    with torch.no_grad():
+        for layer in (first, second, first):
+            check(array_of(run(layer)), apply(layer))
+
+
+def test_writes_and_shared_memory_stay(compiled):
+    def write(x):
+        x[0] = 3.0
+        return x.view(-1), x + 1
+
+    ours, theirs = torch.zeros(2, 3), torch.zeros(2, 3)
+    with torch.no_grad():
+        view, _ = compiled(write)(ours)
+        write(theirs)
+    check(array_of(ours), theirs)
+    ours[1, 2] = 7.0
+    assert view[5] == 7.0
+
+
+def test_what_is_not_known_here_runs_in_pytorch_with_a_warning(compiled):
+    x = torch.randn(4, 4)
+    with torch.no_grad(), pytest.warns(RuntimeWarning, match="leaves a part of a model"):
+        found = compiled(lambda x: torch.linalg.eigh(x @ x.T)[0] + 1)(x)
+    check(array_of(found), torch.linalg.eigh(x @ x.T)[0] + 1)
+
+
+def test_gradients_are_left_to_pytorch_with_a_warning(compiled):
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    with pytest.warns(RuntimeWarning, match="gradients"):
+        compiled(model)(x).sum().backward()
+    assert model.weight.grad is not None
