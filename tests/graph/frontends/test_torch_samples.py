@@ -21,5 +21,5 @@ def test_samples():
         for number, info in enumerate(every[::step])
         for sample in islice(samples(info), 2)
     ]  # fmt: skip
-    assert not [each for each in outcomes if each.kind == "wrong"]
+    assert not [each for each in outcomes if each.kind in ("wrong", "crash")]
     assert sum(each.kind == "pass" for each in outcomes) >= len(outcomes) / 2

@@ -48,7 +48,8 @@ def page(found: dict[str, list[Outcome]], most: int) -> str:
     lines = [
         HEAD.format(
             version=torch.__version__.split("+")[0], most=most, passed=totals["pass"], count=count,
-            rate=totals["pass"] / max(count, 1), refused=totals["refused"], wrong=totals["wrong"],
+            rate=totals["pass"] / max(count, 1), refused=totals["refused"],
+            wrong=totals["wrong"] + totals["crash"],
             known=len(known), unknown=len(found) - len(known), skipped=everything["skip"],
         ),
         "## Known operators of which all samples pass\n",
@@ -60,7 +61,7 @@ def page(found: dict[str, list[Outcome]], most: int) -> str:
     for name, each in sorted(known.items()):
         if not _is_whole(each):
             kinds = Counter(one.kind for one in each)
-            others = kinds["refused"] + kinds["wrong"]
+            others = kinds["refused"] + kinds["wrong"] + kinds["crash"]
             lines.append(f"| `{name}` | {kinds['pass']} | {others} | {_reason(each)} |")
     lines += ["", "## Operators that are not known\n", "| operator | reason |", "|---|---|"]
     lines += [
@@ -76,7 +77,7 @@ def _is_whole(each: list[Outcome]) -> bool:
 
 def _reason(each: list[Outcome]) -> str:
     """Return the reason of the first sample that does not pass, on one line."""
-    text = next((f"{one.kind}: {one.reason}" for one in each if one.kind in ("refused", "wrong")),
+    text = next((f"{one.kind}: {one.reason}" for one in each if one.kind in ("refused", "wrong", "crash")),
                 next((one.reason for one in each if one.kind == "skip"), ""))  # fmt: skip
     text = text.removeprefix("refused: ").removeprefix("import a PyTorch model: ")
     text = re.sub(r"\s+", " ", re.split(r"\n\s+(?:expected|hint|excerpt)\b", text)[0])

@@ -20,7 +20,7 @@ from dlcompiler.graph.frontends.torch.package import array_of, type_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a sample: ``pass``, ``refused``, ``wrong``, or ``skip``; and why."""
+    """What became of a sample: ``pass``, ``refused``, ``wrong``, ``crash`` or ``skip``; and why."""
 
     name: str
     kind: str
@@ -71,6 +71,8 @@ def try_sample(info: Any, sample: Any, *, compiled: bool = False) -> Outcome:
         found = graph.build(module)(*arrays) if compiled else graph.evaluate(module, *arrays)
     except DLCompilerError as error:
         return Outcome(info.name, "refused", str(error)[:400])
+    except Exception as error:  # a mistake of the importer
+        return Outcome(info.name, "crash", f"{type(error).__name__}: {error}"[:400])
     for got, want in zip(found, wanted, strict=True):
         problem = _difference(np.asarray(got), array_of(want))
         if problem:

@@ -36,6 +36,9 @@ def _gather(node: AtenNode) -> Expr:
     if not node.rank(x):
         return node.reshape(node.call("copy", x), node.out_shape)
     axis = node.axis("dim", node.rank(x))
+    if 0 in node.out_shape:  # such an index may have any number of dimensions
+        return node.call("full", node.number(0, node.out_dtype), shape=node.out_shape,
+                         dtype=node.out_dtype)  # fmt: skip
     if not node.rank(index):
         index = node.reshape(index, (1,))
     x = _cut(node, x, node.shape(index), axis)
