@@ -77,8 +77,8 @@ def _is_whole(each: list[Outcome]) -> bool:
 
 def _reason(each: list[Outcome]) -> str:
     """Return the reason of the first sample that does not pass, on one line."""
-    text = next((f"{one.kind}: {one.reason}" for one in each if one.kind in ("refused", "wrong", "crash")),
-                next((one.reason for one in each if one.kind == "skip"), ""))  # fmt: skip
+    failed = [f"{one.kind}: {one.reason}" for one in each if one.kind not in ("pass", "skip")]
+    text = (failed or [one.reason for one in each if one.kind == "skip"] or [""])[0]
     text = text.removeprefix("refused: ").removeprefix("import a PyTorch model: ")
     text = re.sub(r"\s+", " ", re.split(r"\n\s+(?:expected|hint|excerpt)\b", text)[0])
     return text.replace("|", "\\|")[:140]
