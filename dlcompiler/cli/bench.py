@@ -48,11 +48,11 @@ from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.sweep import read_sweep
 from dlcompiler.bench.sweep_page import sweep_page
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
-from dlcompiler.cli.command import Command, add_overwrite, output_rules
+from dlcompiler.cli.command import Command, add_overwrite, output_rules, threads_of
 from dlcompiler.cli.doctor import describe_cpu
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import REPLACES, Rules, check_output, make_folder, write_file
-from dlcompiler.target.detect import available_cores, host
+from dlcompiler.target.detect import host
 from dlcompiler.terminal import show
 
 SCHEMA_VERSION = 1
@@ -125,7 +125,7 @@ def _contest(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         peers=tuple(name for name in args.peers.split(",") if name),
-        threads=_threads(args.threads),
+        threads=threads_of(args.threads, "bench"),
         is_tuned=not args.untuned,
         judged_only=args.rows == "judged",
         limits={} if args.seconds is None else {"budget_s": args.seconds},
@@ -318,19 +318,6 @@ def _benchmarks(args: argparse.Namespace) -> int:
 
 def _machine() -> dict[str, str]:
     return {"cpu": describe_cpu(host()).replace("\n", "; "), **describe_machine()}
-
-
-def _threads(text: str) -> int:
-    cores = available_cores()
-    if text == "all":
-        return cores
-    if not text.isdecimal() or not 1 <= int(text) <= cores:
-        raise UserError(
-            "bench --threads", "not a number of threads for this machine", got=repr(text),
-            expected=f"1 to {cores}, or all",
-            because="on a shared core, times depend on the scheduler of the operating system",
-        )  # fmt: skip
-    return int(text)
 
 
 _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
