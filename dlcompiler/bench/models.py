@@ -48,7 +48,7 @@ MOST_EVALUATED = 2e9
 class Settings:
     """Settings of the measurement of models."""
 
-    peers: tuple[str, ...] = tuple(MODEL_PEERS)
+    peers: tuple[str, ...] = ("onnxruntime",)
     """Names of peers; those that are not installed are reported as absent."""
     threads: int = 1
     """Number of threads of our model and of every peer."""

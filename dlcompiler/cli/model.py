@@ -203,8 +203,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="an ONNX model")
     parser.add_argument(
         "--peers",
-        default=",".join(MODEL_PEERS),
-        help="libraries to compare with, if installed (default: %(default)s); '' for none",
+        default="onnxruntime",
+        help=f"libraries to compare with, if installed, of {', '.join(MODEL_PEERS)} (default: "
+        "%(default)s); '' for none",
     )
     threads = "number of threads of our model and of all peers, or all (default: %(default)s)"
     parser.add_argument("--threads", default="1", help=threads)

@@ -38,7 +38,11 @@ REGISTRY: Registry[Callable[[Job], Sequence[Offer]]] = Registry(
 """Name of a peer -> what makes its offers for a job."""
 
 MODEL_PEERS: Registry[Callable[[ModelJob], Offer]] = Registry(
-    "peer of models", {"onnxruntime": "dlcompiler.bench.peers.onnxruntime_model:offer"}
+    "peer of models",
+    {
+        "onnxruntime": "dlcompiler.bench.peers.onnxruntime_model:offer",
+        "torch": "dlcompiler.bench.peers.torch_model:offer",
+    },
 )
 """Name of a peer that runs whole models -> what makes its offer."""
 
