@@ -49,6 +49,7 @@ MODELS: Mapping[str, Callable[[], Model]] = {
     "mobilenet2": partial(builders.mobilenet, 2),
     "squeezenet": builders.squeezenet,
     "encoder": builders.transformer,
+    "vit": builders.vit,
 }
 """The models of the suite; files of ONNX may be measured, too."""
 STYLE_OF_PAPER = "torch"

@@ -242,5 +242,8 @@ _CONVERTERS: dict[str, Callable[[_Writer, list[str], str, Attributes], str]] = {
     "transpose": lambda w, inputs, name, attrs: w.node(
         "Transpose", inputs, name, perm=attrs["axes"]
     ),
+    "mean": lambda w, inputs, name, attrs: w.node(
+        "ReduceMean", [*inputs, w.indices(attrs["axis"])], name, keepdims=int(attrs["keepdims"])
+    ),
     "zeros": _zeros,
 }

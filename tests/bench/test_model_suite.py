@@ -27,6 +27,7 @@ SMALL = {
     "dcgan": builders.dcgan,
     "transformer": partial(builders.transformer, 1, steps=4, width=16, vocabulary=20),
     "inception": builders.inception,
+    "vit": partial(builders.vit, 1, image=32, width=12, classes=10),
 }
 
 

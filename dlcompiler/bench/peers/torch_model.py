@@ -175,6 +175,11 @@ def _reshape(torch: Any, attrs: Attributes, fixed: Sequence[Any]) -> Made:
     return lambda x: x.reshape(shape), 1
 
 
+def _mean(torch: Any, attrs: Attributes, fixed: Sequence[Any]) -> Made:
+    axes, keeps = tuple(_known(fixed[1]).tolist()), bool(attrs.get("keepdims", 1))
+    return lambda x: x.mean(axes, keepdim=keeps), 1
+
+
 def _squeeze(torch: Any, attrs: Attributes, fixed: Sequence[Any]) -> Made:
     axes = tuple(_known(fixed[1]).tolist())
     return lambda x: x.squeeze(axes), 1
@@ -222,6 +227,7 @@ _FUNCTIONS: Mapping[str, Callable[[Any, Attributes, Sequence[Any]], Made]] = {
     "MatMul": _plain("matmul"),
     "MaxPool": _max_pool,
     "Mul": _plain("mul"),
+    "ReduceMean": _mean,
     "Relu": _plain("relu"),
     "Reshape": _reshape,
     "Sigmoid": _plain("sigmoid"),
