@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dlcompiler import dtypes
 from dlcompiler.errors import UserError
-from dlcompiler.graph.ir import Module, TensorType
+from dlcompiler.graph.ir import ANY, Module, TensorType
 
 Array = npt.NDArray[Any]
 OPERATION = "measure a model"
@@ -78,10 +78,20 @@ def known_shapes(
                 expected=str(declared[name]),
             )  # fmt: skip
         found[name] = tuple(shape)
-    for name, kind in declared.items():
-        if name not in found and (kind is None or not kind.is_static):
-            found[name] = _shape_of_one(name, kind)
-    return found
+    rest = {name: kind for name, kind in declared.items() if name not in found}
+    unknown = {name: kind for name, kind in rest.items() if kind is None or ANY in kind.shape[1:]}
+    if unknown:
+        shapes = ", ".join(f"{name}: {kind or 'any shape'}" for name, kind in unknown.items())
+        examples = " ".join(f"--shape {name}={_example(kind)}" for name, kind in unknown.items())
+        raise UserError(
+            OPERATION, "the model leaves shapes of inputs open", got=shapes,
+            hint=f"give them, as with {examples}",
+        )  # fmt: skip
+    return found | {
+        name: (1, *(n for n in kind.shape[1:] if isinstance(n, int)))
+        for name, kind in rest.items()
+        if kind is not None and not kind.is_static
+    }
 
 
 def constants_of(
@@ -124,17 +134,9 @@ def _fits(shape: Sequence[int], kind: TensorType | None) -> bool:
     )
 
 
-def _shape_of_one(name: str, kind: TensorType | None) -> tuple[int, ...]:
-    """Return the shape of an input of which only the first extent is open, with 1 for it."""
-    rest = tuple(n for n in kind.shape[1:] if isinstance(n, int)) if kind else ()
-    if kind is None or len(rest) < kind.rank - 1:
-        example = _text([n if isinstance(n, int) else 1 for n in kind.shape] if kind else [1, 3])
-        raise UserError(
-            OPERATION, f"the model leaves the shape of input {name} open",
-            got=str(kind or "no number of dimensions"),
-            hint=f"give it, as with --shape {name}={example}",
-        )  # fmt: skip
-    return (1, *rest)
+def _example(kind: TensorType | None) -> str:
+    """Return a shape of a type, with 1 for each open extent."""
+    return _text([n if isinstance(n, int) else 1 for n in kind.shape] if kind else [1, 3])
 
 
 def _text(shape: Sequence[int]) -> str:

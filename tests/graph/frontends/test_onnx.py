@@ -37,11 +37,11 @@ def test_sources(as_source, tmp_path):
 def test_inputs_are_known_before_the_import():
     model = a_model()
     model.graph.input.append(tensor("w", 4, 3, 3, 3))  # older models list their weights
-    model.graph.input.append(tensor("open", "rows", 2))
+    model.graph.input.append(tensor("open", "rows", -1, 2))
     model.graph.input.append(tensor("no rank"))
     model.graph.input[-1].type.tensor_type.ClearField("shape")
     assert onnx_inputs(model) == {
-        "x": TensorType((2, 3, 6, 6)), "open": TensorType((ANY, 2)), "no rank": None,
+        "x": TensorType((2, 3, 6, 6)), "open": TensorType((ANY, ANY, 2)), "no rank": None,
     }  # fmt: skip
 
 

@@ -54,10 +54,12 @@ def _tensor_type(name: str, tensor: Any, shape: Sequence[int] | None) -> TensorT
             OPERATION, f"input {name!r} has no shape",
             hint=f"from_onnx(model, shapes={{{name!r}: (…)}})",
         )  # fmt: skip
-    dims = [
-        int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else ANY
+    # Some exporters write -1 for an extent that is open.
+    values = [
+        int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else -1
         for dim in tensor.shape.dim
     ]
+    dims = [ANY if value == -1 else value for value in values]
     return TensorType(tuple(dims), dtype)
 
 
