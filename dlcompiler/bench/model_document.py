@@ -68,7 +68,8 @@ def _verified(result: ModelResult) -> str:
         return f"no: {result.reason}"
     tolerance = "equal" if result.tolerance is None else f"tolerance {result.tolerance:g}"
     names = " and ".join(result.references)
-    return f"yes, compared with {names}: largest relative error {result.error:.2g}, {tolerance}"
+    text = f"yes, compared with {names}: largest relative error {result.error:.2g}, {tolerance}"
+    return f"{text}; {result.reason}" if result.reason else text
 
 
 def results_text(result: ModelResult, threads: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,8 +87,21 @@ def test_a_wrong_result_is_no_measurement(model, worker, monkeypatch):
 
     monkeypatch.setattr(models, "_evaluated", lambda *_: ([], "it takes long"))
     result = bench.measure(given, made)
-    assert (result.verified, result.reason) == (None, "it takes long")
+    assert (result.verified, result.reason) == (None, "no peer ran it, and it takes long")
     assert result.ours.median_s > 0
+
+
+def test_numpy_decides_if_a_peer_differs(model, worker):
+    pytest.importorskip("onnxruntime")
+    given, made = model
+    other = replace(given, path=str(Path(given.path).with_name("other.onnx")))
+    changed = onnx.load(given.path)
+    changed.graph.node[1].op_type = "Sigmoid"
+    onnx.save(changed, other.path)
+    result = ModelBench(Settings(limits=QUICK), worker).measure(other, made)
+    assert (result.verified, result.references) == (True, ("NumPy",))
+    assert result.reason.startswith("compared with onnxruntime: result 0 differs")
+    assert result.ratio.median > 0
 
 
 @pytest.mark.parametrize(
