@@ -138,10 +138,12 @@ def _rate(time: StepTime) -> str:
 
 
 def tuned_line(row: Mapping[str, Any]) -> str:
-    """Return a tuned workload in one line."""
+    """Return a tuned workload in one line, by the first kernel that computes it."""
     best, default = row["best_seconds"], row["default_seconds"]
+    first, *others = row["kernels"]
+    names = f"{first} and {count(len(others), 'other')}" if others else first
     found = "no config could be measured"
     if best is not None:
         found = f"best {format_seconds(best)}"
         found += "" if default is None else f", the default {format_seconds(default)}"
-    return f"tuned {row['workload']}: {row['trials']} trials, {found}"
+    return f"tuned {names}: {count(row['trials'], 'trial')}, {found}"
