@@ -56,6 +56,15 @@ def test_a_model_means_the_same_as_onnx_and_in_torch(name, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * largest)
 
 
+def test_a_classifier_gives_scores():
+    module = builders.mlp().bound
+    scores = model_suite.without_softmax(module)
+    x = np.ones((1, 1, 28, 28), "f")
+    found = np.exp(evaluate(scores, x))
+    np.testing.assert_allclose(found / found.sum(), evaluate(module, x), rtol=1e-5)
+    assert model_suite.without_softmax(scores) is scores
+
+
 def test_what_is_not_known_is_refused(tmp_path, monkeypatch):
     with pytest.raises(GraphError, match=r"an operator is not known here\n  got       sin"):
         onnx_of(Module.from_expr(op.sin(var("x", (3,)))))
