@@ -14,7 +14,7 @@ pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.graph.frontends.onnx_models import a_model, model_of, tensor
+from tests.graph.frontends.onnx_models import FLOAT, a_model, model_of, tensor
 
 
 def test_a_model_keeps_its_names_and_computes_shapes_ahead():
@@ -43,6 +43,10 @@ def test_inputs_are_known_before_the_import():
     assert onnx_inputs(model) == {
         "x": TensorType((2, 3, 6, 6)), "open": TensorType((ANY, ANY, 2)), "no rank": None,
     }  # fmt: skip
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, (2,)))
+    model.graph.input.append(helper.make_value_info("list", kind))
+    with pytest.raises(GraphError, match="input 'list' is no tensor"):
+        onnx_inputs(model)
 
 
 @pytest.mark.parametrize(
