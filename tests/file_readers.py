@@ -17,6 +17,7 @@ import gzip
 import hashlib
 import importlib
 import importlib.util
+import io
 import json
 import sqlite3
 import warnings
@@ -35,6 +36,7 @@ from dlcompiler.autotune.pools.replay import ReplayTable, TableRow
 from dlcompiler.autotune.records.autotvm_log import LogLine, read_log, read_log_line, write_log_line
 from dlcompiler.autotune.records.autotvm_records import import_autotvm
 from dlcompiler.autotune.templates import parameters_of
+from dlcompiler.bench.array_files import read_array
 from dlcompiler.bench.document import merged, read_document
 from dlcompiler.bench.gpu_model import read_space
 from dlcompiler.bench.gpu_model_works import KERNELS
@@ -576,6 +578,19 @@ def _tflite_model(folder: Path) -> Sample | None:
     return Sample(data, check, refuses_with=GraphError)
 
 
+def _array_file(folder: Path) -> Sample:
+    del folder
+    stream = io.BytesIO()
+    np.save(stream, np.arange(6.0, dtype="float32").reshape(2, 3))
+
+    def check(changed: bytes, path: Path) -> None:
+        found = read_array(path)
+        assert len(changed) > found.nbytes
+        assert changed.endswith((found.tobytes("C"), found.tobytes("F")))
+
+    return Sample(stream.getvalue(), check)
+
+
 def _trace(folder: Path) -> Sample:
     del folder
 
@@ -716,6 +731,7 @@ READERS = (
     Reader("replay table", ("autotune.pools.replay",), _replay_table),
     Reader("tuned configs", ("ops.tuned", "bench.shipping"), _configs),
     Reader("measured space", ("bench.gpu_model",), _measured_space),
+    Reader("array", ("bench.array_files",), _array_file),
     Reader("bench document", ("bench.document",), _document),
     Reader("sweep", ("bench.sweep",), _sweep),
     Reader("schedule", ("schedule.saved.document",), _schedule),

@@ -141,7 +141,7 @@ def measure(name: str, model: Model, level: int, budget_s: float) -> Row:
     begin = time.perf_counter()
     graph.optimize(module, level)
     passes_s = time.perf_counter() - begin
-    with _own_cache():
+    with own_cache():
         fused, cold_s = _built(module, PassContext(level))
         fused, warm_s = _built(module, PassContext(level))
         plain, _ = _built(module, PassContext(level, disabled_pass=("fuse_ops",)))
@@ -178,7 +178,7 @@ def entry_seconds(budget_s: float) -> float:
 
 
 @contextmanager
-def _own_cache() -> Iterator[None]:
+def own_cache() -> Iterator[None]:
     """Use a cache of objects that is empty at first."""
     before = object_cache.current()
     with tempfile.TemporaryDirectory() as folder:

@@ -28,6 +28,13 @@ def describe_machine() -> dict[str, str]:
         "FMA peak, float32": ", ".join(peaks) + ", measured",
         "memory, 1 thread": f"{memory_bandwidth('1:1'):.1f} GB/s copied, "
         f"{memory_bandwidth('1:0'):.1f} read, measured",
+        **describe_system(),
+    }
+
+
+def describe_system() -> dict[str, str]:
+    """Return a description of the system and the libraries, without any measurement."""
+    return {
         "system": f"{platform.platform()}, Python {platform.python_version()}",
         "libraries": f"numpy {np.__version__}, llvmlite {importlib.metadata.version('llvmlite')} "
         f"(LLVM {version()})",

@@ -15,10 +15,10 @@ import numpy as np
 import threadpoolctl
 
 from dlcompiler import dtypes
+from dlcompiler.bench.alternation import alternated
 from dlcompiler.bench.baselines import baseline_offers
 from dlcompiler.bench.memory import ALONE, BOUND, EXPECTED, INPUT, PLAIN
 from dlcompiler.bench.peers import REGISTRY, Absent, Array, Job, Offer, torch_peer
-from dlcompiler.bench.placing import caller_apart, wait_until_quiet
 from dlcompiler.errors import MeasurementError
 from dlcompiler.measurement.aligned import aligned, aligned_copy
 from dlcompiler.measurement.equality import differences
@@ -28,11 +28,10 @@ from dlcompiler.ops.packing import GIVEN
 from dlcompiler.runtime import llvm, threads
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.serve import Handler, Request, serve
-from dlcompiler.runtime.timing import Timing, alternate
+from dlcompiler.runtime.timing import Timing
 
 OTHER_COMPUTATION = 1000.0
 """A peer whose error is more than this many of our bounds does not compute the work."""
-_WITH_THREADS = {"warm_s": 0.02, "sample_s": 4e-3}
 _TRIALS = {"budget_s": 0.0, "sample_s": 2e-3, "rounds": (3, 3)}
 
 
@@ -169,15 +168,7 @@ def _measure(
     entrants: Mapping[str, _Entrant], count: int, limits: Mapping[str, Any]
 ) -> dict[str, Timing]:
     """Time all entrants in alternation."""
-    calls = [entrant.call for entrant in entrants.values()]
-    chosen = dict(_WITH_THREADS if count > 1 else {}, **limits)
-    if "rounds" in chosen:
-        chosen["rounds"] = tuple(chosen["rounds"])
-    if count == 1:
-        return dict(zip(entrants, alternate(calls, **chosen), strict=True))
-    with caller_apart():
-        timings = alternate(calls, settle=wait_until_quiet, **chosen)
-    return dict(zip(entrants, timings, strict=True))
+    return alternated({name: each.call for name, each in entrants.items()}, count, limits)
 
 
 def _peers(

@@ -18,6 +18,7 @@ REGISTRY: Registry[Command] = Registry(
         "doctor": "dlcompiler.cli.doctor:COMMAND",
         "tour": "dlcompiler.cli.tour:COMMAND",
         "bench": "dlcompiler.cli.bench:COMMAND",
+        "model": "dlcompiler.cli.model:COMMAND",
         "tune": "dlcompiler.cli.tune:COMMAND",
         "db": "dlcompiler.cli.db:COMMAND",
         "vta": "dlcompiler.cli.vta:COMMAND",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from dlcompiler.bench import (
     gpu_search,
     graphs,
     intrinsics,
+    model_suite,
     offload,
     run_benchmarks,
     sweep,
@@ -42,17 +44,19 @@ from dlcompiler.bench.document import (
     serialised,
 )
 from dlcompiler.bench.live import judge_live, live_run
+from dlcompiler.bench.models import Settings as ModelSettings
 from dlcompiler.bench.page import page, verdict_text
-from dlcompiler.bench.peers import REGISTRY, missing
+from dlcompiler.bench.peers import MODEL_PEERS, REGISTRY, missing
 from dlcompiler.bench.suites import COUNT, SEED, SUITES, tables_of
 from dlcompiler.bench.sweep import read_sweep
 from dlcompiler.bench.sweep_page import sweep_page
 from dlcompiler.bench.works import GRAMMAR, form, parse_works
-from dlcompiler.cli.command import Command, add_overwrite, output_rules
+from dlcompiler.cli.command import Command, add_overwrite, output_rules, threads_of
 from dlcompiler.cli.doctor import describe_cpu
+from dlcompiler.cli.progress import stage
 from dlcompiler.errors import UserError
 from dlcompiler.output_files import REPLACES, Rules, check_output, make_folder, write_file
-from dlcompiler.target.detect import available_cores, host
+from dlcompiler.target.detect import host
 from dlcompiler.terminal import show
 
 SCHEMA_VERSION = 1
@@ -125,7 +129,7 @@ def _contest(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
         peers=tuple(name for name in args.peers.split(",") if name),
-        threads=_threads(args.threads),
+        threads=threads_of(args.threads, "bench"),
         is_tuned=not args.untuned,
         judged_only=args.rows == "judged",
         limits={} if args.seconds is None else {"budget_s": args.seconds},
@@ -256,6 +260,22 @@ def _ended(document: dict[str, Any], args: argparse.Namespace) -> int:
     return int(bool(document["failed"]))
 
 
+def _models(args: argparse.Namespace) -> int:
+    """Measure whole models: all of the suite, or those that are named."""
+    given = _settings(args)
+    peers = tuple(name for name in given.peers if name in MODEL_PEERS)
+    settings = ModelSettings(peers, given.threads, limits=given.limits)
+    with contextlib.ExitStack() as stack:
+        store = None
+        if args.db is not None:
+            store = RecordStore(args.db, is_read_only=True)
+            stack.callback(store.close)
+        run_suite = partial(
+            model_suite.run_suite, settings=settings, names=args.works, db=store, stage=stage
+        )
+        return _rows_of(args, run_suite)
+
+
 def _gpu_model(args: argparse.Namespace) -> int:
     """Judge predicted times by published ones, and by files of measured ones."""
     say = _say_nothing if args.json else _say
@@ -320,19 +340,6 @@ def _machine() -> dict[str, str]:
     return {"cpu": describe_cpu(host()).replace("\n", "; "), **describe_machine()}
 
 
-def _threads(text: str) -> int:
-    cores = available_cores()
-    if text == "all":
-        return cores
-    if not text.isdecimal() or not 1 <= int(text) <= cores:
-        raise UserError(
-            "bench --threads", "not a number of threads for this machine", got=repr(text),
-            expected=f"1 to {cores}, or all",
-            because="on a shared core, times depend on the scheduler of the operating system",
-        )  # fmt: skip
-    return int(text)
-
-
 _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "tuning": _tuning,
     "intrinsics": lambda args: _rows_of(args, intrinsics.run_suite),
@@ -346,6 +353,7 @@ _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     ),
     "accelerator-tuning": _accelerator_tuning,
     "offload": lambda args: _rows_of(args, offload.run_suite),
+    "models": _models,
     "sweep": _sweep,
 }
 """Suites that are no tables of works beside peers, by name."""
@@ -359,7 +367,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(*SUITES, *_OWN_SUITES),
         help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
         "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
-        "models with and without fusion, convolutions on a simulated accelerator, a sweep over "
+        "models with and without fusion, or beside other libraries, convolutions on a simulated "
+        "accelerator, a sweep over "
         "works of all families, or judge predicted times by measured ones",
     )
     parser.add_argument(
@@ -441,7 +450,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--db",
         metavar="FILE",
         help="records of the points of replay tables (by default beside the table), or of the "
-        "trials of --suite accelerator-tuning, to go on after an interruption",
+        "trials of --suite accelerator-tuning, to go on after an interruption; or those that the "
+        "builds of --suite models use",
     )
     parser.add_argument(
         "--picture", metavar="FILE", help="write the roofline of --suite accelerator as SVG"

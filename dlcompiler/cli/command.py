@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dlcompiler.errors import UserError
 from dlcompiler.output_files import Rules
+from dlcompiler.target.detect import available_cores
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,23 @@ def add_overwrite(parser: argparse.ArgumentParser) -> None:
 def output_rules(args: argparse.Namespace, *sources: str | Path | None) -> Rules:
     """Return the rules for replacing files: a command never replaces the files that it reads."""
     return Rules(args.overwrite, tuple(name for name in sources if name is not None))
+
+
+def threads_of(text: str, command: str) -> int:
+    """Return the number of threads that ``--threads`` of a command names; ``all`` are all cores.
+
+    Raises
+    ------
+    UserError
+        It is no number, or this machine has fewer cores.
+    """
+    cores = available_cores()
+    if text == "all":
+        return cores
+    if not text.isdecimal() or not 1 <= int(text) <= cores:
+        raise UserError(
+            f"{command} --threads", "not a number of threads for this machine", got=repr(text),
+            expected=f"1 to {cores}, or all",
+            because="on a shared core, times depend on the scheduler of the operating system",
+        )  # fmt: skip
+    return int(text)

@@ -1,10 +1,15 @@
-"""Show the progress of a tuning run: a bar on a terminal, occasional lines elsewhere."""
+"""Show the progress of a tuning run, and of the stages of a command, on standard error.
+
+On a terminal it is a bar; elsewhere there are occasional lines.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -49,6 +54,44 @@ def status(run: TuningRun) -> str:
     return " · ".join(parts)
 
 
+def _new_bar(total: int | None) -> Any:
+    tqdm = importlib.import_module("tqdm").tqdm
+    return tqdm(
+        total=total, file=sys.stderr, bar_format="{bar:12} {desc}", leave=False, dynamic_ncols=True
+    )
+
+
+@contextmanager
+def stage(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a stage of a command while it lasts.
+
+    Parameters
+    ----------
+    text : str
+        What happens in it.
+
+    Yields
+    ------
+    callable
+        Shows how far it is, from the number of parts that are done and the number of all.
+    """
+    if not sys.stderr.isatty():
+        show(text, file=sys.stderr)
+        yield lambda done, total: None
+        return
+    bar = _new_bar(1)
+    bar.set_description_str(escaped(text))
+
+    def update(done: int, total: int) -> None:
+        bar.total, bar.n = total, done
+        bar.set_description_str(escaped(f"{text}: {done} of {total}"))
+
+    try:
+        yield update
+    finally:
+        bar.close()
+
+
 class Progress:
     """Shows a run on standard error until it has ended.
 
@@ -65,14 +108,7 @@ class Progress:
         self._bar: Any = None
         self._say(header(run))
         if sys.stderr.isatty():
-            tqdm = importlib.import_module("tqdm").tqdm
-            self._bar = tqdm(
-                total=run.plan.trials,
-                file=sys.stderr,
-                bar_format="{bar:12} {desc}",
-                leave=False,
-                dynamic_ncols=True,
-            )
+            self._bar = _new_bar(run.plan.trials)
         run.listeners.append(self._on_event)
         self._show_notes()
 

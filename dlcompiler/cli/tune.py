@@ -79,8 +79,8 @@ def _tune(work: Work, args: argparse.Namespace) -> TuningRun:
     )
     try:
         with Progress(found):
-            _wait(found)
-    except BaseException:  # an interrupt that came outside of `_wait`
+            wait(found)
+    except BaseException:  # an interrupt that came outside of `wait`
         found.stop()
         with contextlib.suppress(TuningError):
             found.wait(_STOP_LIMIT_S)
@@ -88,7 +88,8 @@ def _tune(work: Work, args: argparse.Namespace) -> TuningRun:
     return found
 
 
-def _wait(found: TuningRun) -> None:
+def wait(found: TuningRun) -> None:
+    """Wait until a search has ended; Ctrl-C stops it, and a failure is printed."""
     try:
         found.wait()
     except KeyboardInterrupt:
@@ -100,7 +101,7 @@ def _wait(found: TuningRun) -> None:
 
 def _conclude(work: Work, found: TuningRun, args: argparse.Namespace) -> int:
     """Print the best config, and store it if the user wants that; return the exit status."""
-    best, default = found.best, _default(found)
+    best, default = found.best, default_seconds(found)
     if best is None or best.seconds is None:
         show(f"tune {work.text}: no config could be measured", file=sys.stderr)
         return _INTERRUPTED if found.state == "stopped" else 1
@@ -128,7 +129,7 @@ def _compare(work: Work, run: TuningRun, args: argparse.Namespace) -> None:
         keep(Path(args.into), found)
 
 
-def _default(run: TuningRun) -> float | None:
+def default_seconds(run: TuningRun) -> float | None:
     """Return the time of the default config, if it was measured [s]."""
     point = run.plan.first[0].point
     known = (trial.seconds for trial in (*run.trials, *run.prior) if trial.point == point)
@@ -152,7 +153,7 @@ def _document(work: Work, run: TuningRun, args: argparse.Namespace) -> dict[str,
         "best_kind": None if best is None else best.provenance.kind,
         "best_on": None if best is None else best.provenance.on,
         "best_config": None if best is None else dict(best.config.values),
-        "default_seconds": _default(run),
+        "default_seconds": default_seconds(run),
         "space_size": plan.space.size,
         "space_allowed": {"value": allowed.value, "low": allowed.low, "high": allowed.high},
         "elapsed": run.elapsed_s,

@@ -11,7 +11,7 @@ import pytest
 from dlcompiler.autotune import RecordStore, Result
 from dlcompiler.autotune.near_ties import NEAR_RATIO
 from dlcompiler.cli import main
-from dlcompiler.cli.progress import Progress, header, status
+from dlcompiler.cli.progress import Progress, header, stage, status
 from dlcompiler.views.tuning.headline import sentence
 from dlcompiler.views.tuning.watched import watched
 from tests.processes import take_signals
@@ -203,3 +203,13 @@ def test_a_terminal_gets_a_bar(run, monkeypatch, capsys):
     text = capsys.readouterr().err
     assert "█" in text or "#" in text
     assert text.splitlines()[-1].startswith("finished: trial 5/5")
+
+
+def test_a_stage_is_a_line_or_a_bar(monkeypatch, capsys):
+    with stage("build\x1b[2J") as progress:
+        progress(1, 3)
+    assert capsys.readouterr().err == "build\\x1b[2J\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with stage("build") as progress:
+        progress(1, 3)
+    assert "build: 1 of 3" in capsys.readouterr().err

@@ -1,25 +1,27 @@
 """Peers: libraries that compute the same work, for comparison. Imported in a worker process only.
 
 A peer is a function from a `Job` to its `Offer`: ways to compute the job, of which the fastest is
-measured.
+measured. A peer of whole models is a function from a `ModelJob` to one offer.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from dlcompiler.bench.peers.job import Absent, Array, Job, Offer
+from dlcompiler.bench.peers.job import Absent, Array, Job, ModelJob, Offer
 from dlcompiler.errors import UserError
 from dlcompiler.registry import Registry
 
 __all__ = [
+    "MODEL_PEERS",
     "PACKAGES",
     "REGISTRY",
     "Absent",
     "Array",
     "Job",
+    "ModelJob",
     "Offer",
     "check_names",
     "versions",
@@ -35,12 +37,28 @@ REGISTRY: Registry[Callable[[Job], Sequence[Offer]]] = Registry(
 )
 """Name of a peer -> what makes its offers for a job."""
 
+MODEL_PEERS: Registry[Callable[[ModelJob], Offer]] = Registry(
+    "peer of models",
+    {
+        "onnxruntime": "dlcompiler.bench.peers.onnxruntime_model:offer",
+        "torch": "dlcompiler.bench.peers.torch_model:offer",
+    },
+)
+"""Name of a peer that runs whole models -> what makes its offer."""
+
 PACKAGES = {"numpy": ("numpy",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
 """Name of a peer -> the packages that it needs."""
 
 
-def check_names(names: Sequence[str]) -> tuple[str, ...]:
+def check_names(names: Sequence[str], known: Collection[str] = REGISTRY) -> tuple[str, ...]:
     """Return names of peers, each once.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    known : collection of str
+        The names that are known: `REGISTRY`, or `MODEL_PEERS`.
 
     Raises
     ------
@@ -48,8 +66,8 @@ def check_names(names: Sequence[str]) -> tuple[str, ...]:
         One of them is unknown.
     """
     for name in names:
-        if name not in REGISTRY:
-            raise UserError("peers", "no such peer", got=repr(name), expected=", ".join(REGISTRY))
+        if name not in known:
+            raise UserError("peers", "no such peer", got=repr(name), expected=", ".join(known))
     return tuple(dict.fromkeys(names))
 
 

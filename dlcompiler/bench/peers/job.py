@@ -132,6 +132,18 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class ModelJob:
+    """A whole model from a file, with its inputs."""
+
+    path: str
+    """An ONNX file."""
+    inputs: Mapping[str, Array]
+    """Arrays by the names of the inputs."""
+    threads: int
+    """Number of threads that may be used."""
+
+
+@dataclass(frozen=True)
 class Offer:
     """A way to compute a job: called again and again, it always writes the same result."""
 

@@ -39,21 +39,41 @@ def offers(job: Job) -> list[Offer]:
     return [_session(runtime, job, model)]
 
 
-def _session(runtime: Any, job: Job, model: bytes) -> Offer:
+def session_of(runtime: Any, model: bytes | str, threads: int) -> Any:
+    """Return a session on the CPU.
+
+    Parameters
+    ----------
+    runtime : module
+        The package.
+    model : bytes or str
+        The model, or the path of its file.
+    threads : int
+        Number of threads of an operator; operators run one after another.
+
+    Raises
+    ------
+    Absent
+        The runtime refuses the model.
+    """
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = job.threads
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes are private
         raise Absent(f"ONNX Runtime refuses the model: {error}") from error
+
+
+def _session(runtime: Any, job: Job, model: bytes) -> Offer:
+    session = session_of(runtime, model, job.threads)
     binding = session.io_binding()
     out = aligned(job.out, np.int64) if gives_positions(job) else job.result()
     arrays = {role: array for role, array in job.arrays.items() if role not in job.known}
     for role, array in arrays.items():
-        binding.bind_input(role, "cpu", 0, _element(array), array.shape, array.ctypes.data)
-    binding.bind_output("out", "cpu", 0, _element(out), out.shape, out.ctypes.data)
+        binding.bind_input(role, "cpu", 0, element_type(array), array.shape, array.ctypes.data)
+    binding.bind_output("out", "cpu", 0, element_type(out), out.shape, out.ctypes.data)
     keep = (arrays, out)  # the binding has addresses only
 
     def call() -> object:
@@ -62,7 +82,7 @@ def _session(runtime: Any, job: Job, model: bytes) -> Offer:
     return Offer("bound session", call, lambda: out)
 
 
-def _element(array: Array) -> Any:
+def element_type(array: Array) -> Any:
     """Return the type of an array's elements as a binding takes it."""
     return _BFLOAT16 if from_numpy(array.dtype) == "bfloat16" else array.dtype.type
 

@@ -28,7 +28,7 @@ def offers(job: Job) -> list[Offer]:
     Absent
         The package is not there, or has no function for it.
     """
-    torch = _torch(job.threads)
+    torch = torch_with(job.threads)
     tensors = {role: tensor_of(torch, array) for role, array in job.arrays.items()}
     if job.family in WITH_OUTPUT or _is_plain_product(job):
         return [_with_output(torch, job, tensors)]
@@ -47,7 +47,7 @@ def seconds_on_gpu(job: Job) -> float:
     Absent
         The package or its GPU is not there, or it has no function for the job.
     """
-    torch = _torch(job.threads)
+    torch = torch_with(job.threads)
     if not torch.cuda.is_available():
         raise Absent("torch finds no GPU")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -66,7 +66,14 @@ def seconds_on_gpu(job: Job) -> float:
     return time_call(Clocked(lambda: compute(**tensors), seconds)).median_s
 
 
-def _torch(threads: int) -> Any:
+def torch_with(threads: int) -> Any:
+    """Return the package, with a number of threads and without gradients in this thread.
+
+    Raises
+    ------
+    Absent
+        It cannot be imported.
+    """
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:

@@ -12,7 +12,7 @@ from dlcompiler.graph.builders.convolutional import (
 from dlcompiler.graph.builders.layers import Model, model_of
 from dlcompiler.graph.builders.quantized import resnet_int8
 from dlcompiler.graph.builders.residual import mobilenet, resnet
-from dlcompiler.graph.builders.sequences import lstm, transformer
+from dlcompiler.graph.builders.sequences import lstm, transformer, vit
 from dlcompiler.graph.passes.bind import bind
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "squeezenet",
     "transformer",
     "vgg",
+    "vit",
 ]

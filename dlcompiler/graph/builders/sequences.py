@@ -1,11 +1,17 @@
-"""Models for sequences: an LSTM language model, and an encoder of transformers."""
+"""Models for sequences: an LSTM language model, an encoder of transformers, and one of images."""
 
 from __future__ import annotations
 
 import math
 
 from dlcompiler.graph import op
-from dlcompiler.graph.builders.layers import Model, dense, layer_norm, model_of
+from dlcompiler.graph.builders.layers import (
+    Model,
+    biased_conv2d,
+    dense,
+    layer_norm,
+    model_of,
+)
 from dlcompiler.graph.ir import Expr, TensorType, Var
 
 
@@ -107,6 +113,50 @@ def transformer(
         inner = _rows(inner, f"{name}_down", (batch, steps, 4 * width), width)
         x = layer_norm(op.add(x, inner), f"{name}_norm2")
     return model_of(x, (data,), seed)
+
+
+def vit(
+    layers: int = 12, batch: int = 1, image: int = 224, patch: int = 16, width: int = 192,
+    heads: int = 3, classes: int = 1000, dtype: str = "float32", seed: int = 0,
+) -> Model:  # fmt: skip
+    """Return a vision transformer, by default ViT-tiny, with the mean of all patches as its result.
+
+    Parameters
+    ----------
+    layers, width, heads
+        As for `transformer`.
+    batch : int
+        Number of images; [1].
+    image : int
+        Height and width of an image, a multiple of `patch`; [1].
+    patch : int
+        Height and width of a patch, which is a token; [1].
+    classes : int
+        Number of classes; [1].
+    dtype, seed
+        As for `lstm`.
+
+    Notes
+    -----
+    **Source:** A. Dosovitskiy and others, arXiv:2010.11929; L. Beyer and others, arXiv:2205.01580,
+    for the mean in place of a token of its own; H. Touvron and others, arXiv:2012.12877, for the
+    sizes of the tiny one.
+    """
+    steps = (image // patch) ** 2
+    shape = batch, steps, width
+    data = Var("data", TensorType((batch, 3, image, image), dtype))
+    places = Var("places_embedding", TensorType((steps, width), dtype))
+    x: Expr = biased_conv2d(data, "embed", channels=width, kernel_size=patch, strides=patch)
+    x = op.transpose(op.reshape(x, newshape=(batch, width, steps)), axes=(0, 2, 1))
+    x = op.add(x, places, name="embed_places")
+    for number in range(layers):
+        name = f"block{number}"
+        x = op.add(x, _attention(layer_norm(x, f"{name}_norm1"), name, shape, heads))
+        inner = _rows(layer_norm(x, f"{name}_norm2"), f"{name}_up", shape, 4 * width)
+        inner = op.nn.gelu(inner, name=f"{name}_gelu")
+        x = op.add(x, _rows(inner, f"{name}_down", (batch, steps, 4 * width), width))
+    pooled = op.mean(layer_norm(x, "norm"), axis=1, name="pool")
+    return model_of(op.nn.softmax(dense(pooled, "fc", classes), name="softmax"), (data,), seed)
 
 
 def _rows(x: Expr, name: str, shape: tuple[int, int, int], units: int) -> Expr:

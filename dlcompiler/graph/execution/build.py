@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -12,12 +12,12 @@ from dlcompiler.graph.execution.c_model import CModel
 from dlcompiler.graph.execution.device_model import DeviceModel
 from dlcompiler.graph.execution.entry import load_entry
 from dlcompiler.graph.execution.kept_kernels import kernel_for
-from dlcompiler.graph.execution.kernels import Records, pack_weights
+from dlcompiler.graph.execution.kernels import ModelKernel, Records, pack_weights
 from dlcompiler.graph.execution.model import CompiledModel, LoadedModel, code_of
 from dlcompiler.graph.execution.preparation import prepared
 from dlcompiler.graph.execution.saving import load_steps
 from dlcompiler.graph.execution.spaces import space_of
-from dlcompiler.graph.execution.steps import steps_of
+from dlcompiler.graph.execution.steps import Steps, steps_of
 from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.base import PassContext
@@ -27,12 +27,15 @@ from dlcompiler.runtime.options import Options
 from dlcompiler.target import Target, resolve
 
 Targets: TypeAlias = "str | Target | Mapping[str, str | Target]"
+Progress: TypeAlias = Callable[[int, int], object]
+"""Is given how many kernels of a model are built, and how many there are."""
 
 
 def build(
     module: Module, target: Targets = "cpu", *, params: Mapping[str, Array] | None = None,
     opt_level: int = 3, context: PassContext | None = None, function: str = MAIN,
     db: Records | None = None, threads: int | None = None, name: str = "model",
+    progress: Progress | None = None,
 ) -> CompiledModel | DeviceModel:  # fmt: skip
     """Build a model: optimise it, compile its kernels, and load it.
 
@@ -59,6 +62,9 @@ def build(
         Most threads that a kernel uses on the CPU. None: as many as the target has cores.
     name : str
         Name of the function in C.
+    progress : callable, optional
+        Is called before the first kernel is built and after each: with the number of kernels that
+        are built, and the number of all.
 
     Returns
     -------
@@ -99,9 +105,9 @@ def build(
         module = place_on_devices(module, default) if several else without_annotations(module)
     made = prepared(module, params or {}, options, function)
     if len(machines) > 1 or machine.device != "cpu":
-        return _on_devices(made, machines, db)
+        return _on_devices(made, machines, db, progress)
     steps = steps_of(made)
-    kernels = [kernel_for(call, machine, db) for call in steps.kernels]
+    kernels = _built(steps, {"": machine}, db, progress)
     pack_weights(steps, kernels)
     if machine.language == "c":
         return CModel(made, steps, kernels, machine, name)
@@ -109,12 +115,28 @@ def build(
     return CompiledModel(made, steps, kernels, machine, entry)
 
 
-def _on_devices(made: Module, machines: Mapping[str, Target], db: Records | None) -> DeviceModel:
+def _built(
+    steps: Steps, machines: Mapping[str, Target], db: Records | None, progress: Progress | None
+) -> list[ModelKernel]:
+    """Build the kernels of a model, each for the target of its device."""
+    kernels: list[ModelKernel] = []
+    for call in steps.kernels:
+        if progress is not None and not kernels:
+            progress(0, len(steps.kernels))
+        kernels.append(kernel_for(call, machines[call.device], db))
+        if progress is not None:
+            progress(len(kernels), len(steps.kernels))
+    return kernels
+
+
+def _on_devices(
+    made: Module, machines: Mapping[str, Target], db: Records | None, progress: Progress | None
+) -> DeviceModel:
     for machine in machines.values():
         check_available(machine, "build a model")
     spaces = {name: space_of(machine) for name, machine in machines.items()}
     steps = steps_of(made, alignment={name: space.alignment for name, space in spaces.items()})
-    kernels = [kernel_for(call, machines[call.device], db) for call in steps.kernels]
+    kernels = _built(steps, machines, db, progress)
     pack_weights(steps, kernels)
     return DeviceModel(made, steps, kernels, machines, spaces)
 

@@ -143,10 +143,10 @@ def compare(
             "compare models", "their results have other types",
             got=" and ".join(str([_kind(a) for a in each]) for each in results),
         )  # fmt: skip
-    pairs = [_pair(name, found[name], other[name], tolerance) for name in common]
+    pairs = [value_pair(name, found[name], other[name], tolerance) for name in common]
     for number, (a, b) in enumerate(zip(*results, strict=True)):
         name = "result" if len(results[0]) == 1 else f"result.{number}"
-        pairs.append(replace(_pair(name, a, b, tolerance), is_result=True))
+        pairs.append(replace(value_pair(name, a, b, tolerance), is_result=True))
     return ModelComparison(tuple(pairs), (only[0], only[1]))
 
 
@@ -168,7 +168,18 @@ def _has_type_of(a: Array, b: Array) -> bool:
     return _kind(a) == _kind(b)
 
 
-def _pair(name: str, a: Array, b: Array, tolerance: float | None) -> ValuePair:
+def value_pair(name: str, a: Array, b: Array, tolerance: float | None = None) -> ValuePair:
+    """Return how two arrays of the same shape and dtype differ.
+
+    Parameters
+    ----------
+    name : str
+        Name of the value.
+    a, b : array
+        The value in the first model and in the second.
+    tolerance : float, optional
+        Largest relative error of floats that counts as none; else `TOLERANCES`; [1].
+    """
     dtype, shape = _kind(a)
     if not dtypes.is_float(dtype):
         wrong = a != b

@@ -33,7 +33,10 @@ class RemoteModel:
     inputs : sequence of array
         Its arguments.
     worker : Worker
-        Of `model_worker`; the model takes the place of the one before it.
+        Of `model_worker`, or of a module with the same entry points; the model takes the place of
+        the one before it.
+    threads : int, optional
+        Number of threads of parallel loops; by default that of this process.
 
     Raises
     ------
@@ -45,25 +48,27 @@ class RemoteModel:
         If the worker cannot load it.
     """
 
-    def __init__(self, model: LoadedModel, inputs: Sequence[Any], worker: Worker) -> None:
+    def __init__(
+        self, model: LoadedModel, inputs: Sequence[Any], worker: Worker, threads: int | None = None
+    ) -> None:
         self._model, self._worker = model, worker
         given = model.checked_inputs(inputs)
         with tempfile.TemporaryDirectory(prefix="dlcompiler-") as folder:
             path = model.save(Path(folder) / "model")
-            params = {"path": str(path), "threads": num_threads()}
+            params = {"path": str(path), "threads": threads or num_threads()}
             arrays = {f"{n}": array for n, array in enumerate(given)}
             outcome = worker.call("load", params, timeout_s=LOAD_LIMIT_S, arrays=arrays)
         outcome.unwrap("load the model in a worker")
 
-    def profile(self, timeout_s: float) -> list[KernelTime]:
-        """Run once, and return the time of each kernel as `LoadedModel.profile` does.
+    def profile(self, timeout_s: float, repeats: int = 1) -> list[KernelTime]:
+        """Return the time of each kernel as `LoadedModel.profile` does.
 
         Raises
         ------
         MeasurementError
             If a kernel fails, crashes or does not end in time.
         """
-        outcome = self._worker.call("profile", timeout_s=timeout_s)
+        outcome = self._worker.call("profile", {"repeats": repeats}, timeout_s=timeout_s)
         found = outcome.unwrap("run the model in a worker")["seconds"]
         names = self._model.kernel_names
         return [

@@ -26,7 +26,8 @@ class OneModel:
 
     def __init__(self) -> None:
         self._model: LoadedModel | None = None
-        self._inputs: list[Array] = []
+        self.inputs: list[Array] = []
+        """Its arguments, in memory of this process."""
 
     def entries(self) -> dict[str, Handler]:
         """Return the entry points by name."""
@@ -41,27 +42,35 @@ class OneModel:
         self._model = None
         model = load_model(Path(request.params["path"]))
         # In memory of this process, which may have large pages, as in a user's program.
-        self._inputs = [request.arrays[f"{n}"].copy() for n in range(len(request.arrays))]
+        self.inputs = [request.arrays[f"{n}"].copy() for n in range(len(request.arrays))]
         self._model = model
         return {}
 
     def profile(self, request: Request) -> dict[str, Any]:
-        """Run once, and return ``seconds``: the time of each kernel [s]."""
-        del request
-        found = self._loaded().profile(*self._inputs, repeats=1)
+        """Run some times: ``repeats``. Returns ``seconds``: the time of each kernel [s]."""
+        found = self.loaded().profile(*self.inputs, repeats=request.params["repeats"])
         return {"seconds": [time.seconds for time in found]}
 
     def time(self, request: Request) -> dict[str, Any]:
         """Time calls of the whole model: ``budget_s``. Returns ``samples_s`` and ``batch``."""
-        model = self._loaded()
-        outputs = [
-            np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in model.params if p.is_output
-        ]
-        call = partial(model.run, *self._inputs, *outputs)
+        model = self.loaded()
+        call = partial(model.run, *self.inputs, *self.new_outputs())
         (timing,) = alternate([call], budget_s=request.params["budget_s"])
         return {"samples_s": timing.samples_s, "batch": timing.batch}
 
-    def _loaded(self) -> LoadedModel:
+    def new_outputs(self) -> list[Array]:
+        """Return arrays for the results of the model."""
+        params = self.loaded().params
+        return [np.empty(p.static_shape, dtypes.to_numpy(p.dtype)) for p in params if p.is_output]
+
+    def loaded(self) -> LoadedModel:
+        """Return the model.
+
+        Raises
+        ------
+        MeasurementError
+            None is loaded.
+        """
         if self._model is None:
             raise MeasurementError(
                 "find the model in the worker", "none is loaded",

@@ -115,6 +115,15 @@ def test_equal_kernels_are_built_once():
     assert (len(model.steps), len(model.kernels)) == (3, 1)
 
 
+def test_a_build_tells_how_far_it_is():
+    told = []
+    x = var("x", (4, 8))
+    module = Module.from_expr(op.nn.softmax(op.sum(op.nn.softmax(x), axis=1, keepdims=True)))
+    model = build(module, progress=lambda done, total: told.append((done, total)))
+    total = len(model.kernels)
+    assert told == [(done, total) for done in range(total + 1)]
+
+
 def test_results_are_new_arrays_in_the_form_of_the_graph():
     x = var("x", (2, 3))
     y = op.add(x, x)

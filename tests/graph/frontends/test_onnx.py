@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import DLCompilerError, GraphError
-from dlcompiler.graph import build, evaluate, from_onnx
+from dlcompiler.graph import ANY, TensorType, build, evaluate, from_onnx
+from dlcompiler.graph.frontends.onnx import onnx_inputs
 
 pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
 
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.graph.frontends.onnx_models import a_model, model_of, tensor
+from tests.graph.frontends.onnx_models import FLOAT, a_model, model_of, tensor
 
 
 def test_a_model_keeps_its_names_and_computes_shapes_ahead():
@@ -31,6 +32,21 @@ def test_sources(as_source, tmp_path):
     path.write_bytes(model.SerializeToString())
     source = {"path": path, "text": str(path), "bytes": path.read_bytes(), "proto": model}
     assert len(from_onnx(source[as_source]).calls()) == 4
+
+
+def test_inputs_are_known_before_the_import():
+    model = a_model()
+    model.graph.input.append(tensor("w", 4, 3, 3, 3))  # older models list their weights
+    model.graph.input.append(tensor("open", "rows", -1, 2))
+    model.graph.input.append(tensor("no rank"))
+    model.graph.input[-1].type.tensor_type.ClearField("shape")
+    assert onnx_inputs(model) == {
+        "x": TensorType((2, 3, 6, 6)), "open": TensorType((ANY, ANY, 2)), "no rank": None,
+    }  # fmt: skip
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, (2,)))
+    model.graph.input.append(helper.make_value_info("list", kind))
+    with pytest.raises(GraphError, match="input 'list' is no tensor"):
+        onnx_inputs(model)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""ONNX models as modules: `from_onnx`."""
+"""ONNX models as modules: `from_onnx`, and their inputs: `onnx_inputs`."""
 
-from dlcompiler.graph.frontends.onnx.importer import from_onnx
+from dlcompiler.graph.frontends.onnx.importer import from_onnx, onnx_inputs
 from dlcompiler.graph.frontends.onnx.operators import OPERATORS
 
-__all__ = ["OPERATORS", "from_onnx"]
+__all__ = ["OPERATORS", "from_onnx", "onnx_inputs"]

@@ -115,6 +115,31 @@ Scope: TypeAlias = Mapping[str, Expr | None]
 """Values by their names; None for an optional without a value."""
 
 
+def onnx_inputs(source: Any) -> dict[str, TensorType | None]:
+    """Return the inputs of an ONNX model that a caller gives, with `ANY` for open extents.
+
+    Parameters
+    ----------
+    source : path, bytes or onnx.ModelProto
+        The model.
+
+    Returns
+    -------
+    dict
+        The type of each input by its name; None if the model does not say how many dimensions it
+        has.
+
+    Raises
+    ------
+    GraphError
+        The file is damaged, or an input is no tensor, such as a sequence of them.
+    """
+    model, _ = read_model(source)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    values = [value for value in model.graph.input if value.name not in weights]
+    return {value.name: inputs.declared_type(value.name, value.type) for value in values}
+
+
 @dataclass
 class Importer:
     """What is known about a model while its nodes become calls."""

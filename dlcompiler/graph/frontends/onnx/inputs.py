@@ -54,11 +54,33 @@ def _tensor_type(name: str, tensor: Any, shape: Sequence[int] | None) -> TensorT
             OPERATION, f"input {name!r} has no shape",
             hint=f"from_onnx(model, shapes={{{name!r}: (…)}})",
         )  # fmt: skip
-    dims = [
-        int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else ANY
+    # Some exporters write -1 for an extent that is open.
+    values = [
+        int(dim.dim_value) if dim.WhichOneof("value") == "dim_value" else -1
         for dim in tensor.shape.dim
     ]
+    dims = [ANY if value == -1 else value for value in values]
     return TensorType(tuple(dims), dtype)
+
+
+def declared_type(name: str, proto: Any) -> TensorType | None:
+    """Return the type of an input that is one tensor; None if its number of dimensions is open.
+
+    Parameters
+    ----------
+    name, proto
+        As of `input_type`.
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "optional_type":
+        return declared_type(name, proto.optional_type.elem_type)
+    if kind != "tensor_type":
+        raise GraphError(
+            OPERATION, f"input {name!r} is no tensor", got=str(kind), expected="a tensor"
+        )
+    if not proto.tensor_type.HasField("shape"):
+        return None
+    return _tensor_type(name, proto.tensor_type, None)
 
 
 def tensors_of(value: Expr, kind: Type) -> Expr:
