@@ -37,7 +37,7 @@ FOUND_BY = {
 """What a user of TVM or Halide types -> a page that must be among the first results."""
 PICTURES = {
     "01_quickstart": 2, "02_explorer": 4, "03_autotuning": 6, "04_gpu": 9, "05_accelerator": 6,
-    "06_fusion": 3,
+    "06_fusion": 3, "07_models": 2,
 }  # fmt: skip
 """Least number of pictures on the page of a notebook."""
 PICTURE = re.compile(r"<svg\b|<img\b[^>]*\bsrc=.data:image/")

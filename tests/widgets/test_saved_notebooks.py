@@ -42,6 +42,7 @@ SMALLER = {
     "04_gpu.ipynb": {"n = 4096": "n = 256"},
     "05_accelerator.ipynb": {"rows, columns, inner = 64, 8, 16": "rows, columns, inner = 16, 8, 4"},
     "06_fusion.ipynb": {"budget_s=1.0": "budget_s=0.01", "resnet(50)": "resnet(50, image=32)"},
+    "07_models.ipynb": {"trials=16": "trials=3", "budget_s=3.0": "budget_s=0.01"},
 }
 """By notebook, what stands in one of its cells -> what the test runs instead."""
 ANSWERS = {
@@ -96,6 +97,17 @@ ANSWERS = {
         "rows = {'fuse_ops': {'options': FusionOptions(rows=True)}}\n"
         "whole = graph.optimize(module, context=PassContext(3, config=rows))\n"
         "assert len(graph.plan_memory(whole).kernels) == 1",
+    ],
+    "07_models.ipynb": [
+        "one = graph.from_onnx('models/digits.onnx', shapes={'image': (1, 1, 8, 8)})\n"
+        "batch = batches[0][:1]\n"
+        "slow = profile(graph.build(one, threads=1))\n"
+        "assert max(slow, key=slow.get).startswith('last_conv')",
+        "batch = batches[0]\n"
+        "apart = graph.build(graph.keep_apart(module, 'block_add', 'block_relu'), threads=1)\n"
+        "assert len(apart.steps) == len(model.steps) + 1\n"
+        "print(sum(profile(apart).values()) - sum(times.values()))",
+        "code = graph.build(module, 'c')\ncode.save('digits_c')\nassert 'model' in code.header",
     ],
 }
 """What a reader answers to the suggestions at the end of a notebook."""
@@ -313,12 +325,15 @@ def _copied(server, name):
         (cell,) = [cell for cell in book.cells if text in cell.source]
         cell.source = cell.source.replace(text, smaller)
     book.cells += [nbformat.v4.new_code_cell(answer) for answer in ANSWERS[name]]
+    shutil.copytree(FOLDER / "models", server.folder / "models", dirs_exist_ok=True)
     nbformat.write(book, server.folder / name)
 
 
 @pytest.mark.campaign  # by itself: it needs nothing of the saved notebook
 @pytest.mark.parametrize("name", sorted(SMALLER))
 def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
+    if name.startswith("07"):
+        pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     _copied(lab, name)
     lab.set(jupyter.TRACKER, windowingMode="none")
     reader = Reader(lab, browser, name)
@@ -328,7 +343,7 @@ def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
         page.locator('.dlc-tuning [data-key="tab knobs"]').click()
         page.locator(".dlc-tuning tbody tr").first.click()
         page.locator('.dlc-tuning [data-key="open"]').click()
-    if name.startswith("06"):
+    if name.startswith(("06", "07")):
         _open_a_kernel(reader)
     if name.startswith("05"):
         shown = reader.page.locator(".jp-OutputArea svg, .jp-OutputArea img")
