@@ -102,7 +102,9 @@ def schedule_injective(
         for loop in (*chosen_by, steps):
             s[out].pragma(loop, "loop_partition_hint")
     if chosen["parallel"]:
-        s[out].parallel(s[out].fuse(*rest) if rest else steps)
+        extents = [axis.extent if isinstance(axis.extent, int) else target.cores for axis in rest]
+        shared = rest if math.prod(extents) >= target.cores else (*rest, steps)
+        s[out].parallel(s[out].fuse(*shared) if len(shared) > 1 else shared[0])
     if chosen["past_caches"]:
         s[out].pragma(s[out].leaf_iter_vars[0], "nontemporal")
 

@@ -38,6 +38,9 @@ _MOST_COPIES = 160
 """Steps of a reduction that are unrolled; beyond them the rows of the kernel are a loop."""
 _MOST_COPIED_VECTORS = 16
 """Vectors of a padded row that are copied without a loop."""
+_LOAD_CYCLES = 0.5
+"""Time for each element of the images, which are copied first or come from memory [cycle]; on an
+Emerald Rapids it is 0.3 to 1.6."""
 _STRIP_BYTES = 16 * 1024
 """Most memory for the copied rows: half of the nearest cache [byte]."""
 _MOST_STRIDED_ROWS = 7
@@ -201,6 +204,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
     is_unrolled = tile.rows.kernel > 1 and _is_unrolled(tile, rows, vectors)
     taps = tile.taps + (of.rows.kernel if of.in_passes else 0)
     steps = of.images * of.channels * of.rows.out * of.columns.out * taps
+    loads = of.images * of.channels * of.rows.size * of.columns.size
     down_rows = min(
         values.get("down_rows", (1,)), key=lambda r: (-(-of.rows.out // r) * (r + 1), r)
     )
@@ -216,7 +220,7 @@ def sliding_config(workload: Workload, of: Sliding, target: Target) -> Config:
         unroll_copy=of.columns.size // lanes <= _MOST_COPIED_VECTORS,
         **({"down_rows": down_rows} if of.in_passes else {}),
         parallel=of.images * of.channels >= target.cores
-        and is_worth_sharing(steps / lanes, target),
+        and is_worth_sharing(max(steps / lanes, loads * _LOAD_CYCLES), target),
     )
 
 

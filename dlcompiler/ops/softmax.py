@@ -295,6 +295,9 @@ def _schedule_columns(s: Schedule, stages: _Stages, cfg: Config) -> None:
     others = [*axes[:n], *axes[n + 1 : -1], chunk]
     s[out].reorder(*others, axes[n], vector)
     s[out].vectorize(vector)
+    if cfg["parallel"]:
+        chunk = s[out].fuse(*others)
+        s[out].parallel(chunk)
     for stage in (stages.largest, stages.power, stages.total):
         s[stage].compute_at(s[out], chunk)
     for stage, steps in ((stages.largest, cfg["largest_steps"]), (stages.total, cfg["sums_steps"])):
@@ -305,8 +308,6 @@ def _schedule_columns(s: Schedule, stages: _Stages, cfg: Config) -> None:
         s[stage].unroll(step)
         s[stage].vectorize(last)
     s[stages.power].vectorize(s[stages.power].op.axis[-1])
-    if cfg["parallel"]:
-        s[out].parallel(others[0])
 
 
 def _operator(name: str) -> Operator:

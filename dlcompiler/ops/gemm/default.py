@@ -98,8 +98,8 @@ def _values(choices: Space) -> dict[str, tuple[Any, ...]]:
 def _is_parallel(product: Product, target: Target) -> bool:
     m, n, k, stack = product.m, product.n, product.k, math.prod(product.batch)
     products = product_cycles(2.0 * stack * m * n * k, product.sums_dtype, target)
-    reads = stack * (m + n) * k * dtypes.bytes_of(product.dtype) / _READ_BYTES
-    return is_worth_sharing(max(products, reads), target)
+    moved = stack * ((m + n) * k + m * n) * dtypes.bytes_of(product.dtype) / _READ_BYTES
+    return is_worth_sharing(products + moved, target)
 
 
 def _rows(product: Product, target: Target) -> dict[str, Any]:
