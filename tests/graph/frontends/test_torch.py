@@ -19,6 +19,12 @@ from tests.graph.frontends.torch_models import Block, leaves, models
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 MODELS = models()
+FIRST = ("indexed", "gru")
+
+
+def some(names):
+    """Return names as parameters; all but the first ones are cases of a campaign."""
+    return [n if n in FIRST else pytest.param(n, marks=pytest.mark.campaign) for n in names]
 
 
 def as_tuple(outputs):
@@ -38,7 +44,7 @@ def check(found, expected, bound=2e-5):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", some(MODELS))
 def test_a_model_computes_the_same(name):
     model, args = MODELS[name]
     module = graph.from_torch(model, args)
@@ -120,7 +126,7 @@ def compiled():
     torch._dynamo.reset()
 
 
-@pytest.mark.parametrize("name", ["residual", "encoder", "images", "indexed", "bfloat16"])
+@pytest.mark.parametrize("name", some(["residual", "encoder", "images", "indexed", "bfloat16"]))
 def test_compiled_models_compute_the_same(name, compiled):
     model, args = MODELS[name]
     with torch.no_grad(), warnings.catch_warnings():
