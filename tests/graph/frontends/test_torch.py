@@ -1,5 +1,6 @@
 """Models of PyTorch compute the same here, keep their names, or are refused with a reason."""
 
+import importlib
 import warnings
 
 import numpy as np
@@ -19,6 +20,7 @@ from tests.graph.frontends.torch_models import Block, leaves, models
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 MODELS = models()
+backend_module = importlib.import_module("dlcompiler.graph.frontends.torch.backend")
 FIRST = ("indexed", "gru")
 
 
@@ -184,3 +186,39 @@ def test_gradients_are_left_to_pytorch_with_a_warning(compiled):
     with pytest.warns(RuntimeWarning, match="gradients"):
         compiled(model)(x).sum().backward()
     assert model.weight.grad is not None
+
+
+class Counting(nn.Module):
+    """Writes to a buffer in each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((3,), 2.0))
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        self.count.add_(1)
+        return x * self.weight + self.count
+
+
+def test_a_buffer_that_a_model_writes_to_is_an_input(compiled, monkeypatch):
+    built = []
+    make = backend_module.build
+    monkeypatch.setattr(backend_module, "build", lambda *a, **k: built.append(1) or make(*a, **k))
+    ours, theirs, x = Counting(), Counting(), torch.ones(3)
+    run = compiled(ours)
+    with torch.no_grad():
+        for _ in range(5):
+            check(array_of(run(x)), theirs(x))
+    check(array_of(ours.count), theirs.count)
+    assert len(built) <= 2
+
+
+def test_several_shapes(compiled):
+    model = nn.Linear(3, 2)
+    run = compiled(model)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what PyTorch traces for any size may be left to it
+        for n in (2, 5, 7, 1, 5):
+            x = torch.randn(n, 3)
+            check(array_of(run(x)), model(x))

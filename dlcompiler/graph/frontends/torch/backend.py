@@ -20,8 +20,8 @@ from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.execution import build
 from dlcompiler.graph.frontends.torch.importer import GraphImporter
 from dlcompiler.graph.frontends.torch.package import (
-    array_of,
     constant_of_tensor,
+    dtype_of,
     torch_package,
     type_of,
 )
@@ -52,6 +52,9 @@ def backend(graph: Any, inputs: Sequence[Any]) -> Call:
     if torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in inputs):
         _warn("it computes gradients; call the model within torch.no_grad()")
         return graph.forward  # type: ignore[no-any-return]  # torch has no types here
+    if any(getattr(x, "device", torch.device("cpu")).type != "cpu" for x in inputs):
+        _warn("its tensors are not on the CPU")
+        return graph.forward  # type: ignore[no-any-return]  # torch has no types here
     weights = [n for n, x in enumerate(inputs) if _is_weight(x)]
     return _Part(graph, weights)
 
@@ -67,35 +70,54 @@ class _Part:
     """By the identities of the weights."""
 
     def __call__(self, *inputs: Any) -> Any:
-        weights = [inputs[n] for n in self.weights]
-        key = tuple(map(id, weights))
+        key = tuple(id(inputs[n]) for n in self.weights)
         found = self.compiled.get(key)
-        if found is None or found.states != _states(weights):
+        if found is None or any(weight.has_changed() for weight in found.weights):
+            if found is not None:
+                self._leave_out_changed(inputs)
+            key = tuple(id(inputs[n]) for n in self.weights)
             found = self.compiled[key] = _compiled(self.graph, inputs, self.weights)
         return found.call(*inputs)
+
+    def _leave_out_changed(self, inputs: Sequence[Any]) -> None:
+        """Count buffers that have changed among the other inputs: a model may write to them."""
+        parameter = torch_package().nn.Parameter
+        weights = {id(weight.tensor): weight for each in self.compiled.values()
+                   for weight in each.weights}  # fmt: skip
+        self.weights = [
+            n for n in self.weights
+            if isinstance(inputs[n], parameter) or not weights[id(inputs[n])].has_changed()
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Compiled:
-    weights: Sequence[Any]
-    """Kept, so that no other tensor gets the identity of one."""
-    states: Sequence[tuple[int, int, bytes]]
+    weights: Sequence[_Weight]
     call: Call
 
 
-def _states(weights: Sequence[Any]) -> list[tuple[int, int, bytes]]:
-    """Return where each weight lies, how often it was written to, and some of its elements.
+class _Weight:
+    """A tensor that was made a constant, and how it was then.
 
-    PyTorch does not count what is written through ``weight.data``: that is why some elements are
-    looked at.
+    PyTorch counts writes, but not those through ``weight.data``. That is why a few elements from
+    all over the tensor are looked at, too.
     """
-    return [(x.data_ptr(), 0 if x.is_inference() else x._version, _some(x)) for x in weights]
 
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        """Kept, so that no other tensor gets its identity."""
+        steps = tuple(slice(None, None, max(extent // 3, 1)) for extent in tensor.shape)
+        self._some = _bits(tensor.detach()[steps])
+        self._then = self._now()
 
-def _some(weight: Any) -> bytes:
-    """Return the bytes of a few elements, from all over a tensor."""
-    steps = tuple(slice(None, None, max(extent // 3, 1)) for extent in weight.shape)
-    return array_of(weight.detach()[steps]).tobytes()
+    def has_changed(self) -> bool:
+        """Tell whether it lies elsewhere, was written to, or has other elements."""
+        return self._now() != self._then
+
+    def _now(self) -> tuple[int, int, bytes]:
+        tensor = self.tensor
+        version = 0 if tensor.is_inference() else tensor._version
+        return tensor.data_ptr(), version, self._some.tobytes()
 
 
 def _is_weight(value: Any) -> bool:
@@ -108,7 +130,7 @@ def _compiled(graph: Any, inputs: Sequence[Any], weights: Sequence[int]) -> _Com
     """Return a graph, compiled for its present weights."""
     simplified = importlib.import_module("torch._functorch.aot_autograd").aot_module_simplified
     with_elements = importlib.import_module("torch._subclasses.fake_tensor").unset_fake_temporarily
-    kept = [inputs[n] for n in weights]
+    kept = [_Weight(inputs[n]) for n in weights]
     constants = {n: constant_of_tensor(inputs[n], f"weight_{n}") for n in weights}
 
     def compiler(flat: Any, _inputs: Sequence[Any]) -> Call:
@@ -119,7 +141,7 @@ def _compiled(graph: Any, inputs: Sequence[Any], weights: Sequence[int]) -> _Com
         graph, list(inputs), fw_compiler=compiler, inference_compiler=compiler,
         decompositions=decompositions(),
     )  # fmt: skip
-    return _Compiled(kept, _states(kept), call)
+    return _Compiled(kept, call)
 
 
 def _boxed(call: Call) -> Call:
@@ -176,11 +198,13 @@ class _Model:
 
 def _array(tensor: Any) -> Array:
     """Return the memory of a tensor as an array; its elements are copied if they are not rows."""
+    return _bits(tensor.detach().contiguous()).view(dtypes.to_numpy(dtype_of(tensor.dtype)))
+
+
+def _bits(tensor: Any) -> Array:
+    """Return a tensor as an array in the same memory; one of bfloat16 as integers."""
     torch = torch_package()
-    tensor = tensor.detach().contiguous()
-    if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(dtypes.to_numpy("bfloat16"))  # type: ignore[no-any-return]  # torch has no types here
-    return tensor.numpy()  # type: ignore[no-any-return]  # torch has no types here
+    return (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy()  # type: ignore[no-any-return]  # torch has no types here
 
 
 def _tensor(array: Array) -> Any:

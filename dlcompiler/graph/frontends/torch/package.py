@@ -54,6 +54,11 @@ def dtype_of(dtype: Any) -> str:
 
 def type_of(tensor: Any, what: str) -> TensorType:
     """Return the type of a tensor of PyTorch, all extents of which must be known."""
+    if not hasattr(tensor, "dtype"):
+        raise GraphError(
+            OPERATION, f"{what} is a number that only a run decides", got=str(tensor),
+            hint="torch.compile(model, dynamic=False)",
+        )  # fmt: skip
     shape = tuple(tensor.shape)
     if not all(type(n) is int for n in shape):
         raise GraphError(
