@@ -13,6 +13,7 @@ from torch import nn
 
 from dlcompiler import graph
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.torch import importer, tracing
 from dlcompiler.graph.frontends.torch.package import array_of
 from dlcompiler.graph.ir import post_order
 from tests.graph.frontends.torch_models import Block, leaves, models
@@ -222,3 +223,47 @@ def test_several_shapes(compiled):
         for n in (2, 5, 7, 1, 5):
             x = torch.randn(n, 3)
             check(array_of(run(x)), model(x))
+
+
+# -- indices ---------------------------------------------------------------------------------------
+
+ROWS, COLUMNS = torch.tensor([[2, -1, 0]]), torch.tensor([[1], [0]])
+ALL = slice(None)
+
+
+def put(where, value):
+    """Return a function that writes to elements of a copy."""
+
+    def function(x):
+        y = x.clone()
+        y[where] = value
+        return y
+
+    return function
+
+
+def add(where, value):
+    """Return a function that adds to elements of a copy, more than once if they are repeated."""
+    return lambda x: torch.ops.aten.index_put(x, list(where), torch.as_tensor(value), True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:, ROWS], lambda x: x[:, ROWS, :, COLUMNS], lambda x: x[ROWS, COLUMNS],
+        lambda x: x[:, ROWS, COLUMNS], lambda x: x[..., ROWS[0]], lambda x: x[1:, COLUMNS, 1],
+        put((ROWS,), 2.0), put((ALL, ROWS), torch.arange(3.0)), put((ALL, ROWS, ALL, COLUMNS), 3.0),
+        put((ALL, ROWS, COLUMNS, ALL), torch.arange(6.0).reshape(2, 3, 1)),
+        add((None, ROWS, COLUMNS), torch.arange(2.0).reshape(2, 1, 1)),
+        add((None, None, ROWS % 2), 1.0), add((None, ROWS % 2, None, COLUMNS), 1.0),
+        lambda x: x.index_add(1, ROWS[0] % 3, torch.ones(3, 3, 4, 3)),
+        lambda x: x.index_fill(2, ROWS[0], -1.0), lambda x: x.take(ROWS),
+    ],
+)  # fmt: skip
+def test_indices(function):
+    x = torch.arange(3 * 3 * 4 * 3.0).reshape(3, 3, 4, 3)
+    traced = tracing.traced(function, [x])
+    param = graph.var("x", tuple(x.shape))
+    result = importer.GraphImporter(traced).run([param])
+    module = graph.Module({"main": graph.Function((param,), result)})
+    np.testing.assert_array_equal(graph.evaluate(module, x.numpy()), function(x).numpy())

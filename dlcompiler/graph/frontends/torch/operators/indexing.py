@@ -65,6 +65,15 @@ def _chosen(node: AtenNode, what: str) -> list[tuple[int, Expr]]:
     return found
 
 
+def _lead(axes: Sequence[int]) -> int:
+    """Return how many dimensions stay before those of the indices, by NumPy's rule.
+
+    They stay where the indexed dimensions were if these are neighbours; else they come first.
+    """
+    is_together = list(axes) == list(range(axes[0], axes[0] + len(axes)))
+    return axes[0] if is_together else 0
+
+
 def _index(node: AtenNode) -> Expr:
     """Return elements or slices, as NumPy's ``x[i, :, j]``."""
     x = node.tensor("self")
@@ -73,9 +82,7 @@ def _index(node: AtenNode) -> Expr:
     rest = [n for n in range(node.rank(x)) if n not in axes]
     first = transposed(node, x, [*axes, *rest])
     made = node.call("adv_index", node.tuple([first, *(index for _, index in chosen)]))
-    rank = node.rank(made) - len(rest)
-    is_together = axes == list(range(axes[0], axes[0] + len(axes)))
-    lead = axes[0] if is_together else 0  # the dimensions of the indices come first, or stay
+    rank, lead = node.rank(made) - len(rest), _lead(axes)
     order = [*range(rank, rank + lead), *range(rank), *range(rank + lead, rank + len(rest))]
     return transposed(node, made, order)
 
@@ -87,20 +94,25 @@ def _index_put(node: AtenNode) -> Expr:
     if len(masks) == len(node["indices"]) == 1 and node.dtype(masks[0]) == "bool":
         return _masked(node, x, masks[0], values)
     chosen = _chosen(node, "elements")
-    axes = [axis for axis, _ in chosen]
-    if axes != list(range(len(axes))):
-        node.fail("it does not index the first dimensions", got=f"dimensions {axes}")
-    shape = node.shape(x)
+    axes, shape = [axis for axis, _ in chosen], node.shape(x)
+    rest = [n for n in range(len(shape)) if n not in axes]
     common = np.broadcast_shapes(*(node.shape(index) for _, index in chosen))
-    places = []
-    for axis, index in chosen:
-        front = _from_front(node, index, shape[axis])
-        places.append(node.call("broadcast_to", front, shape=common))
-    wanted = (*common, *shape[len(axes) :])
+    places = [
+        node.call("broadcast_to", _from_front(node, index, shape[axis]), shape=common)
+        for axis, index in chosen
+    ]
+    lead, rank = _lead(axes), len(common)
+    extents = [shape[n] for n in rest]
+    wanted = (*extents[:lead], *common, *extents[lead:])
     if node.shape(values) != wanted:
         values = node.call("broadcast_to", values, shape=wanted)
-    return node.call("scatter_nd", x, node.call("stack", node.tuple(places), axis=0), values,
-                     mode="add" if node["accumulate"] else "update")  # fmt: skip
+    order = [*range(lead, lead + rank), *range(lead), *range(lead + rank, len(wanted))]
+    made = node.call(
+        "scatter_nd", transposed(node, x, [*axes, *rest]),
+        node.call("stack", node.tuple(places), axis=0), transposed(node, values, order),
+        mode="add" if node["accumulate"] else "update",
+    )  # fmt: skip
+    return transposed(node, made, [int(n) for n in np.argsort([*axes, *rest])])
 
 
 def _masked(node: AtenNode, x: Expr, mask: Expr, values: Expr) -> Expr:
