@@ -1,6 +1,7 @@
 """Models of PyTorch compute the same here, keep their names, or are refused with a reason."""
 
 import importlib
+import threading
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import nn
 from dlcompiler import graph
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.torch import importer, tracing
-from dlcompiler.graph.frontends.torch.package import array_of
+from dlcompiler.graph.frontends.torch.package import array_of, type_of
 from dlcompiler.graph.ir import post_order
 from tests.graph.frontends.torch_models import Block, leaves, models
 
@@ -267,3 +268,93 @@ def test_indices(function):
     result = importer.GraphImporter(traced).run([param])
     module = graph.Module({"main": graph.Function((param,), result)})
     np.testing.assert_array_equal(graph.evaluate(module, x.numpy()), function(x).numpy())
+
+
+# -- values at the edges ---------------------------------------------------------------------------
+
+NAN, INF = float("nan"), float("inf")
+FLOATS = torch.tensor([NAN, INF, -INF, -1.5, -0.0, 0.0, 0.3, 1.5, 7.0])
+BYTES = torch.tensor([-7, -1, 0, 1, 7, 3], dtype=torch.int8)
+
+
+def resized(mode, scale):
+    """Return a function that gives a row another size."""
+    return lambda x: nn.functional.interpolate(x[None, None], scale_factor=scale, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (torch.sign, FLOATS), (lambda x: x**0.5, FLOATS), (lambda x: x**-0.5, FLOATS),
+        (lambda x: x // 0.3, FLOATS), (lambda x: torch.div(1.5, x, rounding_mode="floor"), FLOATS),
+        (lambda x: torch.fmax(x, x.flip(0)), FLOATS), (lambda x: torch.fmin(x, x.flip(0)), FLOATS),
+        (lambda x: x**3, BYTES), (lambda x: x**x.abs(), BYTES), (lambda x: x << 1, BYTES),
+        (lambda x: x >> 1, BYTES), (lambda x: x // 2, BYTES), (lambda x: x % 3, BYTES),
+        (lambda x: x.topk(0)[1], FLOATS), (lambda x: torch.full_like(x, 2) ** x, BYTES),
+        *((resized(mode, scale), torch.arange(11.0))
+          for mode in ("nearest", "nearest-exact") for scale in (1.7, 0.37, 2.0)),
+    ],
+)  # fmt: skip
+def test_values_at_the_edges(function, x):
+    traced = tracing.traced(function, [x])
+    param = graph.Var("x", type_of(x, "x"))
+    module = graph.Module(
+        {"main": graph.Function((param,), importer.GraphImporter(traced).run([param]))}
+    )
+    found, expected = graph.evaluate(module, x.numpy()), function(x).numpy()
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+# -- what torch.compile keeps ----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_that_change_count(compiled):
+    grid, scaled = compiled(lambda n: torch.arange(n) * 2), compiled(lambda x, k: x * k + 1)
+    with torch.no_grad():
+        for n in (3, 5, 7):
+            assert grid(n).tolist() == [2 * k for k in range(n)]
+        for k in (2, 2.5, 3, 0.5):
+            check(array_of(scaled(torch.ones(2), k)), torch.ones(2) * k + 1)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_results_that_share_memory_share_it(compiled):
+    def shared(x):
+        y = x.clone()
+        return y, y[1:]
+
+    with torch.no_grad():
+        whole, rest = compiled(shared)(torch.zeros(3))
+    whole[1] = 5.0
+    assert rest[0] == 5.0
+
+
+def test_results_have_the_strides_of_pytorch(compiled):
+    layer = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 6, 7).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        found, expected = compiled(layer)(x), layer(x)
+    assert found.stride() == expected.stride()
+    check(array_of(found), expected)
+
+
+def test_threads_may_make_the_first_call_together(compiled):
+    model, x = Block(4).eval(), torch.randn(1, 4, 5, 6)
+    run = compiled(model)
+    failed = []
+
+    def call():
+        try:
+            with torch.no_grad():
+                check(array_of(run(x)), model(x))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed

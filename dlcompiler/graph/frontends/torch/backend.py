@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph.execution import build
 from dlcompiler.graph.frontends.torch.importer import GraphImporter
 from dlcompiler.graph.frontends.torch.package import (
+    OPERATION,
     constant_of_tensor,
     dtype_of,
     torch_package,
@@ -52,7 +53,10 @@ def backend(graph: Any, inputs: Sequence[Any]) -> Call:
     if torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in inputs):
         _warn("it computes gradients; call the model within torch.no_grad()")
         return graph.forward  # type: ignore[no-any-return]  # torch has no types here
-    if any(getattr(x, "device", torch.device("cpu")).type != "cpu" for x in inputs):
+    if not all(isinstance(x, torch.Tensor) for x in inputs):
+        _warn("an extent or a number is known only in a run; torch.compile(…, dynamic=False)")
+        return graph.forward  # type: ignore[no-any-return]  # torch has no types here
+    if any(x.device.type != "cpu" for x in inputs):
         _warn("its tensors are not on the CPU")
         return graph.forward  # type: ignore[no-any-return]  # torch has no types here
     weights = [n for n, x in enumerate(inputs) if _is_weight(x)]
@@ -70,14 +74,27 @@ class _Part:
     """By the identities of the weights."""
 
     def __call__(self, *inputs: Any) -> Any:
-        key = tuple(id(inputs[n]) for n in self.weights)
-        found = self.compiled.get(key)
-        if found is None or any(weight.has_changed() for weight in found.weights):
-            if found is not None:
-                self._leave_out_changed(inputs)
-            key = tuple(id(inputs[n]) for n in self.weights)
-            found = self.compiled[key] = _compiled(self.graph, inputs, self.weights)
+        found = self._present(inputs)
+        if found is None:
+            with importlib.import_module("torch._dynamo.convert_frame").compile_lock:
+                found = self._present(inputs) or self._made(inputs)  # another thread may have
         return found.call(*inputs)
+
+    def _key(self, inputs: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(id(inputs[n]) for n in self.weights)
+
+    def _present(self, inputs: Sequence[Any]) -> _Compiled | None:
+        """Return what was compiled for these weights as they are; None: nothing was."""
+        found = self.compiled.get(self._key(inputs))
+        is_right = found is not None and not any(w.has_changed() for w in found.weights)
+        return found if is_right else None
+
+    def _made(self, inputs: Sequence[Any]) -> _Compiled:
+        if self._key(inputs) in self.compiled:
+            self._leave_out_changed(inputs)
+        found = _compiled(self.graph, inputs, self.weights)
+        self.compiled[self._key(inputs)] = found
+        return found
 
     def _leave_out_changed(self, inputs: Sequence[Any]) -> None:
         """Count buffers that have changed among the other inputs: a model may write to them."""
@@ -137,10 +154,14 @@ def _compiled(graph: Any, inputs: Sequence[Any], weights: Sequence[int]) -> _Com
         with with_elements():  # PyTorch traces with tensors that have none
             return _boxed(_model_or_graph(flat, constants))
 
-    call = simplified(
-        graph, list(inputs), fw_compiler=compiler, inference_compiler=compiler,
-        decompositions=decompositions(),
-    )  # fmt: skip
+    try:
+        call = simplified(
+            graph, list(inputs), fw_compiler=compiler, inference_compiler=compiler,
+            decompositions=decompositions(),
+        )  # fmt: skip
+    except Exception as error:  # what PyTorch cannot trace, it may still run
+        _warn(f"it cannot be traced: {type(error).__name__}: {error}"[:300])
+        call = graph.forward
     return _Compiled(kept, call)
 
 
@@ -186,6 +207,7 @@ class _Model:
         params = tuple(x for x in inputs if isinstance(x, Var))
         self._given = [n for n, x in enumerate(inputs) if isinstance(x, Var)]
         self._results = list(GraphImporter(flat).run(inputs))
+        self._layouts = _layouts(flat)
         results = tuple(each for each in self._results if isinstance(each, Expr))
         module = Module({"main": Function(params, Tuple(results))})
         self._model = build(module, threads=torch_package().get_num_threads()) if results else None
@@ -193,7 +215,38 @@ class _Model:
     def __call__(self, *args: Any) -> list[Any]:
         arrays = [_array(args[n]) for n in self._given]
         found: Iterator[Any] = iter(self._model(*arrays) if self._model is not None else ())
-        return [_tensor(next(found)) if isinstance(each, Expr) else each for each in self._results]
+        return [
+            _laid_out(_tensor(next(found)), layout) if isinstance(each, Expr) else each
+            for each, layout in zip(self._results, self._layouts, strict=True)
+        ]
+
+
+def _layouts(flat: Any) -> list[Any]:
+    """Return the strides of the results as PyTorch has them; None where they are those of rows.
+
+    Raises
+    ------
+    GraphError
+        Two results share memory.
+    """
+    torch = torch_package()
+    (output,) = (node for node in flat.graph.nodes if node.op == "output")
+    values = [getattr(node, "meta", {}).get("val") for node in output.args[0]]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    if len({value.untyped_storage()._cdata for value in tensors}) < len(tensors):
+        raise GraphError(OPERATION, "two results share memory")
+    return [
+        value.stride() if isinstance(value, torch.Tensor) and not value.is_contiguous() else None
+        for value in values
+    ]
+
+
+def _laid_out(tensor: Any, strides: Any) -> Any:
+    """Return a tensor with other strides, such as channels last."""
+    if strides is None:
+        return tensor
+    made = torch_package().empty_strided(tensor.shape, strides, dtype=tensor.dtype)
+    return made.copy_(tensor)
 
 
 def _array(tensor: Any) -> Array:

@@ -80,6 +80,8 @@ def _divide(node: AtenNode) -> Expr:
         case None:
             return node.call("divide", a, b)
         case "floor":
+            if dtypes.is_float(dtype):
+                return _floor_of_quotient(node, a, b)
             return node.call("floor_divide", a, b)
         case "trunc":
             made = node.call("divide", a, b)
@@ -88,11 +90,68 @@ def _divide(node: AtenNode) -> Expr:
             node.fail("no such rounding", got=repr(mode), expected="None, 'floor', 'trunc'")
 
 
+def _floor_of_quotient(node: AtenNode, a: Expr, b: Expr) -> Expr:
+    """Return ⌊a/b⌋ as PyTorch and NumPy compute it: from the remainder, which is exact.
+
+    So 1.5 // 0.3 of float32 is 4, since that 0.3 is above 3/10; a/b is rounded to 5.
+    """
+    dtype = node.out_dtype
+    zero, one = node.number(0, dtype), node.number(1, dtype)
+    rest = node.call("mod", a, b)
+    quotient = node.call("divide", node.call("subtract", a, rest), b)
+    has_rest = node.call("not_equal", rest, zero)
+    signs = node.call("not_equal", node.call("less", rest, zero), node.call("less", b, zero))
+    below = node.call("subtract", quotient, one)
+    quotient = node.call("where", node.call("logical_and", has_rest, signs), below, quotient)
+    floor = node.call("floor", quotient)
+    is_above = node.call("greater", node.call("subtract", quotient, floor), node.number(0.5, dtype))
+    made = node.call("where", is_above, node.call("add", floor, one), floor)
+    by_zero = node.call("equal", b, zero)
+    return node.call("where", by_zero, node.call("divide", a, b), made)
+
+
 def _power(node: AtenNode) -> Expr:
     dtype = node.out_dtype
-    wide = dtype if dtypes.is_float(dtype) else "float64"
-    made = node.call("power", node.operand("self", wide), node.operand("exponent", wide))
-    return node.cast(made, dtype)
+    exponent = node["exponent"]
+    if not dtypes.is_float(dtype):
+        return _integer_power(node, dtype)
+    if not isinstance(exponent, Expr) and exponent in _ROOTS:
+        return node.call(_ROOTS[exponent], node.operand("self", dtype))
+    return node.call("power", node.operand("self", dtype), node.operand("exponent", dtype))
+
+
+def _integer_power(node: AtenNode, dtype: str) -> Expr:
+    """Multiply squares of integers, which wrap; float64 has only 53 bits of a power."""
+    exponent, square = node["exponent"], node.operand("self", dtype)
+    one, zero = node.number(1, dtype), node.number(0, dtype)
+    is_tensor = isinstance(exponent, Expr)
+    if is_tensor:
+        exponent = node.cast(exponent, dtype)
+    elif exponent < 0:
+        node.fail("integers have no negative powers", got=f"exponent {exponent}")
+    made, base = node.call("full", one, shape=node.out_shape, dtype=dtype), square
+    bits = dtypes.bits(dtype) - (0 if dtypes.is_unsigned(dtype) else 1)
+    for bit in range(bits if is_tensor else int(exponent).bit_length()):
+        if is_tensor:
+            shifted = node.call("right_shift", exponent, node.number(bit, dtype))
+            is_set = node.call("not_equal", node.call("bitwise_and", shifted, one), zero)
+            made = node.call("where", is_set, node.call("multiply", made, square), made)
+        elif exponent >> bit & 1:
+            made = node.call("multiply", made, square)
+        square = node.call("multiply", square, square)
+    if not is_tensor or dtypes.is_unsigned(dtype):
+        return made
+    # 1/base rounds to 0, but for 1 and -1, for which only the lowest bit of the exponent counts.
+    is_unit = node.call("equal", node.call("multiply", base, base), one)
+    is_unit = node.call(
+        "logical_and", is_unit, node.call("less_equal", node.call("abs", base), one)
+    )
+    is_whole = node.call("logical_or", node.call("greater_equal", exponent, zero), is_unit)
+    return node.call("where", is_whole, made, zero)
+
+
+_ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
+"""What PyTorch computes for an exponent; of -inf it is NaN, the power of which is infinite."""
 
 
 def _clamp(node: AtenNode) -> Expr:
@@ -183,8 +242,30 @@ def _mish(node: AtenNode) -> Expr:
 
 
 def _sign(node: AtenNode) -> Expr:
-    x = node.tensor("self")
-    return node.call("copy", x) if node.out_dtype == "bool" else node.call("sign", x)
+    """Return -1, 0 or 1; PyTorch has 0 for NaN."""
+    x, dtype = node.tensor("self"), node.out_dtype
+    if dtype == "bool":
+        return node.call("copy", x)
+    made = node.call("sign", x)
+    if not dtypes.is_float(dtype):
+        return made
+    return node.call("where", node.call("isnan", x), node.number(0, dtype), made)
+
+
+def _not_nan(name: str) -> Converter:
+    """Return the converter of the larger or smaller operand, the other one where one is NaN."""
+    of_numbers = _truth(name)
+
+    def convert(node: AtenNode) -> Expr:
+        made, dtype = of_numbers(node), node.out_dtype
+        assert isinstance(made, Expr)
+        if not dtypes.is_float(dtype):
+            return made
+        a, b = node.operand("self", dtype), node.operand("other", dtype)
+        made = node.call("where", node.call("isnan", b), a, made)
+        return node.call("where", node.call("isnan", a), b, made)
+
+    return convert
 
 
 def _round(node: AtenNode) -> Expr:
@@ -245,9 +326,11 @@ TABLE: dict[str, Converter] = {
     **{name: _of_float(name) for name in ("ceil", "floor", "trunc")},
     "add": _truth("add"), "sub": _binary("subtract"), "mul": _truth("multiply"),
     "maximum": _truth("maximum"), "minimum": _truth("minimum"),
+    "fmax": _not_nan("maximum"), "fmin": _not_nan("minimum"),
     "bitwise_and": _truth("bitwise_and"), "bitwise_or": _truth("bitwise_or"),
     "bitwise_xor": _truth("bitwise_xor"), "bitwise_left_shift": _binary("left_shift"),
-    "bitwise_right_shift": _binary("right_shift"), "atan2": _binary("atan2"),
+    "bitwise_right_shift": _binary("right_shift"), "__lshift__": _binary("left_shift"),
+    "__rshift__": _binary("right_shift"), "atan2": _binary("atan2"),
     "fmod": _binary("mod"), "remainder": _binary("floor_mod"),
     "logical_and": _logical("logical_and"), "logical_or": _logical("logical_or"),
     "logical_xor": _logical("logical_xor"),

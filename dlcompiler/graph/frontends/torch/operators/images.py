@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.frontends.torch.node import AtenNode, Converter
 from dlcompiler.graph.frontends.torch.operators.layers import LAYOUTS
 from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.operators.base import Array
+from dlcompiler.ops.resizing import Positions
 
 
 def _batched(node: AtenNode, x: Expr, rank: int) -> Expr:
@@ -88,6 +93,7 @@ def _resize(method: str, rank: int, *, is_exact: bool = False) -> Converter:
         x = node.tensor("input" if "input" in node.given else "self")
         shape, out = node.shape(x), node.out_shape
         corners = bool(node.get("align_corners", False))
+        given = _scales(node, rank)
         if method == "nearest_neighbor":
             mode = "half_pixel" if is_exact else "asymmetric"
         else:
@@ -97,8 +103,13 @@ def _resize(method: str, rank: int, *, is_exact: bool = False) -> Converter:
             "coordinate_transformation_mode": mode, "cubic_alpha": -0.75,
         }  # fmt: skip
         if method == "nearest_neighbor":
+            sizes = zip(shape[2:], out[2:], given, strict=True)
+            places = [_nearest(*each, is_exact=is_exact) for each in sizes]
+            if not all(agrees for _, agrees in places):
+                for axis, (chosen, _) in enumerate(places):
+                    x = node.call("take", x, constant_of(chosen), axis=2 + axis)
+                return x
             attrs["rounding_method"] = "round_prefer_ceil" if is_exact else "floor"
-        given = _scales(node, rank)
         if not corners and any(given):
             attrs["scales"] = tuple(
                 scale or b / a for scale, a, b in zip(given, shape[2:], out[2:], strict=True)
@@ -106,6 +117,22 @@ def _resize(method: str, rank: int, *, is_exact: bool = False) -> Converter:
         return node.call(f"image.resize{rank}d", x, **attrs)
 
     return convert
+
+
+def _nearest(size: int, out: int, scale: float | None, *, is_exact: bool) -> tuple[Array, bool]:
+    """Return which pixels PyTorch reads, and whether exact positions give the same ones.
+
+    PyTorch computes positions with float32: where 17/1.7 is 10, it reads pixel 10, though the
+    float32 next to 1.7 is above it.
+    """
+    step = np.float32(1 / scale) if scale else np.float32(size) / np.float32(max(out, 1))
+    half = np.float32(0.5 if is_exact else 0)
+    at = step * (np.arange(out, dtype="float32") + half) - half + half
+    chosen = np.clip(np.floor(at).astype("int64"), 0, size - 1)
+    exact = Positions.of(size, out, "half_pixel" if is_exact else "asymmetric", scale)
+    twice = 2 * exact.at(np.arange(out)) + (exact.divisor if is_exact else 0)
+    others = np.clip(twice // (2 * exact.divisor), 0, size - 1)
+    return chosen, bool(np.array_equal(chosen, others))
 
 
 def _scales(node: AtenNode, rank: int) -> list[float | None]:

@@ -189,6 +189,11 @@ def _top_k(node: AtenNode) -> list[Expr]:
     x = node.tensor("self")
     if not node.rank(x):
         return [node.call("copy", x), node.scalar(0, "int64")]
+    if not node["k"]:  # to `topk`, it would mean all
+        return [
+            node.call("full", node.number(0, kind), shape=node.out_shape, dtype=kind)
+            for kind in (node.out_dtype, "int64")
+        ]
     found = node.call(
         "topk", x, k=int(node["k"]), axis=node.axis("dim", node.rank(x)), ret_type="both",
         is_ascend=not node["largest"], dtype="int64",
