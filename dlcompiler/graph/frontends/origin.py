@@ -11,7 +11,8 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
-from dlcompiler.graph.ir import Call, Constant, Expr, Span, TensorType, Tuple
+from dlcompiler.graph.interpreter import evaluate
+from dlcompiler.graph.ir import Call, Constant, Expr, Module, Span, TensorType, Tuple
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.operators.functions import call as make_call
@@ -84,6 +85,12 @@ class Origin:
             return value
         return self.call("reshape", value, newshape=tuple(shape), allowzero=0 in shape)
 
+    def broadcast(self, value: Expr, shape: Sequence[int]) -> Expr:
+        """Return a tensor, repeated to a shape if it has another one."""
+        if self.type(value).shape == tuple(shape):
+            return value
+        return self.call("broadcast_to", value, shape=tuple(shape))
+
     # -- refusals ---------------------------------------------------------------------------------
 
     def fail(self, problem: str, **details: Any) -> NoReturn:
@@ -104,6 +111,21 @@ class Origin:
 def constant_of(array: Array, dtype: str = "") -> Constant:
     """Return a constant, of another dtype if one is given."""
     return Constant(array.astype(dtypes.to_numpy(dtype), copy=False) if dtype else array)
+
+
+def folded(value: Expr, types: KnownTypes, most: int) -> Expr:
+    """Return the constant that a tensor is, if it depends on constants only.
+
+    One with more than `most` elements, or with an extent that is not known, stays as it is.
+    """
+    kind = types.tensor(value)
+    if isinstance(value, Constant) or not is_static(kind) or elements(kind) > most:
+        return value
+    if not types.is_constant(value):
+        return value
+    made = Constant(np.asarray(evaluate(Module.from_expr(value))))
+    types[made] = kind
+    return made
 
 
 def is_static(kind: TensorType) -> bool:

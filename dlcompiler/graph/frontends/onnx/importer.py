@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph.frontends.onnx import functions, inputs
 from dlcompiler.graph.frontends.onnx.control import CONTROL
@@ -23,8 +21,7 @@ from dlcompiler.graph.frontends.onnx.reading import (
     read_tensor,
     text_of,
 )
-from dlcompiler.graph.frontends.origin import elements, is_static
-from dlcompiler.graph.interpreter import evaluate
+from dlcompiler.graph.frontends.origin import folded
 from dlcompiler.graph.ir import (
     Constant,
     Expr,
@@ -292,12 +289,4 @@ class Importer:
         kind = self.types[value]  # a wrong type is found here, at its node
         if isinstance(kind, TupleType):
             raise GraphError(OPERATION, "a value is a tuple", got=str(kind))
-        if isinstance(value, Constant) or not self.types.is_constant(value):
-            return value
-        if not isinstance(kind, TensorType) or not is_static(kind) or elements(kind) > MOST_FOLDED:
-            return value
-        found = evaluate(Module.from_expr(value))
-        assert isinstance(found, np.ndarray | np.generic)
-        made = Constant(np.asarray(found))
-        self.types[made] = kind
-        return made
+        return folded(value, self.types, MOST_FOLDED)

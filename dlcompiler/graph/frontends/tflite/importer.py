@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError, GraphError
-from dlcompiler.graph.frontends.origin import elements
+from dlcompiler.graph.frontends.origin import folded
 from dlcompiler.graph.frontends.tflite.node import TfliteNode
 from dlcompiler.graph.frontends.tflite.operators import OPERATORS
 from dlcompiler.graph.frontends.tflite.reading import (
@@ -20,7 +20,6 @@ from dlcompiler.graph.frontends.tflite.reading import (
     shape_of,
     tflite_package,
 )
-from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
     Constant,
     Expr,
@@ -218,13 +217,7 @@ class Importer:
         ):  # fmt: skip
             node.fail("its result has another type in the file", got=str(wanted),
                       expected=str(kind))  # fmt: skip
-        is_large = elements(kind) > MOST_FOLDED
-        if isinstance(value, Constant) or is_large or not self.types.is_constant(value):
-            return value
-        array = evaluate(Module.from_expr(value))
-        folded = Constant(array)  # type: ignore[arg-type]  # the value is a tensor
-        self.types[folded] = kind
-        return folded
+        return folded(value, self.types, MOST_FOLDED)
 
     def _branches(self, node: TfliteNode) -> list[Expr]:
         """Return the results of the branch that a condition chooses."""

@@ -10,12 +10,12 @@ import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators.windows import (
-    LAYOUTS,
     listed,
     pads_of,
     spatial_rank,
 )
 from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Constant, Expr
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators.windows import (
-    LAYOUTS,
     MOST_PLACES,
     joined,
     listed,
@@ -18,6 +17,7 @@ from dlcompiler.graph.frontends.onnx.operators.windows import (
     spatial_rank,
 )
 from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.windows import LAYOUTS
 from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.operators.resize import kernel

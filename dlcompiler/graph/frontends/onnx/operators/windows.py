@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
+from dlcompiler.graph.frontends.windows import LAYOUTS, same_pads
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
 MOST_PLACES = 1 << 24
 """Most places in images that are listed for a node; [1]."""
-LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-"""Number of spatial dimensions -> layout of the images."""
 
 
 def spatial_rank(node: Node, x: Expr) -> int:
@@ -40,13 +39,8 @@ def pads_of(
         return found
     if rule not in ("SAME_UPPER", "SAME_LOWER"):
         node.fail("no such rule of padding", got=repr(rule))
-    before, after = [], []
-    for size, k, step, d in zip(sizes, kernel, strides, dilation, strict=True):
-        total = max((-(-size // step) - 1) * step + (k - 1) * d + 1 - size, 0)
-        small, large = total // 2, total - total // 2
-        before.append(large if rule == "SAME_LOWER" else small)
-        after.append(small if rule == "SAME_LOWER" else large)
-    return (*before, *after)
+    small, large = same_pads(sizes, kernel, strides, dilation)
+    return (*large, *small) if rule == "SAME_LOWER" else (*small, *large)
 
 
 def listed(node: Node, name: str, rank: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.graph.frontends.tflite.node import Converter, TfliteNode
+from dlcompiler.graph.frontends.windows import same_pads
 from dlcompiler.graph.ir import Constant, Expr
 
 _SAME, _VALID = 0, 1
@@ -23,11 +24,7 @@ def _pads(
         return (0, 0, 0, 0)
     if rule != _SAME:
         node.fail("no such rule of padding", got=str(rule))
-    before, after = [], []
-    for size, k, step, d in zip(sizes, kernel, strides, dilation, strict=True):
-        total = max((-(-size // step) - 1) * step + (k - 1) * d + 1 - size, 0)
-        before.append(total // 2)
-        after.append(total - total // 2)
+    before, after = same_pads(sizes, kernel, strides, dilation)
     return (*before, *after)
 
 

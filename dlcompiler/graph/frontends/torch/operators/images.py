@@ -9,7 +9,7 @@ import numpy as np
 
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.frontends.torch.node import AtenNode, Converter
-from dlcompiler.graph.frontends.torch.operators.layers import LAYOUTS
+from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.ops.resizing import Positions

@@ -98,14 +98,12 @@ def _index_put(node: AtenNode) -> Expr:
     rest = [n for n in range(len(shape)) if n not in axes]
     common = np.broadcast_shapes(*(node.shape(index) for _, index in chosen))
     places = [
-        node.call("broadcast_to", _from_front(node, index, shape[axis]), shape=common)
-        for axis, index in chosen
+        node.broadcast(_from_front(node, index, shape[axis]), common) for axis, index in chosen
     ]
     lead, rank = _lead(axes), len(common)
     extents = [shape[n] for n in rest]
     wanted = (*extents[:lead], *common, *extents[lead:])
-    if node.shape(values) != wanted:
-        values = node.call("broadcast_to", values, shape=wanted)
+    values = node.broadcast(values, wanted)
     order = [*range(lead, lead + rank), *range(lead), *range(lead + rank, len(wanted))]
     made = node.call(
         "scatter_nd", transposed(node, x, [*axes, *rest]),

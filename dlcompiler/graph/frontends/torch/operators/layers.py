@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dlcompiler.graph.frontends.torch.node import AtenNode, Converter
+from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Constant, Expr
-
-LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-"""Number of spatial dimensions -> layout of the images."""
 
 
 def product(node: AtenNode, a: Expr, b: Expr) -> Expr:
@@ -110,10 +108,10 @@ def _attention(node: AtenNode) -> Expr:
     q, k, v = (node.tensor(name) for name in ("query", "key", "value"))
     q_shape, k_shape, v_shape = (node.shape(x) for x in (q, k, v))
     lead = node.out_shape[:-2]
-    q = _broadcast(node, q, (*lead, *q_shape[-2:]))
+    q = node.broadcast(q, (*lead, *q_shape[-2:]))
     if not node.get("enable_gqa", False):  # else, heads of queries share keys
-        k = _broadcast(node, k, (*lead, *k_shape[-2:]))
-        v = _broadcast(node, v, (*lead, *v_shape[-2:]))
+        k = node.broadcast(k, (*lead, *k_shape[-2:]))
+        v = node.broadcast(v, (*lead, *v_shape[-2:]))
     operands = [q, k, v]
     mask = node.get("attn_mask")
     if mask is not None:
@@ -124,10 +122,6 @@ def _attention(node: AtenNode) -> Expr:
         "nn.scaled_dot_product_attention", *operands, is_causal=bool(node.get("is_causal", False)),
         scale=None if scale is None else float(scale),
     )  # fmt: skip
-
-
-def _broadcast(node: AtenNode, x: Expr, shape: tuple[int, ...]) -> Expr:
-    return x if node.shape(x) == shape else node.call("broadcast_to", x, shape=shape)
 
 
 def _fused_attention(node: AtenNode) -> list[Expr | None]:

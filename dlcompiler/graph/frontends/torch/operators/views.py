@@ -52,10 +52,7 @@ def _t(node: AtenNode) -> Expr:
 
 
 def _expand(node: AtenNode) -> Expr:
-    x = node.tensor("self")
-    return x if node.shape(x) == node.out_shape else node.call(
-        "broadcast_to", x, shape=node.out_shape
-    )  # fmt: skip
+    return node.broadcast(node.tensor("self"), node.out_shape)
 
 
 def _repeat(node: AtenNode) -> Expr:
@@ -115,7 +112,7 @@ def _slice_scatter(node: AtenNode) -> Expr:
     begin, end = _bounds(node, shape[axis])
     new = node.operand("src", node.out_dtype)
     wanted = (*shape[:axis], len(range(begin, end, step)), *shape[axis + 1 :])
-    new = new if node.shape(new) == wanted else node.call("broadcast_to", new, shape=wanted)
+    new = node.broadcast(new, wanted)
     if step == 1:
         return _replaced(node, x, axis, begin, new)
     places = np.arange(shape[axis])
