@@ -281,7 +281,7 @@ def _schedule_result(
     else:
         stage.reorder(*outermost, row, x, *channels)
         stage.vectorize(channels[-1])
-    return parallelize_outermost(stage, n, rows, blocks, cfg), outermost[-1]
+    return parallelize_outermost(stage, n, [rows], blocks, cfg), outermost[-1]
 
 
 def _tagged(result: Tensor) -> tuple[Layout, int]:

@@ -27,7 +27,7 @@ from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, Tensor
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 
 _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
@@ -43,7 +43,8 @@ def space(workload: Workload, target: Target) -> Space:
                       the packed weights
     ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
     ``block_rows``    rows of the result whose columns are copied together
-    ``order``         outermost loop: blocks of ``rows`` or of ``channels``
+    ``order``         outermost loop: blocks of ``rows`` (tiles of pixels, where no columns are
+                      copied) or of ``channels``
     ``parallel``      run the outermost loop on several cores
     ================  ==========================================================================
     """
@@ -95,8 +96,9 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
     is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.dtype, target), target)
     rows = _block_rows(shape, tile, target, values["block_rows"])
-    row_blocks = shape.n * -(-shape.rows.out // rows)
-    by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
+    height, width = shape.rows.out, shape.columns.out
+    pieces = -(-height * width // tile) if shape.reads_in_place else -(-height // rows)
+    by_channels = is_parallel and not shares_evenly(shape.n * pieces, target.cores)
     return choices.config(
         tile_pixels=tile,
         unroll_c=max(values["unroll_c"]),
@@ -166,7 +168,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     lanes = target.lanes(result.dtype)
     local = s.cache_write(sums, "local")
     s[sums].compute_inline()
-    blocks, inner = _schedule_result(s, result, weight.static_shape[4], cfg, lanes)
+    is_copied = not isinstance(columns.op, PlaceholderOp)
+    blocks, inner = _schedule_result(
+        s, result, weight.static_shape[4], cfg, lanes, is_copied=is_copied
+    )
     s[local].compute_at(s[result], inner)
     _schedule_sums(s, local, cfg, lanes)
     width = max(result.static_shape[3], 1)
@@ -174,7 +179,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
 
 
 def _schedule_result(
-    s: Schedule, result: Tensor, block: int, cfg: Config, lanes: int
+    s: Schedule, result: Tensor, block: int, cfg: Config, lanes: int, *, is_copied: bool
 ) -> tuple[Axis, Axis]:
     """Split the result into tiles.
 
@@ -202,7 +207,9 @@ def _schedule_result(
     # iterations are independent does not cover blocks of different sizes.
     is_cut = groups > 1 and result.static_shape[1] // groups % block != 0
     shared = channels[:1] if is_cut else channels
-    return parallelize_outermost(stage, n, rows, shared, cfg), outermost[-1]
+    by_rows = [rows] if is_copied else [rows, tiles]
+    outermost_rows = parallelize_outermost(stage, n, by_rows, shared, cfg)
+    return outermost_rows, outermost[-1]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:

@@ -23,7 +23,7 @@ from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
-FROM_L2 = 3
+FROM_L2 = 2.5
 """Cost of loading a vector of B from L2, in loads of an element of A from L1."""
 _READ_BYTES = 16
 """Bandwidth of one core for matrices beyond its own caches [byte / cycle]. It decides if C has few
