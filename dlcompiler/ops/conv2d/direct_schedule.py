@@ -193,11 +193,26 @@ def _step_cycles(
 ) -> float:
     """Return the time of one reduction step for a block of rows and channels [cycle]."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
+
+    def cycles(rows: int, columns: int) -> float:
+        far = machine.far_cycles(_far_bytes(shape, block, rows * columns, target))
+        return max(machine.cycles(rows * columns, vectors), far)
+
     return sum(
-        count * other * machine.cycles(rows * columns, vectors)
+        count * other * cycles(rows, columns)
         for rows, count in pieces(block_rows, tile[0])
         for columns, other in pieces(max(shape.columns.out, 1), tile[1])
     )
+
+
+def _far_bytes(shape: Shape, block: int, pixels: int, target: Target) -> float:
+    """Return what a reduction step loads from beyond the nearest cache [byte]."""
+    taps = shape.rows.kernel * shape.columns.kernel
+    of_step = block * dtypes.bytes_of(shape.sums_dtype)
+    if taps * _steps(shape, block) * of_step <= target.cache_bytes(0) // 2:
+        return 0.0
+    of_image = pixels * shape.columns.stride * dtypes.bytes_of(shape.sums_dtype)
+    return of_step + of_image / taps
 
 
 def estimate(workload: Workload, target: Target) -> float:
