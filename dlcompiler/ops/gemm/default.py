@@ -58,8 +58,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     ``max(r·v, r + v) / 2`` cycles for a tile of ``r`` rows and ``v`` vectors (two multiply-adds and
     two loads in a cycle), and at least the latency of an FMA; ``r·v + v + 1`` vectors must fit the
     registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
-    the one with the fewest loads for each multiply-add is taken, those of B counted `FROM_L2`
-    times.
+    the one with the fewest loads is taken, those of B counted `FROM_L2` times.
     **Source:** K. Goto, R. A. van de Geijn, "Anatomy of high-performance matrix multiplication",
     ACM TOMS 34(3), 2008, section 4.
     """
@@ -192,7 +191,12 @@ def best_tile(
     fitting = [(r, v) for r, v in shapes if fits(r, v)] or [min(shapes)]
     least = min(cycles(r, v) for r, v in fitting)
     good = [(r, v) for r, v in fitting if cycles(r, v) <= 1.03 * least]
-    rows, vectors = min(good, key=lambda tile: (tile[0] + FROM_L2 * tile[1]) / (tile[0] * tile[1]))
+
+    def loads(rows: int, vectors: int) -> float:
+        below = m + -(-m // rows) * FROM_L2 * vectors
+        return below * -(-n // (vectors * lanes))
+
+    rows, vectors = min(good, key=lambda tile: loads(*tile))
     return rows, vectors * lanes
 
 
