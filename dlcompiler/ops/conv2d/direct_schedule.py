@@ -99,8 +99,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     -----
     The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with the smaller tiles
     at its edges. A block of rows of the image fits half of the L2 cache, and a block of weights,
-    for a part of the input channels, a quarter, since each tile reads all of them. For a 1x1 kernel
-    the weights fit L1, together with the rows of the image.
+    for a part of the input channels, half of L1, since each tile reads all of them. For a 1x1
+    kernel the weights fit L1 together with the rows of the image.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -153,7 +153,7 @@ def _block_rows(shape: Shape, block: int, target: Target) -> int:
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
-    of_channel, room = taps * block * item, target.cache_bytes(1) // 4
+    of_channel, room = taps * block * item, target.cache_bytes(0) // 2
     if taps == 1:  # each step also reads another row of the image, which must come from L1
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
         room = target.cache_bytes(0)
@@ -169,17 +169,22 @@ def _best_tile(
 ) -> tuple[int, int]:
     """Return the rows and columns of the register tile with the lowest modelled cost."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
+    width = max(shape.columns.out, 1)
 
     def fits(elements: int) -> bool:
         if goes_by_fours(shape, block):
             return tile_fits(elements, vectors, target)
         return machine.fits(elements, vectors)
 
+    def is_simple(rows: int, columns: int) -> bool:
+        # With remainders in both directions, loads from the image itself need comparisons.
+        return shape.is_copied or rows == 1 or not (block_rows % rows and width % columns)
+
     tiles = [
         (rows, columns)
         for rows in values["tile_rows"]
         for columns in values["tile_columns"]
-        if rows <= block_rows and fits(rows * columns)
+        if rows <= block_rows and fits(rows * columns) and is_simple(rows, columns)
     ] or [(1, 1)]
 
     def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
