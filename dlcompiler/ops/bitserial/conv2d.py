@@ -29,7 +29,7 @@ from dlcompiler.ops.bitserial.encoding import (
 from dlcompiler.ops.bitserial.stages import filled, sums_of, value_of
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.layouts import Layout
-from dlcompiler.ops.conv2d.shapes import Shape
+from dlcompiler.ops.conv2d.shapes import Shape, Window
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.rounding import Array
 from dlcompiler.space import Workload
@@ -71,12 +71,10 @@ def workload(
         raise shapes.refused(NAME, "layout", layout, ", ".join(LAYOUTS))
     if groups != 1:
         raise TuningError(
-            NAME, "convolutions in groups are not supported", got=f"groups={groups!r}", expected="1",
-            hint="a bitserial_conv2d for each group",
+            NAME, "convolutions in groups are not supported", got=f"groups={groups!r}",
+            expected="groups=1", hint="a bitserial_conv2d for each group",
         )  # fmt: skip
-    if extra := {"dtype", "epilogue"}.intersection(window):
-        raise TuningError(NAME, "not a parameter", got=", ".join(sorted(extra)))
-    found = shapes.workload(NAME, **window, dtype=DTYPE, allowed=(DTYPE,))
+    found = shapes.workload(NAME, **window, dtype=DTYPE, epilogue="", allowed=(DTYPE,))
     more = checked(NAME, terms=found["c"], outputs=found["o"], data_bits=data_bits,
                    weight_bits=weight_bits, weights=weights, word=word, block=block)  # fmt: skip
     kept = {name: value for name, value in found.as_dict().items() if name != "epilogue"}
@@ -169,13 +167,21 @@ def _framed(shape: Shape, planes: Tensor) -> Tensor:
     return tensor((n, rows.span, words, bits, columns.span), element, f"{NAME}.image")
 
 
+def _seen(window: Window, place: Any, tap: Any) -> Any:
+    """Return the index in a framed image that a tap of a window reads."""
+    return place * window.stride + tap * window.dilation
+
+
 def _counts(shape: Shape, image: Tensor, weight: Tensor) -> Tensor:
     rows, columns = shape.rows, shape.columns
     blocks, words, kh, kw, weight_bits, block = weight.static_shape
     w, dy, dx = (over(extent, name) for extent, name in ((words, "w"), (kh, "dy"), (kw, "dx")))
 
     def element(n: Any, b: Any, y: Any, x: Any, p: Any, q: Any, v: Any) -> Any:
-        row, column = y * rows.stride + dy * rows.dilation, x * columns.stride + dx * columns.dilation
+        row, column = (
+            y * rows.stride + dy * rows.dilation,
+            x * columns.stride + dx * columns.dilation,
+        )
         both = ones(image, (n, row, w, p, column), weight[b, w, dy, dx, q, v])
         return te.sum(both, axis=[w, dy, dx])
 
@@ -198,7 +204,10 @@ def _totals(shape: Shape, image: Tensor) -> Tensor:
     dy, dx = over(rows.kernel, "dy"), over(columns.kernel, "dx")
 
     def window(i: Any, y: Any, x: Any) -> Any:
-        row, column = y * rows.stride + dy * rows.dilation, x * columns.stride + dx * columns.dilation
+        row, column = (
+            y * rows.stride + dy * rows.dilation,
+            x * columns.stride + dx * columns.dilation,
+        )
         return te.sum(pixels[i, row, column], axis=[dy, dx])
 
     return tensor((n, rows.out, columns.out), window, f"{NAME}.totals")

@@ -124,9 +124,12 @@ def checked(
         if type(bits) is not int or not 1 <= bits <= MAX_BITS:
             raise TuningError(where, f"{name} is not a number of bits", got=repr(bits),
                               expected=f"an int from 1 to {MAX_BITS}")  # fmt: skip
-    for name, value, allowed in (
-        ("weights", weights, ENCODINGS), ("word", word, ("", *WORDS)), ("block", block, (0, *BLOCKS))
-    ):  # fmt: skip
+    choices: tuple[tuple[str, object, tuple[object, ...]], ...] = (
+        ("weights", weights, ENCODINGS),
+        ("word", word, ("", *WORDS)),
+        ("block", block, (0, *BLOCKS)),
+    )
+    for name, value, allowed in choices:
         if value not in allowed:
             raise TuningError(where, f"{name} is not one of the choices", got=repr(value),
                               expected=", ".join(map(repr, allowed)))  # fmt: skip

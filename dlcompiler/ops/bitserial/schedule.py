@@ -146,29 +146,21 @@ def _schedule_result(
     s: Schedule, result: Tensor, layout: str, block: int, cfg: Config, target: Target
 ) -> tuple[list[Loop], Axis]:
     """Split the result into blocks; return loops to unroll, and where its sums are computed."""
-    stage, lanes = s[result], target.lanes(RESULT)
-    axes = result.op.axis
-    lead, x, o = {
-        "MN": lambda: ((), *axes),
-        "NHWC": lambda: (axes[:2], axes[2], axes[3]),
-        "NCHW": lambda: ((axes[0], axes[2]), axes[3], axes[1]),
-    }[layout]()
+    stage, lanes = s[result], min(target.lanes(RESULT), block)
+    lead, x, o = _axes(result, layout)
     blocks, channel = stage.split(o, block)
     loops: list[Loop] = []
+    outer = list(lead)
     if layout == "NCHW":  # whole rows: squares of elements are transposed in registers
-        outer = list(lead)
-        vectors, vector = stage.split(channel, min(lanes, block))
-        columns, column = stage.split(x, min(lanes, block))
-        inside = [vectors, columns, vector, column]
+        columns, lane = stage.split(x, lanes)
+        vectors, vector = stage.split(channel, lanes)
+        inside = [vectors, columns, vector, lane]
         loops = [(result, vector)]
-        stage.vectorize(column)
     else:
         tiles, row = stage.split(x, cfg["tile_x"])
-        outer = [*lead, tiles]
-        inside = [row, channel]
-        vectors, vector = stage.split(channel, min(lanes, block))
-        inside = [row, vectors, vector]
-        stage.vectorize(vector)
+        vectors, lane = stage.split(channel, lanes)
+        outer, inside = [*lead, tiles], [row, vectors, lane]
+    stage.vectorize(lane)
     by_rows = cfg["order"] == "rows"
     around = [*outer, blocks] if by_rows else [blocks, *outer]
     stage.reorder(*around, *inside)
@@ -179,6 +171,16 @@ def _schedule_result(
         stage.parallel(shared)
         place = shared if place in together else place
     return loops, place
+
+
+def _axes(result: Tensor, layout: str) -> tuple[list[Axis], Axis, Axis]:
+    """Return the outer axes of a result, that of neighbouring rows or pixels, and of outputs."""
+    axes = list(result.op.axis)
+    if layout == "NCHW":
+        n, o, y, x = axes
+        return [n, y], x, o
+    *lead, x, o = axes
+    return lead, x, o
 
 
 def _schedule_sums(

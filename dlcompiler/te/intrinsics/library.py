@@ -319,10 +319,12 @@ FAMILIES: dict[str, Family] = {
     "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1, "fma_tile"),
     "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), _U8S8, 1, "dot4", group=4),
     "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), _S8S8, 1, "dot4", group=4),
-    "bits_u32": Family("bits_u32", ("b", "t"), _bits("uint32"), ("uint32", "uint8"), 1, "bits",
-                       most=(8, 32)),
-    "bits_u64": Family("bits_u64", ("b", "t"), _bits("uint64"), ("uint64", "uint8"), 1, "bits",
-                       most=(8, 64)),
+    "bits_u32": Family(
+        "bits_u32", ("b", "t"), _bits("uint32"), ("uint32", "uint8"), 1, "bits", most=(8, 32)
+    ),
+    "bits_u64": Family(
+        "bits_u64", ("b", "t"), _bits("uint64"), ("uint64", "uint8"), 1, "bits", most=(8, 64)
+    ),
     **{family.name: family for family in _tensor_core_families()},
     "vta_gemm": Family(
         "vta_gemm", ("batch", "out", "k"), _vta_gemm, ("int32", "int8", "int8"), 2, "gemm"
