@@ -116,7 +116,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 def _shared(layer: Layer, target: Target) -> str:
     gates = layer.gates * layer.hidden
     step = product_cycles(2.0 * layer.batch * gates * layer.hidden, layer.dtype, target)
-    read = gates * layer.hidden * dtypes.bytes_of(layer.dtype) / _READ_BYTES
+    read = gates * layer.hidden * dtypes.bytes_of(layer.weight_dtype or layer.dtype) / _READ_BYTES
     if is_worth_sharing(max(step, read), target) and layer.panels >= target.cores:
         return "steps"
     flops = 2.0 * layer.steps * layer.batch * gates * layer.inputs
@@ -159,7 +159,7 @@ class _Tile:
         """Return the tile for the weights of a layer."""
         weight = next(t for t in stages["data_sums"].op.input_tensors if t.ndim == 4)
         _, _, gates, panel = weight.static_shape
-        lanes = target.lanes(weight.dtype)
+        lanes = target.lanes(stages["data_sums"].dtype)
         vectors = gates * -(-panel // lanes)
         return _Tile(panel, lanes, _most_rows(vectors, target) < vectors)
 
