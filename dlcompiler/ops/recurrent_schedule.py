@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from dlcompiler import dtypes
 from dlcompiler.ops.base import DeviceSchedule
+from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.ops.recurrent_tiles import define
 from dlcompiler.ops.recurrent_workload import Layer
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
@@ -133,6 +134,9 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if "reset" in stages:
         loops += _schedule_step(s, stages, "reset", "reset_sums", cfg, tile)
     loops += _schedule_step(s, stages, "step", "sums", cfg, tile)
+    for role in ("data_sums", "reset_sums", "sums"):
+        if role in stages:
+            _prefetch_panels(s, stages[role], target)
     for role in ("panels_ih", "panels_hh"):
         if role in stages:
             loops += _schedule_panels(s, stages[role], lanes)
@@ -227,6 +231,14 @@ def _schedule_sums(
     s[sums].vectorize(vector)
     s[sums].set_scope("local")
     return [(sums, axis) for axis in (term, *inside)]
+
+
+def _prefetch_panels(s: Schedule, sums: Tensor, target: Target) -> None:
+    """Prefetch the packed weights that sums read."""
+    weight = next(t for t in sums.op.input_tensors if t.ndim == 4)
+    stage = s[sums]
+    steps = next(axis for axis in stage.leaf_iter_vars if axis.kind == "reduce")
+    prefetch_weights(stage, weight, steps, target)
 
 
 def _schedule_panels(s: Schedule, panels: Tensor, lanes: int) -> list[Loop]:

@@ -4,6 +4,8 @@ import pytest
 
 from dlcompiler import ops
 from dlcompiler.errors import TargetError, TuningError
+from dlcompiler.ir import print_func
+from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.products import check, choices
 
@@ -32,6 +34,19 @@ def test_values(kind, choice):
     parameters = {name: value for name, value in choice.items() if name != "cpu"}
     chosen = ops.select(kind, parameters, resolve(choice["cpu"]))
     check(chosen.operator, chosen.workload, chosen.config, target=choice["cpu"])
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "dtype", "is_prefetched"),
+    [(1, 1024, "", True), (4, 1024, "bfloat16", True), (1, 96, "", False)],
+)
+def test_packed_weights_beyond_the_caches_are_prefetched(m, n, dtype, is_prefetched):
+    target = resolve("x86-64-avx2")
+    parameters = {"m": m, "n": n, "k": 512, "packed": 32, "weight_dtype": dtype}
+    chosen = ops.select("dense", parameters, target)
+    schedule, args = chosen.operator.template(chosen.workload, target, chosen.config)
+    text = print_func(lower(schedule, args, target=target)).text
+    assert ("prefetch" in text) == is_prefetched
 
 
 @pytest.mark.parametrize(
