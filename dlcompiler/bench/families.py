@@ -74,6 +74,8 @@ class Family:
     """Whether an operand is known before the call, and may be packed ahead."""
     judged: Row = "plain"
     """The row that goals are judged by."""
+    is_always_packed: bool = False
+    """Whether weights must be packed ahead, so that there is no plain row."""
     reads_part: bool = False
     """Whether only as many elements of ``data`` are read as the result has."""
     bound_by: Literal["compute", "memory"] = "compute"
@@ -165,6 +167,17 @@ def _of_convolutions(workload: Workload) -> dict[str, Shape]:
     return {"data": image, "weight": shape.weight, **operands, "out": out}
 
 
+def _of_bit_images(workload: Workload) -> dict[str, Shape]:
+    shape, layout = shapes.shape_of(workload), Layout(str(workload["layout"]))
+    image, out = layout.shape(shape.image), layout.shape(shape.result)
+    return {"data": image, "weight": shape.weight, "out": out}
+
+
+def _of_bit_rows(workload: Workload) -> dict[str, Shape]:
+    m, n, k = (int(workload[name]) for name in "mnk")
+    return {"data": (m, k), "weight": (n, k), "out": (m, n)}
+
+
 def _along_rows(*operands: str) -> Callable[[Workload], dict[str, Shape]]:
     """Return the shapes of functions of rows, with operands of the length of a row."""
 
@@ -226,6 +239,8 @@ _MATRIX, _IMAGE = ("m", "n", "k"), ("batch", "channels", "height", "width")
 _WINDOW = ("kernel", "stride", "padding")
 _FORM = "kernel,stride,padding"
 _FLOAT = {"dtype": "float32"}
+_BITS: Mapping[str, int | str] = {"data_bits": 1, "weight_bits": 1, "weights": "unipolar"}
+_PACKED: Mapping[str, Any] = {"has_weights": True, "judged": "prepacked", "is_always_packed": True}
 
 GRAMMAR: dict[str, Family] = {
     "gemm": _product("matmul", "MxNxK", _MATRIX, options={**_FLOAT, "layout": "NN"},
@@ -241,6 +256,15 @@ GRAMMAR: dict[str, Family] = {
     "depthwise": _convolution(
         "depthwise_conv2d", _FORM, *_WINDOW,
         options={"multiplier": 1, "dilation": 1, **_FLOAT, "layout": "NCHW"},
+    ),
+    "bitserial_dense": Family(
+        "bitserial_dense", "MxNxK", (_MATRIX,), _BITS, shapes=_of_bit_rows,
+        terms=lambda workload: int(workload["k"]), **_PACKED,
+    ),
+    "bitserial_conv2d": Family(
+        "bitserial_conv2d", f"NxCxHxW,output channels,{_FORM}", (_IMAGE, "outputs", *_WINDOW),
+        {"dilation": 1, "layout": "NCHW", **_BITS}, parameters=_of_images, shapes=_of_bit_images,
+        terms=lambda workload: shapes.shape_of(workload).terms, **_PACKED,
     ),
     "pool2d": _memory(
         "pool2d",

@@ -61,7 +61,10 @@ class Work:
     @property
     def rows(self) -> tuple[Row, ...]:
         """The rows that are measured: with operands as the caller has them, or packed ahead."""
-        return ("plain", "prepacked") if GRAMMAR[self.family].has_weights else ("plain",)
+        family = GRAMMAR[self.family]
+        if family.is_always_packed:
+            return ("prepacked",)
+        return ("plain", "prepacked") if family.has_weights else ("plain",)
 
     @property
     def judged(self) -> Row:

@@ -18,6 +18,7 @@ from dlcompiler.bench import (
     BENCHMARKS,
     accelerator,
     accelerator_tuning,
+    bits,
     describe_machine,
     gpu,
     gpu_device,
@@ -343,6 +344,9 @@ def _machine() -> dict[str, str]:
 _OWN_SUITES: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "tuning": _tuning,
     "intrinsics": lambda args: _rows_of(args, intrinsics.run_suite),
+    "bits": lambda args: _rows_of(
+        args, partial(bits.run_suite, threads=threads_of(args.threads, "bench"))
+    ),
     "gpu": lambda args: _rows_of(args, gpu.run_suite),
     "gpu-model": _gpu_model,
     "gpu-search": lambda args: _rows_of(args, gpu_search.run_suite),
@@ -365,7 +369,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite",
         choices=(*SUITES, *_OWN_SUITES),
-        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, kernels "
+        help="measure the tables of a suite, replay tuners, intrinsics beside plain loops, "
+        "bit-serial products beside int8 and float32, kernels "
         "on a simulated GPU or on one of this machine, candidates of a search for a simulated GPU, "
         "models with and without fusion, or beside other libraries, convolutions on a simulated "
         "accelerator, a sweep over "

@@ -79,6 +79,8 @@ REGISTRY: Registry[Operator] = Registry(
         "conv2d_direct": "dlcompiler.ops.conv2d.direct:CONV2D_DIRECT",
         "conv2d_winograd": "dlcompiler.ops.conv2d.winograd:WINOGRAD",
         "conv2d_gemm": "dlcompiler.ops.conv2d.gemm:CONV2D_GEMM",
+        "bitserial_dense": "dlcompiler.ops.bitserial.dense:BITSERIAL_DENSE",
+        "bitserial_conv2d": "dlcompiler.ops.bitserial.conv2d:BITSERIAL_CONV2D",
         "pool2d": "dlcompiler.ops.pool2d:POOL2D",
         "softmax": "dlcompiler.ops.softmax:SOFTMAX",
         "log_softmax": "dlcompiler.ops.softmax:LOG_SOFTMAX",

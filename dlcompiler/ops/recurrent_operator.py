@@ -51,7 +51,7 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 def reference(workload: Workload, seed: int) -> Reference:
     """Return inputs, with weights of a usual size, the results and their bounds."""
     layer = Layer.of(workload)
-    generator, kind = np.random.default_rng(seed), dtypes.to_numpy(layer.dtype)
+    generator = np.random.default_rng(seed)
     rows = layer.gates * layer.hidden
     plain: dict[str, Array] = {}
     for name, each in operands(layer).items():
@@ -61,6 +61,7 @@ def reference(workload: Workload, seed: int) -> Reference:
             largest = 1 / layer.hidden if name == "weight_hh" else layer.inputs**-0.5
         elif name in BIASES:
             shape = (rows,)
+        kind = dtypes.to_numpy(each.dtype)
         plain[name] = generator.uniform(-largest, largest, shape).astype(kind)
     results, bounds = exact(layer, plain)
     names = layer.results

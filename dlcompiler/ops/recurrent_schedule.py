@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 from dlcompiler import dtypes
 from dlcompiler.ops.base import DeviceSchedule
+from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.ops.recurrent_tiles import define
 from dlcompiler.ops.recurrent_workload import Layer
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
@@ -116,7 +117,7 @@ def default_config(workload: Workload, target: Target) -> Config:
 def _shared(layer: Layer, target: Target) -> str:
     gates = layer.gates * layer.hidden
     step = product_cycles(2.0 * layer.batch * gates * layer.hidden, layer.dtype, target)
-    read = gates * layer.hidden * dtypes.bytes_of(layer.dtype) / _READ_BYTES
+    read = gates * layer.hidden * dtypes.bytes_of(layer.weight_dtype or layer.dtype) / _READ_BYTES
     if is_worth_sharing(max(step, read), target) and layer.panels >= target.cores:
         return "steps"
     flops = 2.0 * layer.steps * layer.batch * gates * layer.inputs
@@ -133,6 +134,9 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     if "reset" in stages:
         loops += _schedule_step(s, stages, "reset", "reset_sums", cfg, tile)
     loops += _schedule_step(s, stages, "step", "sums", cfg, tile)
+    for role in ("data_sums", "reset_sums", "sums"):
+        if role in stages:
+            _prefetch_panels(s, stages[role], target)
     for role in ("panels_ih", "panels_hh"):
         if role in stages:
             loops += _schedule_panels(s, stages[role], lanes)
@@ -159,7 +163,7 @@ class _Tile:
         """Return the tile for the weights of a layer."""
         weight = next(t for t in stages["data_sums"].op.input_tensors if t.ndim == 4)
         _, _, gates, panel = weight.static_shape
-        lanes = target.lanes(weight.dtype)
+        lanes = target.lanes(stages["data_sums"].dtype)
         vectors = gates * -(-panel // lanes)
         return _Tile(panel, lanes, _most_rows(vectors, target) < vectors)
 
@@ -227,6 +231,14 @@ def _schedule_sums(
     s[sums].vectorize(vector)
     s[sums].set_scope("local")
     return [(sums, axis) for axis in (term, *inside)]
+
+
+def _prefetch_panels(s: Schedule, sums: Tensor, target: Target) -> None:
+    """Prefetch the packed weights that sums read."""
+    weight = next(t for t in sums.op.input_tensors if t.ndim == 4)
+    stage = s[sums]
+    steps = next(axis for axis in stage.leaf_iter_vars if axis.kind == "reduce")
+    prefetch_weights(stage, weight, steps, target)
 
 
 def _schedule_panels(s: Schedule, panels: Tensor, lanes: int) -> list[Loop]:

@@ -13,6 +13,7 @@ from typing import Any
 from dlcompiler import te
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.recurrent_workload import BIASES, WEIGHTS, Layer, operands
+from dlcompiler.ops.widening import converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
@@ -78,7 +79,9 @@ def _inputs(layer: Layer, data: Tensor, weight: Tensor, biases: Sequence[Tensor]
     shape = (rows, layer.gates, layer.padded)
     sums = tensor(
         shape,
-        lambda m, g, j: te.sum(flat[m, k] * weight[j // panel, k, g, j % panel], axis=k),
+        lambda m, g, j: te.sum(
+            flat[m, k] * converted(weight[j // panel, k, g, j % panel], layer.dtype), axis=k
+        ),
         "recurrent.data_sums",
     )
 
@@ -132,33 +135,38 @@ class _Terms:
         """Return the biased product of the data. Row 0 is no step: its value is not used."""
         return self._inputs[te.maximum(t - 1, 0) * self.layer.batch + n, gate, j]
 
+    def _factor(self, j: Any, k: Any, gate: Any) -> Any:
+        """Return the weight of a term of the hidden state."""
+        panel = self.layer.panel
+        return converted(self._weight[j // panel, k, gate, j % panel], self.layer.dtype)
+
     def products(self, kept: Tensor) -> Tensor:
         """Define the products of the hidden state for all gates."""
-        layer, panel, k = self.layer, self.layer.panel, over(self.layer.hidden, "h")
+        layer, k = self.layer, over(self.layer.hidden, "h")
         steps, batch, padded = kept.shape
 
         def element(t: Any, n: Any, g: Any, j: Any) -> Any:
-            return te.sum(kept[t - 1, n, k] * self._weight[j // panel, k, g, j % panel], axis=k)
+            return te.sum(kept[t - 1, n, k] * self._factor(j, k, g), axis=k)
 
         return tensor((steps, batch, layer.gates, padded), element, "recurrent.sums")
 
     def reset_product(self, kept: Tensor) -> Tensor:
         """Define the product of the hidden state for the reset gate of a GRU."""
-        panel, k = self.layer.panel, over(self.layer.hidden, "r")
+        k = over(self.layer.hidden, "r")
 
         def element(t: Any, n: Any, j: Any) -> Any:
-            return te.sum(kept[t - 1, n, k] * self._weight[j // panel, k, 0, j % panel], axis=k)
+            return te.sum(kept[t - 1, n, k] * self._factor(j, k, 0), axis=k)
 
         return tensor(kept.shape, element, "recurrent.reset_sums")
 
     def later_products(self, kept: Tensor, reset: Tensor) -> Tensor:
         """Define the products for the update gate, and of the reset state for the new state."""
-        panel, k = self.layer.panel, over(self.layer.hidden, "h")
+        k = over(self.layer.hidden, "h")
         steps, batch, padded = kept.shape
 
         def element(t: Any, n: Any, g: Any, j: Any) -> Any:
             term = te.select(g < 1, kept[t - 1, n, k], reset[t, n, k])
-            return te.sum(term * self._weight[j // panel, k, g + 1, j % panel], axis=k)
+            return te.sum(term * self._factor(j, k, g + 1), axis=k)
 
         return tensor((steps, batch, 2, padded), element, "recurrent.sums")
 

@@ -14,6 +14,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops.recurrent import GATES
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.shapes import checked_dtype
+from dlcompiler.ops.widening import stored
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
@@ -58,6 +59,8 @@ class Layer:
     """Of ``gru``: the reset gate multiplies the product with the state, not the state."""
     activation: str = "tanh"
     """Of ``rnn``: ``tanh`` or ``relu``."""
+    weight_dtype: str = ""
+    """Dtype that weights are stored in, if it is not `dtype`."""
 
     @staticmethod
     def of(workload: Workload) -> Layer:
@@ -66,7 +69,7 @@ class Layer:
         return Layer(
             workload.op, p["steps"], p["batch"], p["inputs"], p["hidden"], p["biases"],
             bool(p["cell"]), bool(p["last"]), p["packed"], p["dtype"],
-            bool(p.get("reset_after", 1)), p.get("activation", "tanh"),
+            bool(p.get("reset_after", 1)), p.get("activation", "tanh"), p.get("weight_dtype", ""),
         )  # fmt: skip
 
     @property
@@ -149,6 +152,16 @@ def _sizes(
     return found
 
 
+def _stored(kind: str, dtype: str, weight_dtype: str, packed: int) -> dict[str, str]:
+    extras = stored(kind, dtype, weight_dtype)
+    if extras and not packed:
+        raise TuningError(
+            kind, "weights that are not packed are stored in the dtype of the data",
+            got=f"weight_dtype={weight_dtype!r}, packed=0", expected="packed weights",
+        )  # fmt: skip
+    return extras
+
+
 def lstm_workload(
     *,
     steps: int = 1,
@@ -160,6 +173,7 @@ def lstm_workload(
     last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
+    weight_dtype: str = "",
 ) -> Workload:
     """Return the workload of an LSTM.
 
@@ -180,9 +194,13 @@ def lstm_workload(
         ``(gates · hidden, …)``.
     dtype : str
         Of all arrays.
+    weight_dtype : {"", "float16", "bfloat16"}
+        Dtype of packed weights alone, where the others are of float32: weights take half the
+        memory, and are converted as they are read; "": that of the others.
     """
     sizes = _sizes("lstm", steps, batch, inputs, hidden, biases, cell, last, packed)
-    return Workload.of("lstm", **sizes, dtype=checked_dtype(dtype, DTYPES, "lstm"))
+    kind = checked_dtype(dtype, DTYPES, "lstm")
+    return Workload.of("lstm", **sizes, dtype=kind, **_stored("lstm", kind, weight_dtype, packed))
 
 
 def gru_workload(
@@ -197,12 +215,13 @@ def gru_workload(
     last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
+    weight_dtype: str = "",
 ) -> Workload:
     """Return the workload of a GRU.
 
     Parameters
     ----------
-    steps, batch, inputs, hidden, biases, cell, last, packed, dtype
+    steps, batch, inputs, hidden, biases, cell, last, packed, dtype, weight_dtype
         As of `lstm_workload`.
     reset_after : int
         1: the reset gate multiplies the product with the state; 0: the state.
@@ -210,7 +229,8 @@ def gru_workload(
     sizes = _sizes("gru", steps, batch, inputs, hidden, biases, cell, last, packed)
     after = _size("gru", "reset_after", reset_after, 0, 1)
     kind = checked_dtype(dtype, DTYPES, "gru")
-    return Workload.of("gru", **sizes, reset_after=after, dtype=kind)
+    extras = _stored("gru", kind, weight_dtype, packed)
+    return Workload.of("gru", **sizes, reset_after=after, dtype=kind, **extras)
 
 
 def rnn_workload(
@@ -225,12 +245,13 @@ def rnn_workload(
     last: int = 1,
     packed: int = 0,
     dtype: str = "float32",
+    weight_dtype: str = "",
 ) -> Workload:
     """Return the workload of a plain recurrent layer.
 
     Parameters
     ----------
-    steps, batch, inputs, hidden, biases, cell, last, packed, dtype
+    steps, batch, inputs, hidden, biases, cell, last, packed, dtype, weight_dtype
         As of `lstm_workload`.
     activation : str
         Of the new state: ``tanh`` or ``relu``.
@@ -241,7 +262,8 @@ def rnn_workload(
             "rnn", "no such activation", got=repr(activation), expected=", ".join(ACTIVATIONS)
         )
     kind = checked_dtype(dtype, DTYPES, "rnn")
-    return Workload.of("rnn", **sizes, activation=str(activation), dtype=kind)
+    extras = _stored("rnn", kind, weight_dtype, packed)
+    return Workload.of("rnn", **sizes, activation=str(activation), dtype=kind, **extras)
 
 
 WORKLOADS: Mapping[str, Callable[..., Workload]] = {
@@ -255,8 +277,9 @@ WORKLOADS: Mapping[str, Callable[..., Workload]] = {
 def operands(layer: Layer) -> dict[str, Tensor]:
     """Return a placeholder for each operand of a layer by name."""
     shapes = layer.shapes
+    kinds = dict.fromkeys(WEIGHTS, layer.weight_dtype or layer.dtype)
     return {
-        name: te.placeholder(shape, layer.dtype, name)
+        name: te.placeholder(shape, kinds.get(name, layer.dtype), name)
         for name, shape in shapes.items()
         if name not in layer.results
     }

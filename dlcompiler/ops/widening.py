@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.errors import TuningError
 from dlcompiler.ir import Expr
 from dlcompiler.ops.rounding import Array, Wide
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8")
 """Dtypes of operators that sum products."""
 
+STORED = ("float16", "bfloat16")
+"""Dtypes in which weights of float32 may be stored."""
 _SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
 _RESULTS = {"int8": "int32"}
 _LARGEST_INTEGER = 8
@@ -40,6 +43,38 @@ def result_dtype(dtype: str) -> str:
     ('bfloat16', 'int32')
     """
     return _RESULTS.get(dtype, dtype)
+
+
+def stored(where: str, dtype: str, weight_dtype: str) -> dict[str, str]:
+    """Return the parameter for weights that are stored in fewer bits than the data.
+
+    Parameters
+    ----------
+    where : str
+        Name of the operator.
+    dtype : str
+        Of the data.
+    weight_dtype : str
+        One of `STORED`, or "" for that of the data.
+
+    Returns
+    -------
+    dict
+        ``weight_dtype``, if it differs from the dtype of the data.
+
+    Raises
+    ------
+    TuningError
+        If weights of float32 cannot be stored so, or the data are not of float32.
+    """
+    if weight_dtype in ("", dtype):
+        return {}
+    if weight_dtype not in STORED or dtype != "float32":
+        raise TuningError(
+            where, "weights are not stored in this dtype", got=f"{weight_dtype!r} for {dtype} data",
+            expected=f"{' or '.join(STORED)}, for float32 data",
+        )  # fmt: skip
+    return {"weight_dtype": weight_dtype}
 
 
 def converted(value: Expr, dtype: str) -> Expr:

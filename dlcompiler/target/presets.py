@@ -12,7 +12,7 @@ from dlcompiler.target.model import CacheLevel, MemoryScope, Target
 CPU_LIMITS = MappingProxyType({"max_lanes": 64, "max_stack_bytes": 64 * 1024})
 
 #: What the generator of LLVM IR supports on every processor.
-LLVM_EMITS = frozenset({"vectors", "prefetch", "fma_tile", "dot4"})
+LLVM_EMITS = frozenset({"vectors", "prefetch", "fma_tile", "dot4", "bits"})
 
 CPU_SCOPES = (
     MemoryScope("global", rank=0, capacity=None, alignment=64),

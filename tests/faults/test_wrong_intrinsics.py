@@ -1,12 +1,13 @@
 """Emitters and statements that do not compute what their intrinsic declares: verify finds them."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
 from dlcompiler import te
 from dlcompiler.codegen.llvm import intrinsics
-from dlcompiler.codegen.llvm.intrinsics import dot4, fma_tile
+from dlcompiler.codegen.llvm.intrinsics import bits, dot4, fma_tile
 from dlcompiler.codegen.llvm.intrinsics.box import Box
 from dlcompiler.errors import VerificationError
 from dlcompiler.ir import For, Load, Store, Var, index_const
@@ -122,6 +123,28 @@ def test_saturation_is_found(monkeypatch):
     monkeypatch.setattr(dot4, "_dots", saturating)
     with pytest.raises(VerificationError):
         verify(s, [X, W, D])
+
+
+def test_wrong_bits_are_found(monkeypatch):
+    X, t = te.placeholder((3, 64), "uint8", "X"), te.reduce_axis((0, 64), "t")
+
+    def element(i, b):
+        bit = (X[i, t].astype("uint64") >> b.astype("uint64")) & te.const(1, "uint64")
+        return te.sum(bit << t.astype("uint64"), axis=t)
+
+    P = te.compute((3, 2), element, name="P")
+    s = create_schedule(P.op)
+    s[P].tensorize(P.op.axis[1], "bits_u64_2x64")
+
+    def one_plane_twice(w, mode, write, *reads):
+        twice = Box(write.pointer, (1,), write.strides, write.dtype)
+        for n in range(2):
+            bits.emit(w, mode, replace(twice, pointer=write.address(w, n)), *reads)
+
+    monkeypatch.setattr(sys.modules[__name__], "wrong", one_plane_twice, raising=False)
+    monkeypatch.setitem(intrinsics.REGISTRY, "bits", f"{__name__}:wrong")
+    with pytest.raises(VerificationError):
+        verify(s, [X, P])
 
 
 def row_sums_but(element, first=0):

@@ -8,6 +8,8 @@ import math
 from dlcompiler import ops
 from dlcompiler.errors import ExpressionError, TuningError
 from dlcompiler.ops.activations import ACTIVATIONS
+from dlcompiler.ops.bitserial.encoding import BLOCKS as BIT_BLOCKS
+from dlcompiler.ops.bitserial.encoding import ENCODINGS, WORDS
 from dlcompiler.ops.conv2d.direct import BLOCKS as DIRECT
 from dlcompiler.ops.conv2d.gemm import BLOCKS as GEMM
 from dlcompiler.ops.conv2d.layouts import LAYOUTS as IMAGES
@@ -161,6 +163,25 @@ def _direct(x):
 
 def _conv2d(x):
     return {name: value for name, value in _direct(x).items() if name != "block"}
+
+
+def _bits(x):
+    return {
+        "data_bits": x.of(1, 2, 2, 3, 4),
+        "weight_bits": x.of(1, 1, 2, 3, 4),
+        "weights": x.of(*ENCODINGS),
+        "word": x.of("", "", *WORDS),
+        "block": x.of(0, 0, *BIT_BLOCKS),
+    }
+
+
+def _bitserial_dense(x):
+    return {"m": x.extent(), "n": x.extent(), "k": x.extent(), **_bits(x)}
+
+
+def _bitserial_conv2d(x):
+    layout = x.of("NCHW", "NHWC")
+    return {**_window(x), "o": x.extent(2048), "layout": layout, **_bits(x)}
 
 
 def _winograd(x):
@@ -360,6 +381,8 @@ _DRAWS = {
     "conv2d_winograd": _winograd,
     "conv2d_gemm": _gemm,
     "depthwise_conv2d": _depthwise,
+    "bitserial_dense": _bitserial_dense,
+    "bitserial_conv2d": _bitserial_conv2d,
     "pool2d": _pool,
     "softmax": _with_axis,
     "log_softmax": _with_axis,

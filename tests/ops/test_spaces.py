@@ -69,6 +69,11 @@ WORKLOADS = [
     ("embedding", {"rows": 101, "width": 37, "indices": "2x7"}),
     ("resize2d", {"shape": "1x3x5x7", "to": "9x21"}),
     ("depth_to_space", {"shape": "2x12x5x7", "block": 2}),
+    ("bitserial_dense", {"m": 7, "n": 37, "k": 130, "data_bits": 2, "weights": "bipolar"}),
+    (
+        "bitserial_conv2d",
+        {"c": 70, "h": 9, "w": 11, "o": 19, "kernel": 3, "padding": 1, "data_bits": 2},
+    ),
 ]
 
 

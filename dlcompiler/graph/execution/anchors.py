@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from dlcompiler.graph.operators.relations import chosen_axes
 from dlcompiler.ops.gemm import packed_width
 from dlcompiler.ops.recurrent import GATES
 from dlcompiler.ops.recurrent_workload import packed_size
-from dlcompiler.ops.widening import result_dtype, sums_dtype
+from dlcompiler.ops.widening import STORED, result_dtype, sums_dtype
 from dlcompiler.target import Target
 from dlcompiler.te import PlaceholderOp, Tensor
 
@@ -45,6 +45,8 @@ class Anchor:
     """The call of a kernel that an operator of the library computes."""
 
     call: Call
+    sources: tuple[Node, ...]
+    """Its arguments; for a weight that the kernel converts, the parameter that stores it."""
     selection: ops.Selection
     inputs: tuple[Tensor, ...]
     """Placeholders for the arguments of the call; some may be computed in the kernel, and several
@@ -78,9 +80,17 @@ def anchor_of(
     if len(inside) != 1:
         return None
     (call,) = inside
-    wanted = _wanted(call, types, target, _is_packed(call, function, constants))
+    stored = _stored(call, function, types, target)
+    sources = tuple(stored.get(arg, arg) for arg in call.args)
+    wanted = _wanted(call, types, target, _is_packed(call, sources, function, constants))
     if wanted is None:
         return None
+    if stored:
+        if not wanted.weights:
+            sources = call.args
+        else:
+            (dtype,) = {types.tensor(source).dtype for source in stored.values()}
+            wanted = replace(wanted, params={**wanted.params, "weight_dtype": dtype})
     try:
         selection = ops.select(wanted.kind, wanted.params, target)
     except DLCompilerError:  # of a dtype or a layout that it does not take
@@ -90,22 +100,55 @@ def anchor_of(
     inputs = tuple(t for t in args if isinstance(t.op, PlaceholderOp))
     results = tuple(t for t in args if not isinstance(t.op, PlaceholderOp))
     packings = {n: _packing(selection, wanted.turn, inputs[n].name) for n in wanted.weights}
-    anchor = Anchor(call, selection, inputs, results, packings)
+    anchor = Anchor(call, sources, selection, inputs, results, packings)
     return anchor if _fits(anchor, types) else None
 
 
-def _is_packed(call: Call, function: Function, constants: frozenset[int]) -> bool:
+def _stored(call: Call, function: Function, types: Types, target: Target) -> dict[Node, Node]:
+    """Return the weights that a kernel converts from 16 bits as it reads them.
+
+    Returns
+    -------
+    dict
+        The conversion -> the parameter that it converts; empty if there is a weight without.
+    """
+    name = operator_name(call)
+    places = STORED_WEIGHTS.get(name, ())
+    found: dict[Node, Node] = {}
+    for arg in (call.args[place] for place in places if target.device == "cpu"):
+        if not isinstance(arg, Call) or operator_name(arg) != "cast":
+            return {}
+        (source,) = arg.args
+        kinds = types[source], types[arg]
+        if source not in function.params or not all(isinstance(k, TensorType) for k in kinds):
+            return {}
+        if types.tensor(source).dtype not in STORED or types.tensor(arg).dtype != "float32":
+            return {}
+        found[arg] = source
+    same = len({types.tensor(source).dtype for source in found.values()}) == 1
+    return found if same and len(set(found.values())) == len(places) else {}
+
+
+def _is_packed(
+    call: Call, sources: Sequence[Node], function: Function, constants: frozenset[int]
+) -> bool:
     """Tell whether the weights are constants, and only this call reads them."""
     first = _FIRST_WEIGHT.get(operator_name(call), -1)
-    return all(_is_own_constant(arg, call, function, constants) for arg in call.args[first:])
+    pairs = zip(call.args[first:], sources[first:], strict=True)
+    return all(
+        _is_own_constant(source, reader, call, function, constants) for reader, source in pairs
+    )
 
 
 def _is_own_constant(
-    weight: Node, call: Call, function: Function, constants: frozenset[int]
+    weight: Node, given: Node, call: Call, function: Function, constants: frozenset[int]
 ) -> bool:
-    if weight not in function.params or call.args.count(weight) > 1:
+    """Tell whether a weight is a constant that only a call reads, perhaps by a conversion."""
+    if weight not in function.params or call.args.count(given) > 1:
         return False
-    readers = [each for each in calls(function.body) if weight in each.args]
+    readers = [each for each in calls(function.body) if given in each.args]
+    if given is not weight and [e for e in calls(function.body) if weight in e.args] != [given]:
+        return False
     return function.params.index(weight) in constants and readers == [call]
 
 
@@ -354,6 +397,12 @@ _FIRST_WEIGHT = {
     f"nn.{kind}{suffix}": 3 if kind == "lstm" else 2 for kind in GATES for suffix in ("", "_cell")
 }
 """Operator -> its first weight, if it has several: those from there on are weights."""
+STORED_WEIGHTS: Mapping[str, tuple[int, ...]] = {
+    "nn.conv2d": (1,),
+    "nn.dense": (1,),
+    **{name: (first, first + 1) for name, first in _FIRST_WEIGHT.items()},
+}
+"""Operator -> its weights that kernels read as floats of 16 bits; others are converted before."""
 
 TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.conv2d": _conv2d,

@@ -22,6 +22,7 @@ from dlcompiler.graph.ir import MAIN, Module
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.base import PassContext
 from dlcompiler.graph.passes.devices import place_on_devices, without_annotations
+from dlcompiler.graph.passes.store_weights import NAME as STORE_WEIGHTS
 from dlcompiler.pipeline.devices import check_available
 from dlcompiler.runtime.options import Options
 from dlcompiler.target import Target, resolve
@@ -35,7 +36,7 @@ def build(
     module: Module, target: Targets = "cpu", *, params: Mapping[str, Array] | None = None,
     opt_level: int = 3, context: PassContext | None = None, function: str = MAIN,
     db: Records | None = None, threads: int | None = None, name: str = "model",
-    progress: Progress | None = None,
+    progress: Progress | None = None, store: str = "",
 ) -> CompiledModel | DeviceModel:  # fmt: skip
     """Build a model: optimise it, compile its kernels, and load it.
 
@@ -65,6 +66,8 @@ def build(
     progress : callable, optional
         Is called before the first kernel is built and after each: with the number of kernels that
         are built, and the number of all.
+    store : {"", "float16", "bfloat16"}
+        How large weights of float32 are stored; sums stay in float32. See `passes.store_weights`.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def build(
            [2., 0., 3.]], dtype=float32)
     """
     machines = _with_threads(targets_of(target), threads)
-    options = context or PassContext(opt_level)
+    options = _storing(context or PassContext(opt_level), store)
     default = next(iter(machines))
     machine = machines[default]
     if isinstance(module, Module):  # `prepared` refuses anything else
@@ -113,6 +116,14 @@ def build(
         return CModel(made, steps, kernels, machine, name)
     entry = load_entry(steps, [code_of(k) for k in kernels], Options.for_target(machine))
     return CompiledModel(made, steps, kernels, machine, entry)
+
+
+def _storing(context: PassContext, store: str) -> PassContext:
+    """Return a context in which weights are stored in a dtype; "": as the context says."""
+    if store == "":
+        return context
+    options = {**context.config.get(STORE_WEIGHTS, {}), "dtype": store}
+    return replace(context, config={**context.config, STORE_WEIGHTS: options})
 
 
 def _built(

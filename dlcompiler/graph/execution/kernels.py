@@ -167,7 +167,7 @@ def _anchored(
         return None
     schedule_stages(s, stored, target)
     schedule_rest(s, [each for each in definition.outputs if each not in results], target)
-    packings = {function.params.index(anchor.call.args[n]): p for n, p in anchor.packings.items()}
+    packings = {function.params.index(anchor.sources[n]): p for n, p in anchor.packings.items()}
     return _Made(definition, s, packings, chosen.operator.name)
 
 
@@ -181,10 +181,16 @@ def _defined_by(
     tuple or None
         The definition, the results of the anchor, and what is computed before it.
     """
-    inputs = dict(zip(anchor.call.args, anchor.inputs, strict=True))
+    inputs = dict(zip(anchor.sources, anchor.inputs, strict=True))
     known: dict[Node, Tensors] = {
         arg: tensor for arg, tensor in inputs.items() if arg in function.params
     }
+    # The operator converts a stored weight itself.
+    known.update(
+        (arg, inputs[source])
+        for arg, source in zip(anchor.call.args, anchor.sources, strict=True)
+        if arg is not source
+    )
     results = anchor.results
     known[anchor.call] = results if isinstance(types[anchor.call], TupleType) else results[0]
     definition = define(function, types, target, known)
@@ -193,7 +199,7 @@ def _defined_by(
     if len(given) < len(before):
         return None
     stored = list(given.values())
-    for arg, tensor in zip(anchor.call.args, anchor.inputs, strict=True):
+    for arg, tensor in zip(anchor.sources, anchor.inputs, strict=True):
         if tensor is not inputs[arg]:  # the argument is given twice
             given[tensor] = given.get(inputs[arg], inputs[arg])
     if given:

@@ -21,6 +21,7 @@ from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
+from dlcompiler.graph.passes.store_weights import store_weights
 from dlcompiler.graph.passes.widen_sums import widen_sums
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "simplify_expr",
     "simplify_inference",
     "sink_reshapes",
+    "store_weights",
     "widen_sums",
 ]

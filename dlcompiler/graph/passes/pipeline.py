@@ -21,6 +21,7 @@ from dlcompiler.graph.passes.fusion import fuse_ops
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
+from dlcompiler.graph.passes.store_weights import store_weights
 from dlcompiler.graph.passes.widen_sums import widen_sums
 
 FOLD = GraphPass("fold_constants", fold_constants, 2)
@@ -48,6 +49,8 @@ PASSES: tuple[GraphPass, ...] = (
     GraphPass("simplify_expr", simplify_expr),
     FOLD,
     GraphPass("fuse_ops", fuse_ops),
+    # In kernels, where no pass folds the conversions into the weights again.
+    GraphPass("store_weights", store_weights),
 )
 """All passes. The levels are those of Relay."""
 

@@ -57,7 +57,8 @@ def _winograd(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _is_usual(params: Mapping[str, Any]) -> bool:
     """Tell whether all operators support the layout and the dtype."""
     is_wide = params.get("dtype", "float32") in shapes.FLOATS
-    return is_wide and params.get("layout", "NCHW") == "NCHW"
+    is_stored = params.get("weight_dtype", "")  # only the direct convolution converts weights
+    return is_wide and not is_stored and params.get("layout", "NCHW") == "NCHW"
 
 
 _CANDIDATES = (
@@ -147,9 +148,9 @@ def _workloads(
 
 
 def _common_workload(**params: Any) -> Workload:
-    """Return the workload without the layout, which not all of the operators have."""
+    """Return the workload without what not all of the operators have."""
     return shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if name != "layout"}
+    return {name: v for name, v in params.items() if name not in ("layout", "weight_dtype")}

@@ -33,6 +33,7 @@ from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
 from dlcompiler.ops.widening import DTYPES, converted
+from dlcompiler.ops.widening import stored as stored_in
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
@@ -42,7 +43,9 @@ NAME = "conv2d_direct"
 BLOCKS = (4, 8, 16, 24, 32)
 
 
-def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload:
+def workload(
+    *, block: int = 0, layout: str = "NCHW", weight_dtype: str = "", **params: Any
+) -> Workload:
     """Return the workload of a direct convolution.
 
     Parameters
@@ -52,6 +55,9 @@ def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload
         default 16, or fewer where a group has fewer.
     layout : {"NCHW", "NHWC", "NCHW8c", "NCHW16c"}
         Of the images and the result.
+    weight_dtype : {"", "float16", "bfloat16"}
+        Dtype of the weights alone, where images are of float32: weights take half the memory, and
+        are converted as they are read; "": that of the images.
     **params
         See `shapes.workload`.
     """
@@ -62,7 +68,8 @@ def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload
         block = max(_default_block(o // groups), channels)
     if block not in BLOCKS or (channels and block % channels):
         raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
-    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block)
+    extras = stored_in(NAME, found["dtype"], weight_dtype)
+    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block, **extras)
 
 
 def _default_block(channels: int) -> int:
@@ -84,7 +91,8 @@ def _defined(workload: Workload, *, is_for_cpu: bool) -> tuple[Tensor, ...]:
     shape, layout, block = shape_of(workload), Layout(workload["layout"]), workload["block"]
     epilogue = Epilogue.read(shape.epilogue, channel=1)
     data = te.placeholder(layout.shape(shape.image), shape.dtype, "data")
-    weight = te.placeholder(packed_shape(shape, block), shape.dtype, "weight")
+    kind = shapes.weight_dtype_of(workload)
+    weight = te.placeholder(packed_shape(shape, block), kind, "weight")
     operands = {
         name: te.placeholder(
             layout.shape(shape.result) if name == "residual" else extents, shape.sums_dtype, name
@@ -211,7 +219,8 @@ def packing(workload: Workload, target: Target) -> tuple[Schedule, tuple[Tensor,
     shape, block = shape_of(workload), workload["block"]
     if fours.goes_by_fours(shape, block):
         return fours.packing_kernel(shape, block, target)
-    return panels(shape.weight, shape.groups, block, shape.dtype, target)
+    kind = shapes.weight_dtype_of(workload)
+    return panels(shape.weight, shape.groups, block, kind, target)
 
 
 CPU = DeviceSchedule(space, default_config, schedule, packing, estimate, define_for_cpu)

@@ -238,6 +238,12 @@ def shape_of(workload: Workload) -> Shape:
     )
 
 
+def weight_dtype_of(workload: Workload) -> str:
+    """Return the dtype that weights are stored in."""
+    p: Mapping[str, Any] = workload.as_dict()
+    return str(p.get("weight_dtype", p["dtype"]))
+
+
 def _pair(op: str, name: str, value: Any) -> Pair:
     first, second = value if isinstance(value, tuple) and len(value) == 2 else (value, value)
     for number in (first, second):
@@ -313,9 +319,8 @@ def reference(
     """
     shape = shape_of(workload)
     generator = np.random.default_rng(seed)
-    data, weight = (
-        widening.drawn(extents, shape.dtype, generator) for extents in (shape.image, shape.weight)
-    )
+    data = widening.drawn(shape.image, shape.dtype, generator)
+    weight = widening.drawn(shape.weight, weight_dtype_of(workload), generator)
     epilogue = Epilogue.read(shape.epilogue, channel=1)
     operands = epilogue.inputs(shape.result, shape.sums_dtype, generator)
     exact = convolve(shape, data, weight)

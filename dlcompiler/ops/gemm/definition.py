@@ -224,8 +224,8 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 def operands_of(product: Product) -> tuple[Tensor, Tensor]:
     """Return A and B as the kernel receives them."""
-    A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
-    return A, B
+    A = te.placeholder(product.shapes["A"], product.dtype, "A")
+    return A, te.placeholder(product.shapes["B"], product.weight_dtype, "B")
 
 
 def _left(product: Product, A: Tensor, op: str) -> Tensor:

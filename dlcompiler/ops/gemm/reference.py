@@ -21,7 +21,8 @@ def reference(workload: Workload, seed: int) -> Reference:
     product = Product.of(workload)
     generator = np.random.default_rng(seed)
     shapes = _plain_shapes(product)
-    plain = {name: drawn(shapes[name], product.dtype, generator) for name in "AB"}
+    kinds = {"A": product.dtype, "B": product.weight_dtype}
+    plain = {name: drawn(shapes[name], kinds[name], generator) for name in "AB"}
     operands = product.epilogue.inputs(shapes["C"], product.sums_dtype, generator)
     a, b = (
         np.swapaxes(plain[name], -1, -2) if product.layout[n] == "T" else plain[name]

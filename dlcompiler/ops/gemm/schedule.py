@@ -10,6 +10,7 @@ from dlcompiler.ops.gemm.dots import schedule_dots
 from dlcompiler.ops.gemm.fours import offsets_of, schedule_fours
 from dlcompiler.ops.gemm.product import tile_lanes
 from dlcompiler.ops.gemm.result_loops import HINT, schedule_result, split_panels
+from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config
 from dlcompiler.target import Target
@@ -48,6 +49,8 @@ def schedule_stages(s: Schedule, C: Tensor, stages: Stages, cfg: Config, target:
         case "tiles":
             columns = _packed_columns(stages.right)
             _schedule_tiles(s, C, stages, cfg, tile_lanes(columns, lanes))
+            if columns:
+                _prefetch_packed(s, stages, target)
         case "rows":
             _schedule_rows(s, C, stages, cfg, lanes)
         case "dots":
@@ -62,6 +65,14 @@ def _packed_columns(right: Tensor) -> int:
     """
     (given,) = right.op.input_tensors
     return given.static_shape[-1] if given.ndim > right.ndim else 0
+
+
+def _prefetch_packed(s: Schedule, stages: Stages, target: Target) -> None:
+    """Prefetch a packed B."""
+    (given,) = stages.right.op.input_tensors
+    stage = s[stages.sums]
+    steps = next(axis for axis in stage.leaf_iter_vars if axis.kind == "reduce")
+    prefetch_weights(stage, given, steps, target)
 
 
 # -- register tiles -------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler import te
+from dlcompiler.errors import TargetError
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.widening import converted
@@ -57,8 +58,24 @@ def _up(number: int, unit: int) -> int:
     return -(-number // unit) * unit
 
 
+def refuse_stored(workload: Workload) -> None:
+    """Refuse weights that are stored in another dtype than the data.
+
+    Raises
+    ------
+    TargetError
+        If the workload has such weights.
+    """
+    if "weight_dtype" in workload.as_dict():
+        raise TargetError(
+            f"schedule {workload.op} for a GPU", "weights have the dtype of the data on GPUs",
+            got=f"weight_dtype={workload['weight_dtype']!r}", expected="no weight_dtype",
+        )  # fmt: skip
+
+
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return A, B, the operands of the epilogue, and C."""
+    refuse_stored(workload)
     product = Product.of(workload)
     A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
     depth = padded_depth(product.k, product.dtype)

@@ -18,6 +18,7 @@ from dlcompiler.ops.conv2d.direct import NAME, packed_shape, weight_of
 from dlcompiler.ops.conv2d.layouts import Layout
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
+from dlcompiler.ops.gpu.definition import refuse_stored
 from dlcompiler.ops.helpers import tensor
 from dlcompiler.ops.widening import converted
 from dlcompiler.space import Workload
@@ -26,6 +27,7 @@ from dlcompiler.te import Tensor
 
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return data, the packed weights, the operands of the epilogue, and the result."""
+    refuse_stored(workload)
     shape, layout, block = shape_of(workload), Layout(workload["layout"]), workload["block"]
     data = te.placeholder(layout.shape(shape.image), shape.dtype, "data")
     weight = te.placeholder(packed_shape(shape, block), shape.dtype, "weight")

@@ -8,6 +8,8 @@ name          sizes                  computes
 `dot4_u8s8`   ``n x g``              ``C[j] += X[g, q] * W[g, j, q]``, q < 4: uint8 by int8, in
                                      int32
 `dot4_s8s8`   ``n x g``              the same of int8 by int8
+`bits_u32`    ``b x 32``             ``P[b] += ((X[t] >> b) & 1) << t``: bits of 32 numbers of uint8
+`bits_u64`    ``b x 64``             the same of 64 numbers, in uint64
 `mma_f16`      `16x8x16`              ``C[i, j] += A[i, k] * B[k, j]`` on tensor cores, in float32;
 `mma_bf16`     `16x8x16`              the same of bfloat16
 `mma_tf32`     `16x8x8`               the same of float32, rounded by `te.tf32`
@@ -33,6 +35,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Reduce
@@ -46,7 +49,7 @@ from dlcompiler.te.intrinsics.tensor_intrin import (
     decl_tensor_intrin,
     declared_intrin,
 )
-from dlcompiler.te.language import compute, placeholder, reduce_axis
+from dlcompiler.te.language import compute, const, placeholder, reduce_axis
 from dlcompiler.te.reducers.reductions import sum
 from dlcompiler.te.tensor import ComputeOp, Tensor
 
@@ -76,6 +79,8 @@ class Family:
     """Extent of an innermost reduced dimension that is not among the sizes; 1 if there is none."""
     fixed: tuple[int, ...] = ()
     """The only sizes that there are, if they are not free."""
+    most: tuple[int, ...] = ()
+    """The largest sizes, if there are any."""
     threads: int = 1
     """Number of neighbouring threads along x that carry it out together; [1]."""
 
@@ -146,6 +151,8 @@ def _shipped(name: str) -> TensorIntrin | None:
     if name != f"{family.name}_{'x'.join(map(str, sizes))}":
         return None
     if family.fixed and sizes != family.fixed:
+        return None
+    if family.most and any(size > most for size, most in zip(sizes, family.most, strict=True)):
         return None
     output, strides = family.declare(*sizes)
     op = output.op
@@ -265,6 +272,22 @@ def _dot4(first: str) -> Callable[[int, int], Declared]:
     return declare
 
 
+def _bits(word: str) -> Callable[[int, int], Declared]:
+    """Return the declaration of words of the first bits of numbers."""
+
+    def declare(planes: int, width: int) -> Declared:
+        x = placeholder((width,), "uint8", name="X")
+        t = reduce_axis((0, width), name="t")
+
+        def element(b: Any) -> object:
+            bit = (x[t].astype(word) >> b.astype(word)) & const(1, word)
+            return sum(bit << t.astype(word), axis=t)
+
+        return compute((planes,), element, name="P"), {x: (1,)}
+
+    return declare
+
+
 def _tensor_core_families() -> Iterator[Family]:
     """Yield the families of tensor cores: products, and copies from and to fragments."""
 
@@ -296,6 +319,12 @@ FAMILIES: dict[str, Family] = {
     "gemv_f32": Family("gemv_f32", ("n", "k"), _gemv, _FLOATS, 1, "fma_tile"),
     "dot4_u8s8": Family("dot4_u8s8", ("n", "g"), _dot4("uint8"), _U8S8, 1, "dot4", group=4),
     "dot4_s8s8": Family("dot4_s8s8", ("n", "g"), _dot4("int8"), _S8S8, 1, "dot4", group=4),
+    "bits_u32": Family(
+        "bits_u32", ("b", "t"), _bits("uint32"), ("uint32", "uint8"), 1, "bits", most=(8, 32)
+    ),
+    "bits_u64": Family(
+        "bits_u64", ("b", "t"), _bits("uint64"), ("uint64", "uint8"), 1, "bits", most=(8, 64)
+    ),
     **{family.name: family for family in _tensor_core_families()},
     "vta_gemm": Family(
         "vta_gemm", ("batch", "out", "k"), _vta_gemm, ("int32", "int8", "int8"), 2, "gemm"

@@ -10,7 +10,8 @@ from dlcompiler import te
 from dlcompiler.codegen.llvm.debug import DebugInfo
 from dlcompiler.codegen.llvm.intrinsics.box import Box
 from dlcompiler.codegen.llvm.writer import Function, Module
-from dlcompiler.errors import InternalError, TargetError
+from dlcompiler.errors import ExpressionError, InternalError, TargetError
+from dlcompiler.measurement import verify
 from dlcompiler.pipeline import build, emit_source, lower
 from dlcompiler.pipeline.cross import cross_compile
 from dlcompiler.schedule import create_schedule
@@ -156,7 +157,7 @@ def test_code_and_lines_are_the_same_each_time():
     assert {4, 6} <= lines  # the reset and the update
 
 
-@pytest.mark.parametrize("emitter", ["fma_tile", "dot4"])
+@pytest.mark.parametrize("emitter", ["fma_tile", "dot4", "bits"])
 def test_emitters_refuse_what_they_do_not_compute(emitter):
     A = te.placeholder((8,), "int32", "A")
     C = te.compute((8,), lambda i: A[i] + 1, name="C")
@@ -194,11 +195,41 @@ def test_neighbours_that_are_apart_are_a_mistake_of_ours():
         Box("%p", (4, 4), (1, 4), "float32").load(w, 4, 0, 0)
 
 
+def bits(rows, planes, width):
+    """Return numbers, and their first bits in words."""
+    X, t = te.placeholder((rows, width), "uint8", "X"), te.reduce_axis((0, width), "t")
+    word = f"uint{width}"
+
+    def element(i, b):
+        bit = (X[i, t].astype(word) >> b.astype(word)) & te.const(1, word)
+        return te.sum(bit << t.astype(word), axis=t)
+
+    return X, te.compute((rows, planes), element, name="P")
+
+
+@pytest.mark.parametrize(("planes", "width"), [(1, 64), (3, 32), (8, 64)])
+def test_bits_of_words(planes, width):
+    X, P = bits(5, planes, width)
+    s = create_schedule(P.op)
+    s[P].tensorize(P.op.axis[1], f"bits_u{width}_{planes}x{width}")
+    verify(s, [X, P])
+
+
+@pytest.mark.parametrize("name", ["bits_u32_1x33", "bits_u64_9x64"])
+def test_words_have_so_many_bits(name):
+    with pytest.raises(ExpressionError, match="there is no intrinsic of this name"):
+        te.tensor_intrin(name)
+
+
 # -- instructions ----------------------------------------------------------------------------------
 
 
 def text_of(target, kind, n=16):
-    if kind == "gemm":
+    if kind == "bits":
+        args = bits(1, 2, 64)
+        s = create_schedule(args[1].op)
+        s[args[1]].tensorize(args[1].op.axis[1], "bits_u64_2x64")
+    elif kind == "gemm":
         m, lanes = te.gemm_tile(resolve(target))
         s, args = tensorized(m, lanes, 8, (m, lanes, 8))
     else:
@@ -217,6 +248,8 @@ def text_of(target, kind, n=16):
         ("x86-64-avx2", "dot4_u8s8", ("vpmaddwd", "vpsrlw", "vpsraw"), ("vpmaddubsw",)),
         ("x86-64-avx2", "dot4_s8s8", ("vpmaddwd", "vpsraw"), ("vpmaddubsw", "vpmulld")),
         ("x86-64-sse2", "dot4_s8s8", ("pmaddwd",), ("pmaddubsw",)),
+        ("x86-64-avx512", "bits", ("vptestmb", "kmovq"), ("vpmovmskb",)),
+        ("x86-64-avx2", "bits", ("vpmovmskb",), ()),
         ("aarch64", "gemm", ("fmla",), ()),
         ("aarch64", "dot4_s8s8", (), ("vpmaddwd",)),
     ],

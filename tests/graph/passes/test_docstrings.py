@@ -39,6 +39,11 @@ EXAMPLES = {
     "canonicalize_ops": Example({"x": IMAGE, "b": (4,)}),
     "decompose_ops": Example({"x": (1, 4, 8), "w": (4, 4, 3)}),
     "widen_sums": Example({"x": (2, 3)}, dtype="float16"),
+    "store_weights": Example(
+        {"x": (1, 64)},
+        [np.ones((64, 64), "float32")],
+        options={"dtype": "bfloat16"},
+    ),
     "sink_reshapes": Example({"x": (8, 16), "w": (32, 16), "b": (32,)}),
     "fold_constants": Example({"x": (3,)}),
     "simplify_expr": Example({"x": (2, 3, 4)}),

@@ -21,6 +21,7 @@ REGISTRY: Registry[Emitter] = Registry(
     {
         "fma_tile": "dlcompiler.codegen.llvm.intrinsics.fma_tile:emit",
         "dot4": "dlcompiler.codegen.llvm.intrinsics.dot4:emit",
+        "bits": "dlcompiler.codegen.llvm.intrinsics.bits:emit",
     },
 )
 """Emitters by name; a module is imported when its emitter is first used."""
