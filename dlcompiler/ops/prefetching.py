@@ -15,7 +15,9 @@ _AHEAD = 32
 an iteration reads several; [1]."""
 
 
-def prefetch_weights(stage: Stage, weight: Tensor, steps: Axis, target: Target) -> None:
+def prefetch_weights(
+    stage: Stage, weight: Tensor, steps: Axis, target: Target, ahead: int = _AHEAD
+) -> None:
     """Prefetch rows of a panel of weights that are read some iterations later.
 
     Nothing is done where the weights fit the caches of a core.
@@ -30,14 +32,18 @@ def prefetch_weights(stage: Stage, weight: Tensor, steps: Axis, target: Target) 
         The loop over rows of the weights.
     target : Target
         A CPU.
+    ahead : int
+        Iterations of `steps` between what is read and what is prefetched: about 4 KB, and twice as
+        much where a step takes few cycles.
 
     Notes
     -----
     The prefetcher of a processor stops at the end of a page, after a few rows of a panel. Measured
     on Emerald Rapids, float32, without: dense 1x4096x4096 takes 7 % longer, 4x4096x4096 45 %,
     128x3072x768 12 %, 512x2048x2048 13 %, 512x1024x1024 as long. With weights of bfloat16 one row
-    takes 25 % longer, and a step of an LSTM, too.
+    takes 25 % longer, and a step of an LSTM, too. Convolutions whose weights come from memory:
+    512 to 512 channels at 14 with stride 2 takes 25 % longer, minimal filtering 40 %.
     """
     size = math.prod(weight.static_shape) * dtypes.bytes_of(weight.dtype)
     if isinstance(weight.op, PlaceholderOp) and size > target.cache_bytes(1):
-        stage.prefetch(weight, steps, _AHEAD)
+        stage.prefetch(weight, steps, ahead)

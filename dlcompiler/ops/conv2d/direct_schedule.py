@@ -26,6 +26,7 @@ from dlcompiler.ops.conv2d.tiles import (
     shares_evenly,
 )
 from dlcompiler.ops.fours import schedule_dots, schedule_offsets, tile_fits
+from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
@@ -41,6 +42,8 @@ _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
 _MOST_ACCUMULATORS = 28
 _LINE_BYTES = 64
+_AHEAD_BYTES = 4096
+"""Weights between those that are read and those that are prefetched; measured [byte]."""
 _INTEGER_STEP = 2
 """Steps of float32 in the time of one of int32, which multiplies half as fast; [1]."""
 
@@ -267,7 +270,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     rows, inner = _schedule_result(s, result, weight, cfg, lanes)
     s[local].compute_at(s[result], inner)
     offsets = next((t for t in result.op.input_tensors if t.name == "conv2d.offsets"), None)
-    _schedule_sums(s, local, cfg, lanes, target)
+    _schedule_sums(s, local, weight, cfg, lanes, target)
     if offsets is None:
         place_copy(s, image, result, rows, cfg, lanes=lanes)
         return
@@ -332,7 +335,9 @@ def _split_channels(
     return outer, [inside, *rest]
 
 
-def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, target: Target) -> None:
+def _schedule_sums(
+    s: Schedule, sums: Tensor, weight: Tensor, cfg: Config, lanes: int, target: Target
+) -> None:
     """Order the loops of the register tile: the reduction outside, pixels and vectors inside."""
     stage = s[sums]
     n, b, y, x, v = stage.op.axis
@@ -350,5 +355,7 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, target: T
         schedule_dots(stage, vector, steps, [row, column, vectors], target)
     else:
         stage.vectorize(vector)
+        of_step = p.extent * q.extent * v.extent * cfg["unroll_c"] * dtypes.bytes_of(weight.dtype)
+        prefetch_weights(stage, weight, steps[0], target, max(_AHEAD_BYTES // of_step, 1))
     for loop in (row, column, vectors):
         stage.unroll(loop)

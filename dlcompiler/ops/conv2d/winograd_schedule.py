@@ -11,6 +11,7 @@ from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.tiles import far_cycles
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
+from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.schedule import Schedule
@@ -29,6 +30,8 @@ _SHARED_LOOPS = 4
 """Number of parallel loops in a row; each must be worth the cost of starting threads. Measured."""
 _LEAST_CYCLES = 4.4
 """Least time of a step of a register tile: a nearly hidden latency of a multiply-add [cycle]."""
+_AHEAD_BYTES = 8192
+"""Weights between those that are read and those that are prefetched; measured [byte]."""
 _TRANSFORM_CYCLES = {2: 9, 4: 18}
 """Time to transform a vector of a position, by the size of a tile [cycle]; this and the next
 measured on a Sapphire Rapids with AVX-512."""
@@ -169,7 +172,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     block, group, panel, unrolled = _schedule_result(s, result, cfg, lanes, tile)
     unrolled += _schedule_output(s, stages["output"], stages["columns"], lanes, (result, panel))
     at = result, group if cfg["group"] else block
-    unrolled += _schedule_sums(s, stages["sums"], cfg, lanes, at)
+    unrolled += _schedule_sums(s, stages["sums"], cfg, lanes, at, target)
     unrolled += _schedule_input(s, stages["input"], stages["rows"], lanes, (result, block))
     channels = s[stages["input"]].leaf_iter_vars[1]
     unrolled += _schedule_image(s, stages["image"], lanes, (stages["input"], channels))
@@ -228,7 +231,9 @@ def _schedule_output(
     return [(output, q), (columns, row)]
 
 
-def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop) -> list[Loop]:
+def _schedule_sums(
+    s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop, target: Target
+) -> list[Loop]:
     """Schedule the matrix products; a register tile is two vectors of output channels wide."""
     tile = s.cache_write(sums, "local")
     s[sums].compute_at(s[at[0]], at[1])
@@ -247,6 +252,9 @@ def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int, at: Loop)
     i, j, n, t, o = tile.op.axis
     (k,) = tile.op.reduce_axis
     k, step = s[tile].split(k, cfg["unroll"])
+    weight = next(t for t in tile.op.input_tensors if t.name == "weight")
+    of_step = PANEL * cfg["unroll"] * dtypes.bytes_of(weight.dtype)
+    prefetch_weights(s[tile], weight, k, target, _AHEAD_BYTES // of_step)
     vector, lane = s[tile].split(o, lanes)
     s[tile].reorder(i, j, n, k, step, t, vector, lane)
     s[tile].vectorize(lane)
