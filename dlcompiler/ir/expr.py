@@ -424,7 +424,7 @@ class Reduce(Expr):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real)
+    return type(value) in (int, float, bool) or isinstance(value, numbers.Real)
 
 
 def _python_number(value: Any) -> Any:
@@ -434,7 +434,10 @@ def _python_number(value: Any) -> Any:
 
 def lanes_of(indices: Sequence[Expr]) -> int:
     """Return the number of lanes of an access with these indices; 1 for scalar indices."""
-    return max([dtypes.lanes(index.dtype) for index in indices], default=1)
+    for index in indices:
+        if index.dtype != "index":
+            return max([dtypes.lanes(each.dtype) for each in indices])
+    return 1
 
 
 def const(value: Any, dtype: Any) -> Const:

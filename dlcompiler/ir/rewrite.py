@@ -39,19 +39,26 @@ def _child_names(kind: type) -> tuple[str, ...]:
     return () if kind is Const else tuple(n for n in _field_names(kind) if n in CHILD_FIELDS)
 
 
-@cache
-def _getter(kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
-    """Return a function that reads all these fields at once; None for a leaf."""
-    names = _child_names(kind)
-    if len(names) < 2:
-        return (lambda node: (getattr(node, names[0]),)) if names else None
-    return operator.attrgetter(*names)
+class _Getters(dict[type, Callable[[Node], tuple[Any, ...]] | None]):
+    """For each kind of node, a function that reads all these fields at once; None for a leaf."""
+
+    def __missing__(self, kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
+        names = _child_names(kind)
+        if len(names) < 2:
+            read = (lambda node: (getattr(node, names[0]),)) if names else None
+        else:
+            read = operator.attrgetter(*names)
+        self[kind] = read
+        return read
+
+
+_GETTERS = _Getters()
 
 
 def children(node: Node) -> list[Node]:
     """Return the nodes directly below `node`."""
     kind: type = type(node)
-    read = _getter(kind)
+    read = _GETTERS[kind]
     found: list[Node] = []
     for value in () if read is None else read(node):
         if type(value) is tuple:
@@ -72,7 +79,7 @@ def walk(node: Node) -> Iterator[Node]:
         seen.add(id(current))
         yield current
         kind: type = type(current)
-        read = _getter(kind)
+        read = _GETTERS[kind]
         if read is not None:
             for value in reversed(read(current)):
                 if type(value) is tuple:
@@ -92,7 +99,7 @@ def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
         seen.add(id(current))
         yield current
         kind: type = type(current)
-        read = _getter(kind)
+        read = _GETTERS[kind]
         for value in () if read is None else reversed(read(current)):
             if type(value) is tuple:
                 stack += [item for item in reversed(value) if isinstance(item, Stmt)]
@@ -143,7 +150,11 @@ def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Apply `visit` to the children of `node`; return the same object if none changed."""
     kind: type = type(node)
-    read = _getter(kind)
+    if kind is Binary:  # every second node is one
+        a, b = visit(node.a), visit(node.b)  # type: ignore[union-attr]
+        is_same = a is node.a and b is node.b  # type: ignore[union-attr]
+        return node if is_same else Binary(node.op, a, b)  # type: ignore[union-attr, arg-type]
+    read = _GETTERS[kind]
     if read is None:
         return node
     changed: dict[str, object] = {}
