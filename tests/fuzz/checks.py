@@ -15,7 +15,7 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
-from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
+from dlcompiler.pipeline import EXTRA_PASSES, Kernel, lower, passes_of
 from dlcompiler.pipeline.build import build_program
 from dlcompiler.pipeline.pipelines import pipeline_of
 from dlcompiler.runtime.device import Executable
