@@ -74,9 +74,10 @@ def walk(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        key = id(current)
+        if key in seen:
             continue
-        seen.add(id(current))
+        seen.add(key)
         yield current
         kind: type = type(current)
         read = _GETTERS[kind]
@@ -94,9 +95,10 @@ def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
     stack = [stmt]
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        key = id(current)
+        if key in seen:
             continue
-        seen.add(id(current))
+        seen.add(key)
         yield current
         kind: type = type(current)
         read = _GETTERS[kind]
@@ -191,9 +193,10 @@ def rewrite(node: T, rule: Callable[[Node], Node]) -> T:
     memo: dict[int, Node] = {}
 
     def visit(current: Node) -> Node:
-        result = memo.get(id(current))
+        key = id(current)
+        result = memo.get(key)
         if result is None:
-            result = memo[id(current)] = rule(map_children(current, visit))
+            result = memo[key] = rule(map_children(current, visit))
         return result
 
     return cast(T, visit(node))
@@ -210,9 +213,10 @@ def substitute(node: T, values: Mapping[Var, Expr]) -> T:
             return current
         if isinstance(current, Var):
             return values.get(current, current)
-        result = memo.get(id(current))
+        key = id(current)
+        result = memo.get(key)
         if result is None:
-            result = memo[id(current)] = map_children(current, visit)
+            result = memo[key] = map_children(current, visit)
         return result
 
     return cast(T, visit(node))
@@ -228,4 +232,4 @@ def combine(reducer: Reducer, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Exp
 
 def free_vars(node: Node) -> set[Var]:
     """Return the variables in `node`, including those that a statement itself binds."""
-    return {n for n in walk(node) if isinstance(n, Var)}
+    return {n for n in walk(node) if type(n) is Var}
