@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -339,7 +340,12 @@ def from_numpy(dtype: npt.DTypeLike) -> str:
     ExpressionError
         If the dtype has no counterpart here, or a foreign byte order.
     """
-    numpy_dtype = np.dtype(dtype)
+    return _name_of(np.dtype(dtype))
+
+
+@cache
+def _name_of(numpy_dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; NumPy makes its own anew each time, from parts."""
     if numpy_dtype.name in _SCALARS and numpy_dtype.isnative:
         return numpy_dtype.name
     swapped = numpy_dtype.name in _SCALARS

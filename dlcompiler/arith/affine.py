@@ -13,6 +13,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from dlcompiler.ir import Binary, Const, Expr, Var, binary, index_const, structural_key
+from dlcompiler.records import slot_setters
 
 AtomKey: TypeAlias = Hashable
 ZERO = index_const(0)
@@ -30,6 +31,10 @@ class Term:
     parts: tuple[Expr, ...]
     factor: int
 
+    def __init__(self, parts: tuple[Expr, ...], factor: int) -> None:
+        _set_parts(self, parts)
+        _set_factor(self, factor)
+
     @property
     def atom(self) -> Expr:
         """The product of the parts."""
@@ -41,12 +46,19 @@ class Term:
         return Affine.of_product((*self.parts[:position], *self.parts[position + 1 :]), self.factor)
 
 
+_set_parts, _set_factor = slot_setters(Term)
+
+
 @dataclass(frozen=True, slots=True)
 class Affine:
     """``sum(factor * atom) + constant``; the terms keep the order of their first appearance."""
 
     terms: dict[AtomKey, Term]
     constant: int = 0
+
+    def __init__(self, terms: dict[AtomKey, Term], constant: int = 0) -> None:
+        _set_terms(self, terms)
+        _set_constant(self, constant)
 
     @staticmethod
     def of_constant(value: int) -> Affine:
@@ -164,6 +176,9 @@ class Affine:
         if self.constant < 0:
             return binary("sub", result, index_const(-self.constant))
         return result
+
+
+_set_terms, _set_constant = slot_setters(Affine)
 
 
 def is_same_sum(a: Expr, b: Expr) -> bool:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dlcompiler.ir.operations import CompareOp
+from dlcompiler.records import slot_setters
 
 INFINITY = math.inf
 #: A longer number counts as infinite in a product, which would be too long to compute with.
@@ -18,6 +19,10 @@ class Interval:
 
     low: float
     high: float
+
+    def __init__(self, low: float, high: float) -> None:
+        _set_low(self, low)
+        _set_high(self, high)
 
     @property
     def is_bounded(self) -> bool:
@@ -40,17 +45,23 @@ class Interval:
     def decide(self, op: CompareOp) -> bool | None:
         """Decide ``a op b``, given that ``a - b`` is in this interval; None if undecided."""
         low, high = self.low, self.high
-        yes, no = {
-            "lt": (high < 0, low >= 0),
-            "le": (high <= 0, low > 0),
-            "gt": (low > 0, high <= 0),
-            "ge": (low >= 0, high < 0),
-            "eq": (low == high == 0, low > 0 or high < 0),
-            "ne": (low > 0 or high < 0, low == high == 0),
-        }[op]
+        match op:
+            case "lt":
+                yes, no = high < 0, low >= 0
+            case "le":
+                yes, no = high <= 0, low > 0
+            case "gt":
+                yes, no = low > 0, high <= 0
+            case "ge":
+                yes, no = low >= 0, high < 0
+            case "eq":
+                yes, no = low == high == 0, low > 0 or high < 0
+            case "ne":
+                yes, no = low > 0 or high < 0, low == high == 0
         return True if yes else False if no else None
 
 
+_set_low, _set_high = slot_setters(Interval)
 EVERYTHING = Interval(-INFINITY, INFINITY)
 NATURAL = Interval(0, INFINITY)
 

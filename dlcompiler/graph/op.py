@@ -12,11 +12,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from dlcompiler.graph.ir import Call, Span
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.functions import call, parameters_text, signature, signature_text
+from dlcompiler.registry import changes
 
 
 class OperatorFunction:
@@ -68,9 +70,18 @@ class OperatorFunction:
 
 
 def _named(name: str) -> OperatorFunction:
+    found = _function(name, changes())
+    if found is None:
+        raise AttributeError(f"no operator {name!r}; dir() lists them")
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _function(name: str, _changes: int) -> OperatorFunction | None:
+    """Return the function of a name; None if there is none while the registries are as they are."""
     if name in REGISTRY or any(known.startswith(f"{name}.") for known in REGISTRY):
         return OperatorFunction(name)
-    raise AttributeError(f"no operator {name!r}; dir() lists them")
+    return None
 
 
 def _names(prefix: str) -> list[str]:

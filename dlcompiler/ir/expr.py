@@ -36,6 +36,7 @@ from dlcompiler.ir.operations import (
     fold_index,
 )
 from dlcompiler.ir.operators import BUILDERS, Operators
+from dlcompiler.records import slot_setters
 
 if TYPE_CHECKING:
     from dlcompiler.ir.stmt import Buffer
@@ -70,8 +71,7 @@ def node(cls: type[T]) -> type[T]:
     return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
 
 
-def _set(target: Any, name: str, value: Any) -> None:
-    object.__setattr__(target, name, value)
+_set = object.__setattr__
 
 
 @node
@@ -80,6 +80,10 @@ class Const(Expr):
 
     value: bool | int | float
     dtype: str
+
+    def __init__(self, value: bool | int | float, dtype: str) -> None:
+        _set_value(self, value)
+        _set_dtype(self, dtype)
 
     def __int__(self) -> int:
         return int(self.value)
@@ -94,6 +98,9 @@ class Const(Expr):
         if dtype is not None and np.dtype(dtype) == object:
             return Expr.__array__(self, dtype, copy)
         return np.array(self.value, dtype)
+
+
+_set_value, _set_dtype = slot_setters(Const)
 
 
 @node
@@ -118,8 +125,14 @@ class Binary(Expr):
     b: Expr
     dtype: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        _set(self, "dtype", self.a.dtype)
+    def __init__(self, op: BinaryOp, a: Expr, b: Expr) -> None:
+        _set_op(self, op)
+        _set_a(self, a)
+        _set_b(self, b)
+        _set_result(self, a.dtype)
+
+
+_set_op, _set_a, _set_b, _set_result = slot_setters(Binary)
 
 
 @node
@@ -411,7 +424,7 @@ class Reduce(Expr):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real)
+    return type(value) in (int, float, bool) or isinstance(value, numbers.Real)
 
 
 def _python_number(value: Any) -> Any:
@@ -421,7 +434,10 @@ def _python_number(value: Any) -> Any:
 
 def lanes_of(indices: Sequence[Expr]) -> int:
     """Return the number of lanes of an access with these indices; 1 for scalar indices."""
-    return max([dtypes.lanes(index.dtype) for index in indices], default=1)
+    for index in indices:
+        if index.dtype != "index":
+            return max([dtypes.lanes(each.dtype) for each in indices])
+    return 1
 
 
 def const(value: Any, dtype: Any) -> Const:

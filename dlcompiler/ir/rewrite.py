@@ -39,19 +39,26 @@ def _child_names(kind: type) -> tuple[str, ...]:
     return () if kind is Const else tuple(n for n in _field_names(kind) if n in CHILD_FIELDS)
 
 
-@cache
-def _getter(kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
-    """Return a function that reads all these fields at once; None for a leaf."""
-    names = _child_names(kind)
-    if len(names) < 2:
-        return (lambda node: (getattr(node, names[0]),)) if names else None
-    return operator.attrgetter(*names)
+class _Getters(dict[type, Callable[[Node], tuple[Any, ...]] | None]):
+    """For each kind of node, a function that reads all these fields at once; None for a leaf."""
+
+    def __missing__(self, kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
+        names = _child_names(kind)
+        if len(names) < 2:
+            read = (lambda node: (getattr(node, names[0]),)) if names else None
+        else:
+            read = operator.attrgetter(*names)
+        self[kind] = read
+        return read
+
+
+_GETTERS = _Getters()
 
 
 def children(node: Node) -> list[Node]:
     """Return the nodes directly below `node`."""
     kind: type = type(node)
-    read = _getter(kind)
+    read = _GETTERS[kind]
     found: list[Node] = []
     for value in () if read is None else read(node):
         if type(value) is tuple:
@@ -67,12 +74,13 @@ def walk(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        key = id(current)
+        if key in seen:
             continue
-        seen.add(id(current))
+        seen.add(key)
         yield current
         kind: type = type(current)
-        read = _getter(kind)
+        read = _GETTERS[kind]
         if read is not None:
             for value in reversed(read(current)):
                 if type(value) is tuple:
@@ -87,12 +95,13 @@ def walk_statements(stmt: Stmt) -> Iterator[Stmt]:
     stack = [stmt]
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        key = id(current)
+        if key in seen:
             continue
-        seen.add(id(current))
+        seen.add(key)
         yield current
         kind: type = type(current)
-        read = _getter(kind)
+        read = _GETTERS[kind]
         for value in () if read is None else reversed(read(current)):
             if type(value) is tuple:
                 stack += [item for item in reversed(value) if isinstance(item, Stmt)]
@@ -143,7 +152,11 @@ def map_children(node: Node, visit: Callable[[Node], Node]) -> Node: ...
 def map_children(node: Node, visit: Callable[[Node], Node]) -> Node:
     """Apply `visit` to the children of `node`; return the same object if none changed."""
     kind: type = type(node)
-    read = _getter(kind)
+    if kind is Binary:  # every second node is one
+        a, b = visit(node.a), visit(node.b)  # type: ignore[union-attr]
+        is_same = a is node.a and b is node.b  # type: ignore[union-attr]
+        return node if is_same else Binary(node.op, a, b)  # type: ignore[union-attr, arg-type]
+    read = _GETTERS[kind]
     if read is None:
         return node
     changed: dict[str, object] = {}
@@ -180,9 +193,10 @@ def rewrite(node: T, rule: Callable[[Node], Node]) -> T:
     memo: dict[int, Node] = {}
 
     def visit(current: Node) -> Node:
-        result = memo.get(id(current))
+        key = id(current)
+        result = memo.get(key)
         if result is None:
-            result = memo[id(current)] = rule(map_children(current, visit))
+            result = memo[key] = rule(map_children(current, visit))
         return result
 
     return cast(T, visit(node))
@@ -199,9 +213,10 @@ def substitute(node: T, values: Mapping[Var, Expr]) -> T:
             return current
         if isinstance(current, Var):
             return values.get(current, current)
-        result = memo.get(id(current))
+        key = id(current)
+        result = memo.get(key)
         if result is None:
-            result = memo[id(current)] = map_children(current, visit)
+            result = memo[key] = map_children(current, visit)
         return result
 
     return cast(T, visit(node))
@@ -217,4 +232,4 @@ def combine(reducer: Reducer, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[Exp
 
 def free_vars(node: Node) -> set[Var]:
     """Return the variables in `node`, including those that a statement itself binds."""
-    return {n for n in walk(node) if isinstance(n, Var)}
+    return {n for n in walk(node) if type(n) is Var}

@@ -252,9 +252,10 @@ class _Verifier:
         stack: list[Node] = [expr]
         while stack:
             item = stack.pop()
-            if id(item) in checked:
+            key = id(item)
+            if key in checked:
                 continue
-            checked.add(id(item))
+            checked.add(key)
             kind = type(item)
             if kind is Const:
                 continue

@@ -15,7 +15,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -392,7 +392,13 @@ def _excerpt(text: str, message: str) -> str | None:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=16)
 def _machine(options: Options) -> Any:
+    """Return LLVM's description of the processor, which modules are compiled for one by one.
+
+    It is kept: to make it anew three times was a quarter of the time of a small module. Threads
+    share it, since llvmlite calls LLVM under one lock, and LLVM changes it only during a call.
+    """
     try:
         target = _llvm().Target.from_triple(options.triple)
     except RuntimeError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import random
 import signal
@@ -18,8 +19,6 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-
-import nbformat
 
 from dlcompiler.runtime.private_folders import PREFIX
 from tests.processes import descendants, take_signals
@@ -102,6 +101,7 @@ def prepared(folder: Path) -> dict[str, str]:
         store.add(records)
     write_records(records, folder / "lines.jsonl")
     (folder / "script.py").write_text(SCRIPT)
+    nbformat = importlib.import_module("nbformat")  # it takes a second
     cells = [nbformat.v4.new_code_cell("1 + 1") for _ in range(3)]
     book = nbformat.v4.new_notebook(cells=cells)
     nbformat.write(book, folder / "small.ipynb")

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import nbformat
 import pytest
 
 from dlcompiler.bench import tables
@@ -82,6 +81,7 @@ def test_tour_without_its_notebook_says_where_to_run(tmp_path, monkeypatch, caps
 
 
 def notebook(path, *cells):
+    nbformat = pytest.importorskip("nbformat")  # it takes a second: not while tests are collected
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbformat.write(book, path)
     return str(path)

@@ -15,7 +15,8 @@ from dlcompiler.errors import DLCompilerError, ScheduleError
 from dlcompiler.ir import PrimFunc, structural_equal
 from dlcompiler.measurement.equality import differences, poison_for
 from dlcompiler.passes import storage_rewrite
-from dlcompiler.pipeline import EXTRA_PASSES, Kernel, build, lower, passes_of
+from dlcompiler.pipeline import EXTRA_PASSES, Kernel, lower, passes_of
+from dlcompiler.pipeline.build import build_program
 from dlcompiler.pipeline.pipelines import pipeline_of
 from dlcompiler.runtime.device import Executable
 from dlcompiler.runtime.llvm import Options, compile_ir
@@ -141,7 +142,9 @@ def check(case: Case) -> str:
         if UNKNOWN in str(error) and symbols_of(case.expression.outputs):
             return "unknown"
         raise
-    kernels = {"built": build(schedule, inputs + results) if is_thorough else quickly_built(func)}
+    kernels: dict[str, Executable] = {
+        "built": build_program(func) if is_thorough else quickly_built(func)
+    }
     if elsewhere := kernel_elsewhere(case.seed, schedule, inputs + results):
         kernels[f"built for {elsewhere[0]}"] = elsewhere[1]
     for values in case.expression.sizes(case.seed):

@@ -134,21 +134,23 @@ def test_a_chain_of_tuples_is_not_deep():
 LENGTH = 100_000
 
 
-@pytest.mark.campaign
-def test_the_text_of_a_chain_of_many_calls():
+@pytest.fixture(scope="module")
+def chain():
+    """A module with many calls, one after another."""
     value = X
     for _ in range(LENGTH):
         value = op.nn.relu(value)
-    module = Module.from_expr(value)
-    assert modules_equal(parse(module_text(module)), module)
+    return Module.from_expr(value)
 
 
 @pytest.mark.campaign
-def test_a_chain_of_many_calls():
-    value = X
-    for _ in range(LENGTH):
-        value = op.nn.relu(value)
-    module = Module.from_expr(value)
+def test_the_text_of_a_chain_of_many_calls(chain):
+    assert modules_equal(parse(module_text(chain)), chain)
+
+
+@pytest.mark.campaign
+def test_a_chain_of_many_calls(chain):
+    module = chain
     assert types_of(module)[module.main.body] == X.type
     assert module.structural_hash()
     fused = fuse_ops(module)

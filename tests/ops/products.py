@@ -47,20 +47,22 @@ def choices(parameters, allowed=lambda choice: True):
 def _covering(everything):
     """Return few choices in which each pair of values of `everything` occurs."""
     order = random.Random(7)
+    bits = {pair: 1 << n for n, pair in enumerate(_pairs_of_all(everything))}
 
     @functools.cache  # of the few that are looked at: of all, it would take seconds
     def pairs(number):
-        return frozenset(itertools.combinations(everything[number].items(), 2))
+        """Return the pairs of a choice as the bits of a number, which are counted quickly."""
+        return sum(bits[pair] for pair in itertools.combinations(everything[number].items(), 2))
 
-    missing = _pairs_of_all(everything)
+    missing = sum(bits.values())
     found = []
     while missing:
         some = order.sample(range(len(everything)), min(len(everything), 200))
-        best = max(some, key=lambda number: len(pairs(number) & missing))
+        best = max(some, key=lambda number: (pairs(number) & missing).bit_count())
         if not pairs(best) & missing:
-            wanted = next(iter(sorted(missing, key=str)))
-            best = next(number for number in range(len(everything)) if wanted in pairs(number))
-        missing -= pairs(best)
+            wanted = bits[min((pair for pair in bits if bits[pair] & missing), key=str)]
+            best = next(number for number in range(len(everything)) if wanted & pairs(number))
+        missing &= ~pairs(best)
         found.append(everything[best])
     return found
 
@@ -68,10 +70,11 @@ def _covering(everything):
 def _pairs_of_all(everything):
     """Return each pair of values that occurs, as ``((name, value), (name, value))``."""
     names = list(everything[0]) if everything else []
+    columns = {name: [choice[name] for choice in everything] for name in names}
     return {
         ((a, value), (b, other))
         for a, b in itertools.combinations(names, 2)
-        for value, other in {(choice[a], choice[b]) for choice in everything}
+        for value, other in set(zip(columns[a], columns[b], strict=True))
     }
 
 

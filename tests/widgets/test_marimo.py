@@ -1,5 +1,6 @@
 """The Explorer in a marimo notebook: it is drawn, and a click goes to Python and back."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ from tests.widgets.jupyter import free_port
 pytestmark = pytest.mark.campaign(whole_file=True)
 
 pytest.importorskip("dlcompiler_widgets")
-pytest.importorskip("marimo", reason="marimo is not installed")
+if importlib.util.find_spec("marimo") is None:
+    pytest.skip("marimo is not installed", allow_module_level=True)
 
 WAIT_S = 60
 NOTEBOOK = """

@@ -4,15 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
-import nbformat
 import pytest
 from traitlets.config import Config
 
 from tests.widgets import jupyter
 
 pytest.importorskip("dlcompiler_widgets")
-nbclient = pytest.importorskip("nbclient")
-nbconvert = pytest.importorskip("nbconvert")
 pytestmark = pytest.mark.campaign(whole_file=True)
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
@@ -170,6 +167,12 @@ def shown_pictures(page):
     return stills, [image.evaluate(LOADED) for image in images]
 
 
+@pytest.fixture(scope="module")
+def libraries():
+    """nbformat, nbclient and nbconvert, which take a second: not while tests are collected."""
+    return tuple(map(pytest.importorskip, ("nbformat", "nbclient", "nbconvert")))
+
+
 # -- a notebook that is saved, and opened in another JupyterLab ------------------------------------
 
 
@@ -255,7 +258,8 @@ def test_a_saved_notebook_shows_its_pictures_in_another_lab(another_lab, browser
     reader.close()
 
 
-def test_each_picture_in_the_file_is_bounded(saved):
+def test_each_picture_in_the_file_is_bounded(saved, libraries):
+    nbformat, _, _ = libraries
     book = nbformat.read(saved / "root" / CLASS_HOUR, as_version=4)
     pages = [
         output.data["text/html"]
@@ -285,8 +289,9 @@ DISPLAYS = [
 
 
 @pytest.fixture(scope="module")
-def executed():
+def executed(libraries):
     """A notebook as ``nbconvert --execute`` leaves it: with the state of its widgets."""
+    nbformat, nbclient, _ = libraries
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in DISPLAYS])
     client = nbclient.NotebookClient(book, kernel_name="python3", timeout=None, config=IPC)
     client.execute()
@@ -295,7 +300,10 @@ def executed():
 
 
 @pytest.mark.parametrize("has_state", [True, False], ids=["state stored", "no state"])
-def test_a_converted_notebook_shows_its_pictures_offline(browser, executed, tmp_path, has_state):
+def test_a_converted_notebook_shows_its_pictures_offline(
+    libraries, browser, executed, tmp_path, has_state
+):
+    nbformat, _, nbconvert = libraries
     book = nbformat.from_dict(json.loads(json.dumps(executed)))
     if not has_state:
         del book.metadata["widgets"]
@@ -318,7 +326,7 @@ def test_a_converted_notebook_shows_its_pictures_offline(browser, executed, tmp_
 # -- the other notebooks ---------------------------------------------------------------------------
 
 
-def _copied(server, name):
+def _copied(nbformat, server, name):
     """Copy a notebook at sizes that a test has time for, with a reader's answers at its end."""
     book = nbformat.read(FOLDER / name, as_version=4)
     for text, smaller in SMALLER[name].items():
@@ -331,10 +339,10 @@ def _copied(server, name):
 
 @pytest.mark.campaign  # by itself: it needs nothing of the saved notebook
 @pytest.mark.parametrize("name", sorted(SMALLER))
-def test_a_notebook_runs_as_its_readers_run_it(lab, browser, name):
+def test_a_notebook_runs_as_its_readers_run_it(libraries, lab, browser, name):
     if name.startswith("07"):
         pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
-    _copied(lab, name)
+    _copied(libraries[0], lab, name)
     lab.set(jupyter.TRACKER, windowingMode="none")
     reader = Reader(lab, browser, name)
     reader.run_all()

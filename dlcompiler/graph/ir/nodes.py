@@ -21,6 +21,7 @@ Scopes may be nested `MAX_SCOPES` deep.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -399,28 +400,29 @@ def _frozen(value: npt.ArrayLike) -> npt.NDArray[Any]:
     return array
 
 
+# By type, since every traversal asks for the children of every node; kinds of nodes have no
+# subclasses.
+_CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
+    Call: lambda node: (node.op, *node.args),
+    Tuple: lambda node: node.fields,
+    TupleGetItem: lambda node: (node.value,),
+    Let: lambda node: (node.var, node.value, node.body),
+    If: lambda node: (node.condition, node.then, node.otherwise),
+    Function: lambda node: (*node.params, node.body),
+}
+
+
 def children(node: Node) -> tuple[Node, ...]:
     """Return the nodes directly below a node, binders included, in the order of evaluation."""
-    match node:
-        case Call(op, args):
-            return (op, *args)
-        case Tuple(fields):
-            return fields
-        case TupleGetItem(value):
-            return (value,)
-        case Let(var, value, body):
-            return (var, value, body)
-        case If(condition, then, otherwise):
-            return (condition, then, otherwise)
-        case Function(params, body):
-            return (*params, body)
-    return ()
+    below = _CHILDREN.get(type(node))
+    return () if below is None else below(node)
 
 
 def with_children(node: Node, below: Iterable[Node]) -> Node:
     """Return a node with other children; the same object if none is another."""
     new: tuple[Any, ...] = tuple(below)
-    if all(a is b for a, b in zip(new, children(node), strict=True)):
+    old = children(node)
+    if len(new) == len(old) and all(map(operator.is_, new, old)):
         return node
     match node:
         case Call():

@@ -6,6 +6,7 @@ twice is visited once.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -44,17 +45,21 @@ def post_order(
         Identities of nodes that are not visited; those that are visited are added.
     """
     done = set() if done is None else done
-    stack: list[tuple[Node, bool]] = [(node, False)]
+    # None says that the node before it comes next: what is below it has been visited.
+    stack: list[Node | None] = [node]
     while stack:
-        current, is_ready = stack.pop()
-        if id(current) in done:
+        current = stack.pop()
+        if current is None:
+            current = stack.pop()
+            assert current is not None
+        elif id(current) in done:
             continue
-        if is_ready:
-            done.add(id(current))
-            yield current
+        elif missing := [child for child in below(current) if id(child) not in done]:
+            stack += (current, None)
+            stack += reversed(missing)
             continue
-        stack.append((current, True))
-        stack.extend((child, False) for child in reversed(below(current)))
+        done.add(id(current))
+        yield current
 
 
 def calls(node: Node) -> list[Call]:
@@ -107,8 +112,10 @@ def rewrite_from(node: T, rule: Callable[[Node, Node], Node]) -> T:
     """
     made: dict[int, Node] = {}
     for current in post_order(node):
-        rebuilt = with_children(current, [made[id(child)] for child in children(current)])
-        made[id(current)] = rule(current, rebuilt)
+        below = children(current)
+        new = [made[id(child)] for child in below]
+        is_same = all(map(operator.is_, new, below))
+        made[id(current)] = rule(current, current if is_same else with_children(current, new))
     return cast(T, made[id(node)])
 
 
@@ -156,8 +163,11 @@ def check_scopes(node: Node, operation: str) -> None:
         If more than `MAX_SCOPES` functions, branches, and lets that are operands stand inside each
         other.
     """
+    nodes = list(post_order(node))
+    if sum(isinstance(each, Let | If | Function) for each in nodes) <= MAX_SCOPES:
+        return  # they are not deeper than there are
     depth: dict[int, int] = {}
-    for current in post_order(node):
+    for current in nodes:
         match current:
             case Let(_, value, body):
                 depth[id(current)] = max(depth[id(value)] + 1, depth[id(body)])

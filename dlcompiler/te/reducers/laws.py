@@ -64,6 +64,12 @@ class Violation:
     """Partial results and values for which the two sides of the law differ, as text."""
 
 
+@lru_cache(maxsize=8)
+def _samples(head: Reduce, is_ordered: bool) -> Samples:
+    """Return the samples of a reduction; its laws are usually tried one after another."""
+    return Samples(head, is_ordered=is_ordered)
+
+
 @lru_cache(maxsize=256)
 def grouping_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | None:
     """Return a counterexample to the associative law; None if the reducer seems associative.
@@ -77,7 +83,7 @@ def grouping_violation(head: Reduce, *, is_ordered: bool = False) -> Violation |
     """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
-    samples = Samples(head, is_ordered=is_ordered)
+    samples = _samples(head, is_ordered)
     merge = samples.merge
     p, q, (v, _) = samples.partials, samples.others, samples.values
     text = "f(f({0}, {1}), {2}) is {3}, but f({0}, f({1}, {2})) is {4}"
@@ -102,7 +108,7 @@ def identity_violation(head: Reduce, *, is_ordered: bool = False) -> Violation |
     """
     if head.reducer.op is not None:
         return None
-    samples = Samples(head, is_ordered=is_ordered)
+    samples = _samples(head, is_ordered)
     p, e = samples.partials, samples.nothing
     text = "f({0}, {1}) is {2}, and not {0}"
     is_exact = _is_proved(head.reducer)
@@ -131,7 +137,7 @@ def order_violation(head: Reduce, *, is_ordered: bool = False) -> Violation | No
     """
     if head.reducer.op is not None or _is_proved(head.reducer):
         return None
-    samples = Samples(head, is_ordered=is_ordered)
+    samples = _samples(head, is_ordered)
     merge, e = samples.merge, samples.nothing
     p, (v, w) = samples.partials, samples.values
     text = "f(f({0}, {1}), {2}) is {3}, but f(f({0}, {2}), {1}) is {4}"
