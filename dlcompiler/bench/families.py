@@ -76,6 +76,8 @@ class Family:
     """The row that goals are judged by."""
     is_always_packed: bool = False
     """Whether weights must be packed ahead, so that there is no plain row."""
+    has_peers: bool = True
+    """Whether other libraries compute it."""
     reads_part: bool = False
     """Whether only as many elements of ``data`` are read as the result has."""
     bound_by: Literal["compute", "memory"] = "compute"
@@ -240,7 +242,9 @@ _WINDOW = ("kernel", "stride", "padding")
 _FORM = "kernel,stride,padding"
 _FLOAT = {"dtype": "float32"}
 _BITS: Mapping[str, int | str] = {"data_bits": 1, "weight_bits": 1, "weights": "unipolar"}
-_PACKED: Mapping[str, Any] = {"has_weights": True, "judged": "prepacked", "is_always_packed": True}
+_OF_BITS: Mapping[str, Any] = {
+    "has_weights": True, "judged": "prepacked", "is_always_packed": True, "has_peers": False,
+}  # fmt: skip
 
 GRAMMAR: dict[str, Family] = {
     "gemm": _product("matmul", "MxNxK", _MATRIX, options={**_FLOAT, "layout": "NN"},
@@ -259,12 +263,12 @@ GRAMMAR: dict[str, Family] = {
     ),
     "bitserial_dense": Family(
         "bitserial_dense", "MxNxK", (_MATRIX,), _BITS, shapes=_of_bit_rows,
-        terms=lambda workload: int(workload["k"]), **_PACKED,
+        terms=lambda workload: int(workload["k"]), **_OF_BITS,
     ),
     "bitserial_conv2d": Family(
         "bitserial_conv2d", f"NxCxHxW,output channels,{_FORM}", (_IMAGE, "outputs", *_WINDOW),
         {"dilation": 1, "layout": "NCHW", **_BITS}, parameters=_of_images, shapes=_of_bit_images,
-        terms=lambda workload: shapes.shape_of(workload).terms, **_PACKED,
+        terms=lambda workload: shapes.shape_of(workload).terms, **_OF_BITS,
     ),
     "pool2d": _memory(
         "pool2d",

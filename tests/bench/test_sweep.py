@@ -10,7 +10,6 @@ from dlcompiler.bench.contest import Settings
 from dlcompiler.bench.intervals import Ratio
 from dlcompiler.bench.results import Contest, PeerResult, Result
 from dlcompiler.bench.sweep_layers import LAYERS
-from dlcompiler.bench.works import GRAMMAR
 from dlcompiler.cli import main
 from dlcompiler.errors import UserError
 from dlcompiler.runtime.timing import Timing
@@ -52,13 +51,13 @@ def small(monkeypatch):
 
 
 def test_works_follow_from_their_seed_and_are_spread_over_the_families():
-    total = 10 * len(GRAMMAR)
+    total = 10 * len(sweep.COMPARED)
     works = sweep.works_of(total, seed=3)
     assert works[:48] == sweep.works_of(48, seed=3)
     assert works != sweep.works_of(total, seed=4)
     assert len({work.text for work in works}) == total
-    counts = [sum(work.family == family for work in works) for family in GRAMMAR]
-    assert counts == [10] * len(GRAMMAR)
+    counts = [sum(work.family == family for work in works) for family in sweep.COMPARED]
+    assert counts == [10] * len(sweep.COMPARED)
 
 
 @pytest.mark.campaign
@@ -68,7 +67,7 @@ def test_a_sweep_of_the_default_size_has_enough_works():
 
 def test_each_family_has_layers():
     found = {text.partition(":")[0] for texts in LAYERS.values() for text in texts}
-    assert found == set(GRAMMAR)
+    assert found == set(sweep.COMPARED)
 
 
 def test_a_sweep_goes_on_where_it_stopped(small):

@@ -25,9 +25,12 @@ PRODUCTS = [
     ("conv2d_gemm", {"c": 3, "o": 8, "h": 7, "w": 11, "kernel": (2, 5), "stride": 2}),
     ("conv2d_winograd", {"c": 4, "o": 8, "h": 9, "w": 10, "kernel": 3, "padding": 1}),
 ]
+OF_BITS = ("bitserial_dense", "bitserial_conv2d")
+"""Operators without a dtype: `tests.ops.test_bitserial` tries them in C."""
 CASES = [
     (name, fields | {"dtype": dtype})
     for name, fields in (*PRODUCTS, *WORKLOADS)
+    if name not in OF_BITS
     for dtype in DTYPES.get(name, FLOATS)
     if fields.get("dtype", dtype) == dtype and not (fields.get("kind") == "avg" and "int" in dtype)
 ]

@@ -1,5 +1,6 @@
-"""The operator bitserial_conv2d: images of few bits by weights of few bits.
+"""The operator bitserial_conv2d: images of 1 to 4 bits by weights of 1 to 4 bits.
 
+Numbers, weights and results are those of `bitserial_dense`; padding is 0, also for bipolar weights.
 The bits of neighbouring channels are packed in words. In NHWC these channels lie side by side in
 memory; in NCHW the words of a row of pixels are packed side by side. Planes of images have the
 shape ``(n, h, words, bits, w)`` for both; a border of zeros is added to them, not to the image.

@@ -1,4 +1,11 @@
-"""The operator bitserial_dense: rows of numbers of few bits by weights of few bits."""
+"""The operator bitserial_dense: rows of numbers of 1 to 4 bits by weights of 1 to 4 bits.
+
+The data are uint8, of which the lowest ``data_bits`` bits count; they are packed into words in each
+call. Weights are codes of ``weight_bits`` bits, packed ahead (`Operator.prepack`). A bit of a
+weight stands for 0 or 1 (``unipolar``), or for -1 or 1 (``bipolar``): see
+`dlcompiler.ops.bitserial`. Results are int32. Sums of products are counts of bits of
+``data & weight``.
+"""
 
 from __future__ import annotations
 

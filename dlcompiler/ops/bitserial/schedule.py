@@ -125,7 +125,11 @@ def _extents(workload: Workload) -> tuple[int, int, int]:
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
-    """Schedule a bit-serial product on a CPU; see the module."""
+    """Schedule a bit-serial product on a CPU: counts of a tile in registers, outputs in the lanes.
+
+    The bits of the data are packed first: by a comparison for each word where numbers lie side by
+    side, else in vectors of pixels.
+    """
     (result,) = outs
     assert isinstance(result.op, ComputeOp)
     name, _, layout = result.op.tag.partition(":")
