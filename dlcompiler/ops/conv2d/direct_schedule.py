@@ -20,6 +20,8 @@ from dlcompiler.ops.conv2d.nest import (
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
+    LINE_CYCLES,
+    PAGE_LINE_CYCLES,
     TILE_CYCLES,
     Machine,
     pieces,
@@ -203,7 +205,7 @@ def _step_cycles(
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
 
     def cycles(rows: int, columns: int) -> float:
-        far = machine.far_cycles(_far_bytes(shape, block, rows * columns, target))
+        far = _far_cycles(shape, block, rows * columns, target)
         return max(machine.cycles(rows * columns, vectors), far)
 
     return sum(
@@ -213,14 +215,17 @@ def _step_cycles(
     )
 
 
-def _far_bytes(shape: Shape, block: int, pixels: int, target: Target) -> float:
-    """Return what a reduction step loads from beyond the nearest cache [byte]."""
-    taps = shape.rows.kernel * shape.columns.kernel
-    of_step = block * dtypes.bytes_of(shape.sums_dtype)
-    if taps * _steps(shape, block) * of_step <= target.cache_bytes(0) // 2:
-        return 0.0
-    of_image = pixels * shape.columns.stride * dtypes.bytes_of(shape.sums_dtype)
-    return of_step + of_image / taps
+def _far_cycles(shape: Shape, block: int, pixels: int, target: Target) -> float:
+    """Return the time to load what a reduction step reads from beyond the nearest cache [cycle]."""
+    near = target.cache_bytes(0) // 2
+    item, taps = dtypes.bytes_of(shape.sums_dtype), shape.rows.kernel * shape.columns.kernel
+    weights = block * item
+    cycles = 0.0
+    if weights * taps * _steps(shape, block) > near:
+        cycles += LINE_CYCLES * weights
+    if math.prod(shape.image[1:]) * item > near:
+        cycles += PAGE_LINE_CYCLES * pixels * shape.columns.stride * item / taps
+    return cycles
 
 
 def estimate(workload: Workload, target: Target) -> float:

@@ -17,6 +17,7 @@ from dlcompiler.ops.conv2d.nest import (
 from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.conv2d.tiles import (
     COPY_CYCLES,
+    LINE_CYCLES,
     TILE_CYCLES,
     Machine,
     far_cycles,
@@ -133,7 +134,7 @@ def _step_cycles(shape: Shape, block: int, tile: int, target: Target) -> float:
     machine, tile_bytes = Machine.of(target), tile * dtypes.bytes_of(shape.dtype)
     cycles = machine.cycles(block, tile // target.lanes(shape.dtype))
     if shape.terms * tile_bytes > target.cache_bytes(0) // 2:
-        cycles = max(cycles, machine.far_cycles(tile_bytes))
+        cycles = max(cycles, LINE_CYCLES * tile_bytes)
     return -(-shape.rows.out * shape.columns.out // tile) * cycles
 
 
