@@ -182,13 +182,21 @@ def _defined_by(
         The definition, the results of the anchor, and what is computed before it.
     """
     inputs = dict(zip(anchor.call.args, anchor.inputs, strict=True))
+    converted = {anchor.call.args[n]: convert for n, convert in anchor.before.items()}
     known: dict[Node, Tensors] = {
-        arg: tensor for arg, tensor in inputs.items() if arg in function.params
-    }
+        arg: tensor for arg, tensor in inputs.items()
+        if arg in function.params and arg not in converted
+    }  # fmt: skip
     results = anchor.results
     known[anchor.call] = results if isinstance(types[anchor.call], TupleType) else results[0]
+    if anchor.after is not None:
+        known[anchor.call] = anchor.after(results[0])
     definition = define(function, types, target, known)
     before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
+    for arg, convert in converted.items():
+        value = before[inputs[arg]]
+        if isinstance(value, Tensor):
+            before[inputs[arg]] = convert(value)
     given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
     if len(given) < len(before):
         return None

@@ -60,6 +60,9 @@ def _is_usual(params: Mapping[str, Any]) -> bool:
     return is_wide and params.get("layout", "NCHW") == "NCHW"
 
 
+_OF_DIRECT = ("layout", "zero_point")
+"""Parameters that only the direct convolution has; the others do not take int8."""
+
 _CANDIDATES = (
     _Candidate(direct.CONV2D_DIRECT, _direct),
     _Candidate(gemm.CONV2D_GEMM, _gemm),
@@ -147,9 +150,9 @@ def _workloads(
 
 
 def _common_workload(**params: Any) -> Workload:
-    """Return the workload without the layout, which not all of the operators have."""
+    """Return the workload without what not all of the operators have."""
     return shapes.workload("conv2d", **_plain(params), allowed=DTYPES)
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if name != "layout"}
+    return {name: value for name, value in params.items() if name not in _OF_DIRECT}

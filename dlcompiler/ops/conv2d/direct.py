@@ -32,7 +32,7 @@ from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
-from dlcompiler.ops.widening import DTYPES, converted
+from dlcompiler.ops.widening import DTYPES, centred, converted, zero_point_of
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
@@ -42,7 +42,9 @@ NAME = "conv2d_direct"
 BLOCKS = (4, 8, 16, 24, 32)
 
 
-def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload:
+def workload(
+    *, block: int = 0, layout: str = "NCHW", zero_point: int = 0, **params: Any
+) -> Workload:
     """Return the workload of a direct convolution.
 
     Parameters
@@ -52,6 +54,8 @@ def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload
         default 16, or fewer where a group has fewer.
     layout : {"NCHW", "NHWC", "NCHW8c", "NCHW16c"}
         Of the images and the result.
+    zero_point : int
+        What images of int8 hold in place of 0: see `dlcompiler.ops.widening.zero_point_of`.
     **params
         See `shapes.workload`.
     """
@@ -62,7 +66,8 @@ def workload(*, block: int = 0, layout: str = "NCHW", **params: Any) -> Workload
         block = max(_default_block(o // groups), channels)
     if block not in BLOCKS or (channels and block % channels):
         raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
-    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block)
+    extra = zero_point_of(NAME, zero_point, found["dtype"])
+    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block, **extra)
 
 
 def _default_block(channels: int) -> int:
@@ -168,7 +173,7 @@ def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
     def element(*indices: Any) -> Any:
         n, c, y, x = layout.element(*indices)
         place = layout.place(n, c, y - rows.before, x - columns.before)
-        value: Any = converted(data[place], shape.sums_dtype)
+        value: Any = centred(data[place], shape.sums_dtype, shape.zero_point)
         # Nested choices: the row is tested once per row, the columns become constant masks.
         for conditions in (
             shapes.inside(columns, x - columns.before),

@@ -10,7 +10,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.fours import LONGEST_VECTOR
 from dlcompiler.ops.shapes import checked_dtype
-from dlcompiler.ops.widening import DTYPES, result_dtype, sums_dtype
+from dlcompiler.ops.widening import DTYPES, result_dtype, sums_dtype, zero_point_of
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
 
@@ -43,6 +43,8 @@ class Product:
     epilogue: Epilogue
     packed: int
     """Columns in a panel of a packed B; 0: B is not packed, and stored as `layout` says."""
+    zero_point: int = 0
+    """What A of int8 holds in place of 0: it is subtracted from each element."""
 
     @staticmethod
     def of(workload: Workload) -> Product:
@@ -59,6 +61,7 @@ class Product:
             str(params.get("layout", "NT" if workload.op == "dense" else "NN")),
             Epilogue.read(text, channel=1 + len(batch), where=workload.op),
             int(params.get("packed", 0)),
+            int(params.get("zero_point", 0)),
         )
 
     @property
@@ -145,6 +148,7 @@ def matmul_workload(
     layout: str = "NN",
     epilogue: str = "",
     packed: int = 0,
+    zero_point: int = 0,
 ) -> Workload:
     """Return the workload of a matrix multiplication.
 
@@ -163,25 +167,30 @@ def matmul_workload(
         Columns in a panel of B, if it is packed (`prepack`): it has the shape
         ``(ceil(n / packed), k, packed)``, of int8 ``(ceil(n / packed), ceil(k / 4), packed, 4)``;
         0: it was not.
+    zero_point : int
+        What A of int8 holds in place of 0: see `dlcompiler.ops.widening.zero_point_of`.
     """
     given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
     Epilogue.check(epilogue, dtype, "matmul")
     if layout not in LAYOUTS:
         raise TuningError("matmul", "no such layout", got=repr(layout), expected=", ".join(LAYOUTS))
     changed = {"layout": layout} if layout != "NN" else {}
-    return Workload.of("matmul", **given, **changed, **_extras("matmul", epilogue, packed))
+    extras = _extras("matmul", epilogue, packed) | zero_point_of("matmul", zero_point, dtype)
+    return Workload.of("matmul", **given, **changed, **extras)
 
 
 def dense_workload(
-    *, m: int, n: int, k: int, dtype: str = "float32", epilogue: str = "", packed: int = 0
-) -> Workload:
+    *, m: int, n: int, k: int, dtype: str = "float32", epilogue: str = "", packed: int = 0,
+    zero_point: int = 0,
+) -> Workload:  # fmt: skip
     """Return the workload of a layer: rows of A ``(m, k)`` by weights B ``(n, k)``, transposed.
 
     The parameters are those of `matmul_workload`.
     """
     given = _extents("dense", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "dense")}
     Epilogue.check(epilogue, dtype, "dense")
-    return Workload.of("dense", **given, **_extras("dense", epilogue, packed))
+    extras = _extras("dense", epilogue, packed) | zero_point_of("dense", zero_point, dtype)
+    return Workload.of("dense", **given, **extras)
 
 
 def batch_matmul_workload(
@@ -193,12 +202,15 @@ def batch_matmul_workload(
     dtype: str = "float32",
     layout: str = "NN",
     epilogue: str = "",
+    zero_point: int = 0,
 ) -> Workload:
     """Return the workload of products of stacked matrices, ``batch`` of each.
 
     The other parameters are those of `matmul_workload`.
     """
-    plain = matmul_workload(m=m, n=n, k=k, dtype=dtype, layout=layout, epilogue=epilogue)
+    plain = matmul_workload(
+        m=m, n=n, k=k, dtype=dtype, layout=layout, epilogue=epilogue, zero_point=zero_point
+    )
     return Workload.of("batch_matmul", **_extents("batch_matmul", batch=batch), **plain.as_dict())
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler import te
+from dlcompiler.errors import TuningError
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.widening import converted
@@ -60,6 +61,9 @@ def _up(number: int, unit: int) -> int:
 def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return A, B, the operands of the epilogue, and C."""
     product = Product.of(workload)
+    if product.zero_point:
+        raise TuningError(workload.op, "products on GPUs have no zero point",
+                          got=f"zero_point={product.zero_point}")  # fmt: skip
     A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
     depth = padded_depth(product.k, product.dtype)
     left = _left(product, A, depth, f"{workload.op}.left")
