@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from dlcompiler.graph.ir.attributes import AttrValue
 
 Verdict: TypeAlias = Literal[
-    "fused", "not fused", "folded", "not folded", "rewritten", "removed", "laid out",
-    "not laid out", "reused", "not reused", "placed",
+    "fused", "not fused", "folded", "not folded", "rewritten", "not rewritten", "removed",
+    "laid out", "not laid out", "reused", "not reused", "placed",
 ]  # fmt: skip
 
 

@@ -54,7 +54,10 @@ ZERO_POINT = Attribute("input_zero_point", integer, 0, "what the first operand h
 
 
 def _check_scale(call: CallTypes, scale_dtype: str, zero_dtype: str) -> None:
-    """Check that scale and zero point are numbers, or have one for each slice of the data."""
+    """Check that scale and zero point are numbers, or have one for each slice of the data.
+
+    All slices may have one zero point.
+    """
     data = call.tensor(0)
     shape = call.tensor(1).shape
     if len(shape) == 1:
@@ -62,7 +65,7 @@ def _check_scale(call: CallTypes, scale_dtype: str, zero_dtype: str) -> None:
     elif shape:
         call.fail("the scale has several dimensions", expected="a number, or one for each slice")
     expect(call, 1, shape, scale_dtype)
-    expect(call, 2, shape, zero_dtype)
+    expect(call, 2, shape if call.tensor(2).rank else (), zero_dtype)
 
 
 def _quantized(source: str) -> Relation:

@@ -1,0 +1,5 @@
+"""Compute with quantized numbers in integers."""
+
+from dlcompiler.graph.passes.quantized.run import RULES, compute_in_integers
+
+__all__ = ["RULES", "compute_in_integers"]
