@@ -58,6 +58,8 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
     if dtypes.element(source) == "float16":
         wide = dtypes.with_lanes("float32", lanes)
         return _to_integer(w, _step(w, "fpext", value, source, wide), wide, target)
+    if lanes > 1 and (dtypes.bits(target) < 32 or dtypes.element(target) == "int32"):
+        return _vector_to_integer(w, value, source, target)
     if dtypes.bits(target) < 32:
         # LLVM has fast vector code for 32 bits only. Saturating to int32 and then to the smaller
         # type gives the same result as saturating once.
@@ -71,6 +73,25 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
     suffix = f"{intrinsic_suffix(target)}.{intrinsic_suffix(source)}"
     symbol = w.module.declare(f"llvm.{name}.sat.{suffix}", value_type(target), value_type(source))
     return w.pure(f"call {value_type(target)} {symbol}({value_type(source)} {value})")
+
+
+def _vector_to_integer(w: Function, value: str, source: str, target: str) -> str:
+    """Convert a vector by comparisons: LLVM writes one number at a time for ``llvm.fptosi.sat``.
+
+    The limits are tested before the conversion, which truncates: they are whole numbers.
+    """
+    lanes, type_ = dtypes.lanes(source), value_type(source)
+    condition, wide = (dtypes.with_lanes(name, lanes) for name in ("bool", "int32"))
+    low, high = dtypes.min_value(target), dtypes.max_value(target)
+    least, beyond, zero = (constant(number, source) for number in (low, high + 1, 0))
+    is_above = w.pure(f"fcmp ogt {type_} {value}, {least}")
+    from_least = arithmetic.select(w, source, condition, is_above, value, least)
+    is_below = w.pure(f"fcmp olt {type_} {value}, {beyond}")  # a NaN is not
+    inside = arithmetic.select(w, source, condition, is_below, from_least, zero)
+    whole = _step(w, "fptosi", inside, source, wide)
+    is_large = w.pure(f"fcmp oge {type_} {value}, {beyond}")
+    made = arithmetic.select(w, wide, condition, is_large, constant(high, wide), whole)
+    return made if target == wide else _step(w, "trunc", made, wide, target)
 
 
 def _to_bfloat16(w: Function, value: str, source: str, target: str) -> str:
