@@ -128,13 +128,13 @@ def _along(call: Result, value: Array) -> Array:
 
 
 def _narrow(call: Result, x: Array, zero: Array) -> Array:
-    """Round numbers, add the zero point, and saturate."""
+    """Round numbers, saturate, and add the zero point; NaN is 0."""
     kind, result = dtypes.from_numpy(x.dtype), call.tensor.dtype
     whole = np.asarray(call_function("round", kind)(x))
-    add = binary_function("add", kind, vector=True)
-    moved = np.asarray(add(whole, _along(call, converted(zero, kind))))
-    low, high = (x.dtype.type(bound) for bound in _bounds(result))
-    return converted(np.minimum(np.maximum(moved, low), high), result).reshape(x.shape)
+    moved = _along(call, zero.astype(np.int32))
+    low, high = (bound - moved for bound in _bounds(result))
+    inside = np.clip(np.where(np.isnan(whole), 0, whole).astype(np.float64), low, high)
+    return (inside.astype(np.int32) + moved).astype(dtypes.to_numpy(result)).reshape(x.shape)
 
 
 def _bounds(kind: str) -> tuple[int, int]:
@@ -193,13 +193,18 @@ def _defined_narrow(
     call: Result, name: str, element: Callable[[Any, Any], Any], x: te.Tensor, scale: te.Tensor,
     zero: te.Tensor,
 ) -> te.Tensor:  # fmt: skip
-    kind, result = scale.dtype, call.tensor.dtype
-    low, high = (te.const(float(bound), kind) for bound in _bounds(result))
+    """Define integers as `_narrow` computes them: the limits are moved, and not the numbers."""
+    result = call.tensor.dtype
+    low, high = _bounds(result)
+    # float32 holds the limits exactly; 16-bit floats do not.
+    kind = "float64" if scale.dtype == "float64" else "float32"
 
     def narrow(*i: Any) -> Any:
-        value = te.round(element(x[i], _element_along(call, scale, i)))
-        moved = value + _element_along(call, zero, i).astype(kind)
-        return te.minimum(te.maximum(moved, low), high).astype(result)
+        whole = te.round(element(x[i], _element_along(call, scale, i))).astype(kind)
+        moved = _element_along(call, zero, i).astype(SUMS)
+        least, most = ((te.const(bound, SUMS) - moved).astype(kind) for bound in (low, high))
+        inside = te.minimum(te.maximum(whole, least), most)
+        return (inside.astype(SUMS) + moved).astype(result)
 
     return tensor(x.shape, narrow, f"T_{name}", BROADCAST)
 
