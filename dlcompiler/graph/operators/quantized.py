@@ -31,6 +31,7 @@ from dlcompiler.graph.operators.convolutions import (
     convolved,
     evaluate_convolution,
 )
+from dlcompiler.graph.operators.layouts import axis_layouts
 from dlcompiler.graph.operators.products import TABLE as PRODUCTS
 from dlcompiler.graph.operators.products import UNITS, transposes
 from dlcompiler.graph.operators.relations import axis_of, expect
@@ -262,15 +263,18 @@ TABLE = (
         "qnn.quantize", ("data", "scale", "zero_point"), _quantized(""), _evaluate_quantize,
         Pattern.BROADCAST, _define_quantize, (AXIS, OUT_DTYPE),
         "round(data / scale) + zero_point, saturated; halves are rounded to even.",
+        axis_layouts(2),
     ),
     GraphOperator(
         "qnn.dequantize", ("data", "scale", "zero_point"), _dequantized, _evaluate_dequantize,
         Pattern.BROADCAST, _define_dequantize, (AXIS,), "(data - zero_point) * scale.",
+        axis_layouts(2),
     ),
     GraphOperator(
         "qnn.requantize", ("data", "scale", "zero_point"), _quantized(SUMS), _evaluate_requantize,
         Pattern.BROADCAST, _define_requantize, (AXIS, OUT_DTYPE),
         "round(data * scale) + zero_point, saturated, of sums in int32 converted to float32.",
+        axis_layouts(2),
     ),
     GraphOperator(
         "qnn.conv2d", ("data", "weight"), _of_integers(convolved(2)), _evaluate_conv2d,

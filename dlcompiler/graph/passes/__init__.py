@@ -18,7 +18,7 @@ from dlcompiler.graph.passes.fold_constants import fold_constants
 from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
 from dlcompiler.graph.passes.fusion import FusionOptions, fuse_ops
 from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
-from dlcompiler.graph.passes.quantized import compute_in_integers
+from dlcompiler.graph.passes.quantized import compute_in_integers, lay_out_integers
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
@@ -38,6 +38,7 @@ __all__ = [
     "fold_constants",
     "fold_scale_axis",
     "fuse_ops",
+    "lay_out_integers",
     "merge_composite",
     "offload",
     "partition_for_device",
