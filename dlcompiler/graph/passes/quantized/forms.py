@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,13 @@ BYTES = ("int8", "uint8")
 """Dtypes of the data that integer kernels multiply."""
 
 
-class Found(NamedTuple):
-    """What takes the place of a call; None: it stays."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What takes the place of a call."""
 
     reason: str
     value: Expr | None
+    """None: the call stays, for this reason."""
 
 
 Rule: TypeAlias = Callable[[Call, KnownTypes], Found | None]
@@ -41,7 +43,7 @@ class Dequantized:
     zero: Array
     """Of the dtype, and of the same shape."""
     axis: int
-    """The dimension of the slices, counted from 0."""
+    """The dimension of the slices, counted from the end: the last one is -1."""
 
     @property
     def is_whole(self) -> bool:
@@ -55,12 +57,13 @@ class Dequantized:
 
     def has_same_numbers(self, other: Dequantized) -> bool:
         """Tell whether equal integers are equal numbers."""
-        is_same = self.dtype == other.dtype and self.axis == other.axis
+        is_same = self.dtype == other.dtype and (self.is_whole or self.axis == other.axis)
         return is_same and _equal(self.scale, other.scale) and _equal(self.zero, other.zero)
 
     def moved(self, call: Call, q: Expr) -> Call:
         """Return other integers with these scales in the place of a call."""
-        return call_like(call, "qnn.dequantize", q, self.scale, one(self.zero), axis=self.axis)
+        attrs = axis_of(self.scale, self.axis)
+        return call_like(call, "qnn.dequantize", q, self.scale, one(self.zero), **attrs)
 
 
 def _equal(a: Array, b: Array) -> bool:
@@ -77,8 +80,13 @@ def dequantized(node: Node, types: KnownTypes) -> Dequantized | None:
     if scale.type.dtype != "float32" or not _is_usual(scale.value):
         return None
     kind = types.tensor(q)
-    axis = attrs_of(node)["axis"] % max(kind.rank, 1)
+    axis = attrs_of(node)["axis"] % max(kind.rank, 1) - kind.rank
     return Dequantized(q, kind.dtype, *_joined(scale.value, zero.value), axis)
+
+
+def axis_of(scale: Array, axis: int) -> dict[str, int]:
+    """Return the attribute for the dimension of scales; none for one scale."""
+    return {"axis": axis} if scale.ndim else {}
 
 
 def one(values: Array) -> Array:
@@ -139,7 +147,7 @@ def centred_weight(value: Array, zero: Array, axis: int) -> Array | None:
     """Return weights less their zero points as int8; None if they do not fit."""
     shape = [1] * value.ndim
     if zero.ndim:
-        shape[axis] = len(zero)
+        shape[axis] = len(zero)  # axis counts from the end
     return as_int8(value.astype(np.int64) - zero.astype(np.int64).reshape(shape))
 
 

@@ -16,6 +16,7 @@ from dlcompiler.graph.passes.quantized.forms import (
     Found,
     Rules,
     as_int8,
+    axis_of,
     centred,
     centred_weight,
     dequantized,
@@ -50,13 +51,13 @@ def _conv2d(call: Call, types: KnownTypes) -> Found | None:
     sums = _of_integers(call, types)
     if sums is not None and sums[2] is not None and terms:
         return Found(_REASON, made(*sums)) if _has_result(call, types, SUMS) else None
-    pair = _of_floats(call, types, channel)
-    if not isinstance(pair, tuple):
+    pair = _of_floats(call, types, channel - len(shape))
+    if pair is None or isinstance(pair, Found):
         return pair
     data, weight, values = pair
     if terms > MOST_TERMS:
         return Found("the sums do not fit int32", None)
-    return _scaled(call, made(data.q, values, int(data.zero)), data, weight, images.index("C"))
+    return _scaled(call, made(data.q, values, int(data.zero)), data, weight, images.index("C") - 4)
 
 
 def _has_result(call: Call, types: KnownTypes, dtype: str) -> bool:
@@ -84,7 +85,7 @@ def _of_floats(
     types : KnownTypes
         Types of its arguments.
     channel : int
-        The dimension of the weights that may have several scales.
+        The dimension of the weights that may have several scales, counted from the end.
     """
     data, weight = (dequantized(arg, types) for arg in call.args)
     if data is None or weight is None or not _has_result(call, types, "float32"):
@@ -100,8 +101,9 @@ def _of_floats(
 def _scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
     """Return sums times the scales of both operands."""
     scale = np.asarray(data.scale * weight.scale, np.float32)
+    attrs = axis_of(scale, axis)
     zero = np.zeros((), np.int32)
-    return Found(_REASON, call_like(call, "qnn.dequantize", sums, scale, zero, axis=axis))
+    return Found(_REASON, call_like(call, "qnn.dequantize", sums, scale, zero, **attrs))
 
 
 def _dense(call: Call, types: KnownTypes) -> Found | None:
@@ -145,11 +147,11 @@ def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: 
         if zero is not None:
             return Found(_REASON, made(q, weight, zero))
         return _with_zero_point(call, made(q, weight, 0), weight, 1 - channel, types)
-    pair = _of_floats(call, types, channel)
-    if not isinstance(pair, tuple):
+    pair = _of_floats(call, types, channel - 2)
+    if pair is None or isinstance(pair, Found):
         return pair
     inputs, factors, values = pair
-    return _scaled(call, made(inputs.q, values, int(inputs.zero)), inputs, factors, len(out) - 1)
+    return _scaled(call, made(inputs.q, values, int(inputs.zero)), inputs, factors, -1)
 
 
 def _with_zero_point(call: Call, sums: Call, weight: Array, along: int, types: KnownTypes,

@@ -10,6 +10,7 @@ from dlcompiler.graph.passes.quantized.forms import (
     Found,
     Rules,
     Target,
+    axis_of,
     dequantized,
     limits,
     target_of,
@@ -20,7 +21,6 @@ from dlcompiler.graph.passes.tools import (
     call_like,
     operator_of,
     scalar_of,
-    shape_of,
 )
 
 _VIEWS = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice")
@@ -41,15 +41,13 @@ def _chosen(call: Call, types: KnownTypes) -> Found | None:
 
 
 def _max_pool(call: Call, types: KnownTypes) -> Found | None:
-    """Move a maximum: each of its windows has an element of the image."""
+    """Move a maximum whose windows all have an element of the image.
+
+    The padding is narrower than a window, but a dilated window may jump over the image.
+    """
     attrs = attrs_of(call)
-    count = len(attrs["pool_size"])
-    is_inside = all(
-        max(attrs["padding"][n], attrs["padding"][count + n]) < attrs["pool_size"][n]
-        and attrs["dilation"][n] == 1
-        for n in range(count)
-    )
-    return _chosen(call, types) if is_inside and not attrs["ceil_mode"] else None
+    is_dense = all(distance == 1 for distance in attrs["dilation"])
+    return _chosen(call, types) if is_dense and not attrs["ceil_mode"] else None
 
 
 def _joined(call: Call, types: KnownTypes) -> Found | None:
@@ -108,13 +106,10 @@ def _sum(call: Call, types: KnownTypes) -> Found | None:
 
 def _is_same_scale(sums: Dequantized, bias: Dequantized, call: Call, types: KnownTypes) -> bool:
     """Tell whether each element of a bias has the scale of the sums that it is added to."""
-    shape, own = shape_of(call, types), shape_of(bias.q, types)
-    if shape is None or own is None:
-        return False
+    place = bias.axis
     if operator_of(call) == "nn.bias_add":
-        place = attrs_of(call)["axis"] % len(shape)
-    else:
-        place = len(shape) - len(own) + bias.axis
+        rank = types.tensor(call).rank
+        place = attrs_of(call)["axis"] % rank - rank
     if not bias.is_whole and not sums.is_whole and place != sums.axis:
         return False
     is_fitting = bias.is_whole or sums.is_whole or bias.scale.shape == sums.scale.shape
@@ -177,7 +172,7 @@ def _converted(
         return None
     scale = np.asarray(value.scale / target.scale, np.float32)
     made = call_like(call, "qnn.requantize", value.q, scale, target.zero, suffix="integers",
-                     axis=value.axis, out_dtype=target.dtype)  # fmt: skip
+                     out_dtype=target.dtype, **axis_of(scale, value.axis))  # fmt: skip
     return "sums of integers are scaled once", made
 
 
