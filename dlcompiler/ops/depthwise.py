@@ -190,6 +190,11 @@ DEPTHWISE = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": window_schedule(windows, has_weights=True), "gpu": "dlcompiler.ops.gpu.windows:DEPTHWISE"}),
+    by_device(
+        {
+            "cpu": window_schedule(windows, has_weights=True),
+            "gpu": "dlcompiler.ops.gpu.windows:DEPTHWISE",
+        }
+    ),
     prepack,
 )

@@ -2,7 +2,8 @@
 
 The instruction multiplies unsigned by signed numbers, so that one operand is stored plus 128. The
 sums are then too large by 128 times the sum of the other operand, which is computed once and
-subtracted. An operand with a zero point z is subtracted in the same way: by 128 + z. All numbers are exact: int32 wraps in the same way with and without this offset.
+subtracted; with a zero point z, by 128 + z times that sum. All numbers are exact: int32 wraps in
+the same way with and without this offset.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _narrow(call: Result, x: Array, zero: Array) -> Array:
 
 
 def _bounds(kind: str) -> tuple[int, int]:
-    return dtypes.min_value(kind), dtypes.max_value(kind)
+    return int(dtypes.min_value(kind)), int(dtypes.max_value(kind))
 
 
 def _evaluate_quantize(call: Result, x: Array, scale: Array, zero: Array) -> Array:
@@ -239,7 +239,9 @@ def _define_conv2d(call: Result, data: te.Tensor, weight: te.Tensor) -> te.Tenso
 def _define_product(operator: GraphOperator) -> Callable[..., Any]:
     def define(call: Result, a: te.Tensor, b: te.Tensor) -> Any:
         assert operator.define is not None
-        return operator.define(Result(_wide(call.attrs), call.inputs, call.type), _centred(call, a), b)
+        return operator.define(
+            Result(_wide(call.attrs), call.inputs, call.type), _centred(call, a), b
+        )
 
     return define
 

@@ -90,10 +90,10 @@ def _before(call: Call, view: Call, types: KnownTypes) -> Call | None:
     wide, narrow = shape_of(call, types), shape_of(view.args[0], types)
     if wide is None or narrow is None or shape_of(view, types) != wide:
         return None
-    if operator_of(call) in ALONG and types.tensor(call.args[1]).rank:
-        # The numbers go along an axis, which must be the last one before and after.
-        if attrs_of(call)["axis"] != -1 or wide[-1:] != narrow[-1:]:
-            return None
+    is_along = operator_of(call) in ALONG and types.tensor(call.args[1]).rank > 0
+    # The numbers go along an axis, which must be the last one before and after.
+    if is_along and (attrs_of(call)["axis"] != -1 or wide[-1:] != narrow[-1:]):
+        return None
     args = [
         view.args[0] if arg is view else _aligned(call, arg, wide, narrow, types)
         for arg in call.args

@@ -41,6 +41,8 @@ class Range:
         return np.asarray(scale), np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.uint8)
 
 
+SMALLEST_COUNT = 1e-4
+"""What an empty bin counts as where another histogram has values; [1]."""
 SMALLEST_SCALE = 1e-12
 """Smaller numbers are taken for 0; [1]."""
 
@@ -119,8 +121,8 @@ def kl_bins(counts: Array, levels: int) -> int:
     with the least divergence Σ P log(P / Q) is chosen. The first bin counts as many as the second:
     the zeros behind a ReLU are exact with any scale, and would outweigh all other values.
 
-    **Source:** S. Migacz, "8-bit inference with TensorRT", GPU Technology Conference 2017; the first
-    bin: ``HistogramCalibrator`` of NVIDIA's pytorch-quantization.
+    **Source:** S. Migacz, "8-bit inference with TensorRT", GPU Technology Conference 2017; for the
+    first bin, ``HistogramCalibrator`` of NVIDIA's pytorch-quantization.
     """
     counts = np.concatenate([counts[1:2], counts[1:]])
     best, least = len(counts), np.inf
@@ -140,11 +142,17 @@ def kl_bins(counts: Array, levels: int) -> int:
 
 
 def _divergence(p: Array, q: Array) -> float:
-    """Return the divergence of two histograms; infinite where q is empty and p is not."""
-    if not p.sum() or not q.sum() or bool(((q == 0) & (p > 0)).any()):
+    """Return the divergence of two histograms.
+
+    Notes
+    -----
+    **Source:** for bins that are empty in q only, ``_smooth_distribution`` of MXNet.
+    """
+    if not p.sum() or not q.sum():
         return float(np.inf)
-    p, q = p / p.sum(), q / q.sum()
     is_used = p > 0
+    q = np.where(is_used & (q == 0), SMALLEST_COUNT, q)
+    p, q = p / p.sum(), q / q.sum()
     return float(np.sum(p[is_used] * np.log(p[is_used] / q[is_used])))
 
 

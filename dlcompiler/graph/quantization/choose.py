@@ -32,7 +32,15 @@ MOVES = ("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "transpose", "squee
 """Operators whose results are elements of their operand: they keep its scale."""
 _BEHIND = ("add", "nn.bias_add", "nn.relu", "nn.relu6", "clip")
 """Operators that are computed with the sums of a product, if their other operand is constant."""
-_READERS = (*PRODUCTS, *MOVES, "add", "concatenate", "nn.avg_pool2d", "nn.global_avg_pool2d", "mean")
+_READERS = (
+    *PRODUCTS,
+    *MOVES,
+    "add",
+    "concatenate",
+    "nn.avg_pool2d",
+    "nn.global_avg_pool2d",
+    "mean",
+)
 """Operators before which a result of a product is stored as integers."""
 _BEFORE = ("infer_types", "eliminate_dead_code", "simplify_inference", "canonicalize_ops",
            "fold_constants", "simplify_expr", "fold_scale_axis")  # fmt: skip

@@ -34,9 +34,7 @@ def rewritten(
     symmetric : bool
         Store values as int8 with the zero point 0; otherwise as uint8.
     """
-    numbers = {
-        point: found.scale_and_zero(symmetric=symmetric) for point, found in ranges.items()
-    }
+    numbers = {point: found.scale_and_zero(symmetric=symmetric) for point, found in ranges.items()}
     scales: dict[Node, Array] = {}
     """Result of a product, or of its bias -> scale of the sums, with the axis of the channels."""
     made: dict[Node, Expr] = {}
@@ -52,8 +50,8 @@ def rewritten(
             elif operator_of(old) in ("add", "nn.bias_add"):
                 new = _with_bias(old, new, scales)
         if old in numbers:
-            new = _stored(new, *numbers[old])  # type: ignore[arg-type]  # a value
-        made[old] = new  # type: ignore[assignment]  # no operator
+            new = _stored(new, *numbers[old])
+        made[old] = new
         return new
 
     main = plan.module.main  # parameters stay, also those that are stored as integers

@@ -10,9 +10,9 @@ import numpy as np
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.execution import build
-from dlcompiler.graph.ir import Expr, Module, Tuple
+from dlcompiler.graph.ir import Expr, Module, Node, Tuple
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.graph.quantization.calibrate import METHODS, Method, ranges_of
+from dlcompiler.graph.quantization.calibrate import METHODS, Method, Range, ranges_of
 from dlcompiler.graph.quantization.choose import OPERATION, Plan, plan_of, prepared
 from dlcompiler.graph.quantization.report import LayerError, layer_errors
 from dlcompiler.graph.quantization.rewrite import rewritten
@@ -92,7 +92,9 @@ def quantize(
     floats = _values(plan.module, plan.points)
     names = [getattr(point, "name", "") for point in plan.points]
     batches = [floats(*given) for given in inputs]
-    ranges = dict(zip(plan.points, ranges_of(batches, names, method, percentile), strict=True))
+    ranges: dict[Node, Range] = dict(
+        zip(plan.points, ranges_of(batches, names, method, percentile), strict=True)
+    )
     after, made = rewritten(plan, ranges, per_channel=per_channel, symmetric=symmetric)
     layers = _layers(plan, made, inputs) if report else ()
     return Quantized(after, layers)

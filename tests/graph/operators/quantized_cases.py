@@ -20,7 +20,8 @@ QUANTIZED = {
         case(Given((3, 1, 2), "float32"), _scale(3), Given((3,), "uint16", 0, 65536), axis=0,
              out_dtype="uint16"),
         case(Given((0, 2), "float64"), _scale(dtype="float64"), _ZERO),
-        case(Given((1, 3, 2, 5), "float32", -9, 9), _scale(3), Given((3,), "uint8", 0, 256), axis=1),
+        case(Given((1, 3, 2, 5), "float32", -9, 9), _scale(3),
+             Given((3,), "uint8", 0, 256), axis=1),
         case(Given((7,), "float16", -9, 9), _scale(dtype="float16"), _bytes(), out_dtype="int8"),
     ],
     "qnn.dequantize": [

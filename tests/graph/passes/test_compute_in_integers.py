@@ -36,7 +36,7 @@ def a_convolution(seed):
     pick = rng.choice
     groups = int(pick([1, 1, 2, 4]))
     c, o = groups * int(pick([1, 3, 4, 8])), groups * int(pick([1, 4, 5, 16]))
-    k, n, size = int(pick([1, 3, 2])), int(pick([1, 2])), int(pick([5, 9, 14]))
+    k, n, size = int(pick([1, 3, 2])), int(pick([1, 2])), int(pick([6, 9, 14]))
     dtype, out = str(pick(["uint8", "int8"])), str(pick(["uint8", "int8"]))
     x = drawn(rng, (n, c, size, size - 1), dtype)
     weight = rng.integers(-127, 128, (o, c // groups, k, k)).astype("int8")

@@ -84,7 +84,7 @@ def dequantized(node: Node, types: KnownTypes) -> Dequantized | None:
     return Dequantized(q, kind.dtype, *_joined(scale.value, zero.value), axis)
 
 
-def axis_of(scale: Array, axis: int) -> dict[str, int]:
+def axis_of(scale: Array, axis: int) -> dict[str, Any]:
     """Return the attribute for the dimension of scales; none for one scale."""
     return {"axis": axis} if scale.ndim else {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlcompiler.graph.decisions import Decision
+from dlcompiler.graph.decisions import Decision, Verdict
 from dlcompiler.graph.ir import Call, Expr, Module
 from dlcompiler.graph.passes.quantized import products, values
 from dlcompiler.graph.passes.quantized.forms import Rules
@@ -59,7 +59,7 @@ def compute_in_integers(module: Module) -> Module:
         found = RULES[name](new, types) if name in RULES else None
         if found is None:
             return None
-        verdict = "rewritten" if found.value is not None else "not rewritten"
+        verdict: Verdict = "rewritten" if found.value is not None else "not rewritten"
         log.append(decided(NAME, old, verdict, name, found.reason))
         return found.value
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dlcompiler.graph.ir import Call, Constant, Expr, Node, Tuple
@@ -28,7 +30,7 @@ _NEAR = 1e-5
 """Relative difference of scales that are the same but for rounding; [1]."""
 
 
-# -- operators that choose elements -----------------------------------------------------------------
+# -- operators that choose elements ----------------------------------------------------------------
 
 
 def _chosen(call: Call, types: KnownTypes) -> Found | None:
@@ -86,7 +88,7 @@ def _relu(call: Call, types: KnownTypes) -> Found | None:
     return Found("the zero point stands for 0", data.moved(call, moved))
 
 
-# -- biases -----------------------------------------------------------------------------------------
+# -- biases ----------------------------------------------------------------------------------------
 
 
 def _sum(call: Call, types: KnownTypes) -> Found | None:
@@ -116,7 +118,7 @@ def _is_same_scale(sums: Dequantized, bias: Dequantized, call: Call, types: Know
     return is_fitting and bool(np.allclose(sums.scale, bias.scale, rtol=_NEAR, atol=0))
 
 
-# -- quantize ---------------------------------------------------------------------------------------
+# -- quantize --------------------------------------------------------------------------------------
 
 
 def _quantize(call: Call, types: KnownTypes) -> Found | None:
@@ -136,8 +138,9 @@ def _quantize(call: Call, types: KnownTypes) -> Found | None:
     if made is None:
         if inner is call.args[0] or is_cut:
             return None
-        return Found("the limits of the dtype cut off as much",
-                     call_like(call, "qnn.quantize", inner, *call.args[1:], **call.attrs))  # fmt: skip
+        kept: dict[str, Any] = dict(call.attrs)
+        made_again = call_like(call, "qnn.quantize", inner, *call.args[1:], **kept)
+        return Found("the limits of the dtype cut off as much", made_again)
     reason, integers = made
     if is_cut:
         integers = call_like(call, "clip", integers, a_min=bounds[0], a_max=bounds[1])
@@ -161,9 +164,7 @@ def _bounded(node: Node, target: Target) -> tuple[Expr, tuple[int, int]] | None:
     return None
 
 
-def _converted(
-    call: Call, value: Dequantized, target: Target
-) -> tuple[str, Expr] | None:
+def _converted(call: Call, value: Dequantized, target: Target) -> tuple[str, Expr] | None:
     """Return the integers of a value that is made of integers."""
     wanted = Dequantized(value.q, target.dtype, target.scale, target.zero, value.axis)
     if value.has_same_numbers(wanted):
