@@ -103,6 +103,8 @@ def build(
     if isinstance(module, Module):  # `prepared` refuses anything else
         several = len(machines) > 1
         module = place_on_devices(module, default) if several else without_annotations(module)
+    if any(each.device != "cpu" for each in machines.values()):
+        options = _without_integers(options)
     made = prepared(module, params or {}, options, function)
     if len(machines) > 1 or machine.device != "cpu":
         return _on_devices(made, machines, db, progress)
@@ -113,6 +115,12 @@ def build(
         return CModel(made, steps, kernels, machine, name)
     entry = load_entry(steps, [code_of(k) for k in kernels], Options.for_target(machine))
     return CompiledModel(made, steps, kernels, machine, entry)
+
+
+def _without_integers(context: PassContext) -> PassContext:
+    """Keep quantized models in floats: only CPUs have schedules of products with zero points."""
+    disabled = (*context.disabled_pass, "compute_in_integers", "lay_out_integers")
+    return replace(context, disabled_pass=disabled)
 
 
 def _built(
