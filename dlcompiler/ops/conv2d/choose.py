@@ -41,7 +41,7 @@ def _gemm(params: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if not _is_usual(params):
         return
     groups = params.get("groups", 1)
-    for block in (4, 6):
+    for block in (4, 6, 8):
         # The sums of a block that a group cuts short are computed with those of all other blocks.
         if groups == 1 or params["o"] // groups % block == 0:
             yield {"block": block}

@@ -99,8 +99,8 @@ def default_config(workload: Workload, target: Target) -> Config:
     -----
     The tile needs the fewest cycles (`tiles.Machine`) for a block of rows, with the smaller tiles
     at its edges. A block of rows of the image fits half of the L2 cache, and a block of weights,
-    for a part of the input channels, a quarter, since each tile reads all of them. For a 1x1 kernel
-    the weights fit L1, together with the rows of the image.
+    for a part of the input channels, half of L1, since each tile reads all of them. For a 1x1
+    kernel the weights fit L1 together with the rows of the image.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -153,7 +153,7 @@ def _block_rows(shape: Shape, block: int, target: Target) -> int:
 def _split_c(shape: Shape, block: int, target: Target, values: Sequence[Any]) -> int:
     item = dtypes.bytes_of(shape.sums_dtype)
     taps = shape.rows.kernel * shape.columns.kernel
-    of_channel, room = taps * block * item, target.cache_bytes(1) // 4
+    of_channel, room = taps * block * item, target.cache_bytes(0) // 2
     if taps == 1:  # each step also reads another row of the image, which must come from L1
         of_channel += max(shape.columns.size * item, _LINE_BYTES)
         room = target.cache_bytes(0)
@@ -169,17 +169,22 @@ def _best_tile(
 ) -> tuple[int, int]:
     """Return the rows and columns of the register tile with the lowest modelled cost."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
+    width = max(shape.columns.out, 1)
 
     def fits(elements: int) -> bool:
         if goes_by_fours(shape, block):
             return tile_fits(elements, vectors, target)
         return machine.fits(elements, vectors)
 
+    def is_simple(rows: int, columns: int) -> bool:
+        # With remainders in both directions, loads from the image itself need comparisons.
+        return shape.is_copied or rows == 1 or not (block_rows % rows and width % columns)
+
     tiles = [
         (rows, columns)
         for rows in values["tile_rows"]
         for columns in values["tile_columns"]
-        if rows <= block_rows and fits(rows * columns)
+        if rows <= block_rows and fits(rows * columns) and is_simple(rows, columns)
     ] or [(1, 1)]
 
     def cost(tile: tuple[int, int]) -> tuple[float, int, int]:
@@ -193,11 +198,26 @@ def _step_cycles(
 ) -> float:
     """Return the time of one reduction step for a block of rows and channels [cycle]."""
     machine, vectors = Machine.of(target), -(-block // target.lanes(shape.sums_dtype))
+
+    def cycles(rows: int, columns: int) -> float:
+        far = machine.far_cycles(_far_bytes(shape, block, rows * columns, target))
+        return max(machine.cycles(rows * columns, vectors), far)
+
     return sum(
-        count * other * machine.cycles(rows * columns, vectors)
+        count * other * cycles(rows, columns)
         for rows, count in pieces(block_rows, tile[0])
         for columns, other in pieces(max(shape.columns.out, 1), tile[1])
     )
+
+
+def _far_bytes(shape: Shape, block: int, pixels: int, target: Target) -> float:
+    """Return what a reduction step loads from beyond the nearest cache [byte]."""
+    taps = shape.rows.kernel * shape.columns.kernel
+    of_step = block * dtypes.bytes_of(shape.sums_dtype)
+    if taps * _steps(shape, block) * of_step <= target.cache_bytes(0) // 2:
+        return 0.0
+    of_image = pixels * shape.columns.stride * dtypes.bytes_of(shape.sums_dtype)
+    return of_step + of_image / taps
 
 
 def estimate(workload: Workload, target: Target) -> float:
@@ -284,7 +304,7 @@ def _schedule_result(
     else:
         stage.reorder(*outermost, row, x, *channels)
         stage.vectorize(channels[-1])
-    return parallelize_outermost(stage, n, rows, blocks, cfg), outermost[-1]
+    return parallelize_outermost(stage, n, [rows], blocks, cfg), outermost[-1]
 
 
 def _tagged(result: Tensor) -> tuple[Layout, int]:

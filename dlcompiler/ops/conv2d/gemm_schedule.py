@@ -22,15 +22,17 @@ from dlcompiler.ops.conv2d.tiles import (
     far_cycles,
     shares_evenly,
 )
+from dlcompiler.ops.gemm.default import FROM_L2
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Filter, Knob, Space, Workload, parallel_knob
 from dlcompiler.space.knob import divisors
 from dlcompiler.target import Target
-from dlcompiler.te import ComputeOp, Tensor
+from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 
 _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
+_NEARLY = 1.03
 EXTRA_PIXELS = 63
 """Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
@@ -43,7 +45,8 @@ def space(workload: Workload, target: Target) -> Space:
                       the packed weights
     ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
     ``block_rows``    rows of the result whose columns are copied together
-    ``order``         outermost loop: blocks of ``rows`` or of ``channels``
+    ``order``         outermost loop: blocks of ``rows`` (tiles of pixels, where no columns are
+                      copied) or of ``channels``
     ``parallel``      run the outermost loop on several cores
     ================  ==========================================================================
     """
@@ -89,14 +92,12 @@ def default_config(workload: Workload, target: Target) -> Config:
     machine, lanes = Machine.of(target), target.lanes(shape.dtype)
     block = workload["block"]
     tiles = [t for t in values["tile_pixels"] if machine.fits(block, t // lanes)]
-    tile = min(
-        tiles or values["tile_pixels"][:1],
-        key=lambda tile: _step_cycles(shape, block, tile, target),
-    )
+    tiles = tiles or values["tile_pixels"][:1]
+    tile, rows = _best_tile(shape, block, tiles, values["block_rows"], target)
     is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.dtype, target), target)
-    rows = _block_rows(shape, tile, target, values["block_rows"])
-    row_blocks = shape.n * -(-shape.rows.out // rows)
-    by_channels = is_parallel and not shares_evenly(row_blocks, target.cores)
+    height, width = shape.rows.out, shape.columns.out
+    pieces = -(-height * width // tile) if shape.reads_in_place else -(-height // rows)
+    by_channels = is_parallel and not shares_evenly(shape.n * pieces, target.cores)
     return choices.config(
         tile_pixels=tile,
         unroll_c=max(values["unroll_c"]),
@@ -106,10 +107,34 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
 
 
+def _best_tile(
+    shape: Shape, block: int, tiles: Sequence[int], heights: Sequence[int], target: Target
+) -> tuple[int, int]:
+    """Return the pixels of the register tile, and the rows of a block.
+
+    Of the tiles that need nearly as few cycles as the best, it is the one with the fewest loads for
+    each multiply-add, as in `dlcompiler.ops.gemm.default`; those whose blocks fit are preferred.
+    """
+    lanes = target.lanes(shape.dtype)
+    cycles = {tile: _step_cycles(shape, block, tile, target) for tile in tiles}
+    good = [tile for tile in tiles if cycles[tile] <= _NEARLY * min(cycles.values())]
+    found = [(tile, *_block_rows(shape, tile, target, heights)) for tile in good]
+
+    def cost(choice: tuple[int, int, bool]) -> tuple[bool, float]:
+        tile, _, fits = choice
+        return not fits, (block + FROM_L2 * tile // lanes) / (block * tile // lanes)
+
+    tile, rows, _ = min(found, key=cost)
+    return tile, rows
+
+
 def _step_cycles(shape: Shape, block: int, tile: int, target: Target) -> float:
     """Return the time of one reduction step for all pixels and one block of channels [cycle]."""
-    tiles = -(-shape.rows.out * shape.columns.out // tile)
-    return tiles * Machine.of(target).cycles(block, tile // target.lanes(shape.dtype))
+    machine, tile_bytes = Machine.of(target), tile * dtypes.bytes_of(shape.dtype)
+    cycles = machine.cycles(block, tile // target.lanes(shape.dtype))
+    if shape.terms * tile_bytes > target.cache_bytes(0) // 2:
+        cycles = max(cycles, machine.far_cycles(tile_bytes))
+    return -(-shape.rows.out * shape.columns.out // tile) * cycles
 
 
 def estimate(workload: Workload, target: Target) -> float:
@@ -130,16 +155,18 @@ def estimate(workload: Workload, target: Target) -> float:
     return steps + by_element * elements + far * -(-shape.rows.out // rows)
 
 
-def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> int:
+def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> tuple[int, bool]:
+    """Return the rows whose columns are copied together, and whether these fit half of L2."""
     width = max(shape.columns.out, 1)
     item = 8 if shape.dtype == "float64" else 4
     height = max(values)
     if shape.reads_in_place:
-        return height
+        return height, True
     room = target.cache_bytes(1) // 2
     size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
     whole = [rows for rows in values if rows == height or rows * width % tile == 0]
-    return max((rows for rows in whole if rows * size <= room), default=min(whole))
+    fitting = [rows for rows in whole if rows * size <= room]
+    return (max(fitting), True) if fitting else (min(whole), False)
 
 
 # -- the schedule -------------------------------------------------------------------------------
@@ -166,7 +193,10 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
     lanes = target.lanes(result.dtype)
     local = s.cache_write(sums, "local")
     s[sums].compute_inline()
-    blocks, inner = _schedule_result(s, result, weight.static_shape[4], cfg, lanes)
+    is_copied = not isinstance(columns.op, PlaceholderOp)
+    blocks, inner = _schedule_result(
+        s, result, weight.static_shape[4], cfg, lanes, is_copied=is_copied
+    )
     s[local].compute_at(s[result], inner)
     _schedule_sums(s, local, cfg, lanes)
     width = max(result.static_shape[3], 1)
@@ -174,7 +204,7 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
 
 
 def _schedule_result(
-    s: Schedule, result: Tensor, block: int, cfg: Config, lanes: int
+    s: Schedule, result: Tensor, block: int, cfg: Config, lanes: int, *, is_copied: bool
 ) -> tuple[Axis, Axis]:
     """Split the result into tiles.
 
@@ -202,7 +232,9 @@ def _schedule_result(
     # iterations are independent does not cover blocks of different sizes.
     is_cut = groups > 1 and result.static_shape[1] // groups % block != 0
     shared = channels[:1] if is_cut else channels
-    return parallelize_outermost(stage, n, rows, shared, cfg), outermost[-1]
+    by_rows = [rows] if is_copied else [rows, tiles]
+    outermost_rows = parallelize_outermost(stage, n, by_rows, shared, cfg)
+    return outermost_rows, outermost[-1]
 
 
 def _schedule_sums(s: Schedule, sums: Tensor, cfg: Config, lanes: int) -> None:

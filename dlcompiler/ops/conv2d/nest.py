@@ -52,7 +52,7 @@ def split_channels(
 
 
 def parallelize_outermost(
-    stage: Stage, image: Axis, rows: Axis, channels: Sequence[Axis], cfg: Config
+    stage: Stage, image: Axis, rows: Sequence[Axis], channels: Sequence[Axis], cfg: Config
 ) -> Axis:
     """Run the outermost loops on several cores if the config says so.
 
@@ -60,8 +60,10 @@ def parallelize_outermost(
     ----------
     stage : Stage
         The stage of the result; its outermost loops are in the order of the config.
-    image, rows : Axis
-        The loops over images and blocks of rows.
+    image : Axis
+        The loop over images.
+    rows : sequence of Axis
+        The loop over blocks of rows, and perhaps those inside it that are shared as well.
     channels : sequence of Axis
         Loops over groups and blocks of channels.
     cfg : Config
@@ -73,11 +75,11 @@ def parallelize_outermost(
         The loop over blocks of rows, perhaps fused: where the image is copied, by rows.
     """
     if not cfg["parallel"]:
-        return rows
+        return rows[0]
     is_by_rows = cfg["order"] == "rows"
-    shared = stage.fuse(image, *([rows] if is_by_rows else channels))
+    shared = stage.fuse(image, *(rows if is_by_rows else channels))
     stage.parallel(shared)
-    return shared if is_by_rows else rows
+    return shared if is_by_rows else rows[0]
 
 
 def split_reduction(stage: Stage, channels: Axis, taps: Sequence[Axis], steps: int) -> list[Axis]:

@@ -12,6 +12,7 @@ TILE_CYCLES = 30
 COPY_CYCLES = 0.25
 """Time to copy an element of a contiguous row [cycle]."""
 
+_LINE_BYTES, _WIDE = 64, 512
 _BYTES_FROM_FAR = 8
 """Bandwidth of one core beyond its own caches [byte / cycle]; measured."""
 
@@ -41,15 +42,18 @@ class Machine:
 
     **Source:** two multiply-adds and two loads in a cycle, and the latency of an FMA, from A. Fog,
     instruction tables (Zen 3); the loads of single elements a little slower, as measured there.
+    Lines from the second cache are measured on Zen 3 and, for wide vectors, on a Sapphire Rapids.
     """
 
     registers: int
     """Vector registers of one thread."""
+    line_cycles: float
+    """Time to load a cache line from the second cache [cycle]; measured."""
 
     @staticmethod
     def of(target: Target) -> Machine:
         """Return the model of a target."""
-        return Machine(target.vector_registers)
+        return Machine(target.vector_registers, 4.0 if target.vector_bits >= _WIDE else 3.0)
 
     def fits(self, elements: int, vectors: int) -> bool:
         """Tell whether a tile of `elements` × `vectors` vectors fits in the registers."""
@@ -58,6 +62,10 @@ class Machine:
     def cycles(self, elements: int, vectors: int) -> float:
         """Return the time of one reduction step for a tile [cycle]."""
         return max(elements * vectors / 2, (elements + vectors) / 2, 0.8 * elements, 4.0)
+
+    def far_cycles(self, size: float) -> float:
+        """Return the time to load what lies in the second cache [cycle]; its size in bytes."""
+        return self.line_cycles * size / _LINE_BYTES
 
 
 def pieces(extent: int, tile: int) -> Iterator[tuple[int, int]]:

@@ -18,8 +18,8 @@ from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_k
 from dlcompiler.target import Target
 from dlcompiler.te import Tensor
 
-MOST_ROWS = 6
-"""Tiles in the largest register tile of the products."""
+MOST_ROWS = 14
+"""Tiles in the largest register tile of the products: one vector wide, with 32 registers."""
 _BLOCK_BYTES = 2 * 1024 * 1024
 """Most memory for the transformed tiles of a block, of images and of results; more if the weights
 take more: each block loads them anew [byte]."""
@@ -29,6 +29,11 @@ _SHARED_LOOPS = 4
 """Number of parallel loops in a row; each must be worth the cost of starting threads. Measured."""
 _LEAST_CYCLES = 4.4
 """Least time of a step of a register tile: a nearly hidden latency of a multiply-add [cycle]."""
+_TRANSFORM_CYCLES = {2: 9, 4: 18}
+"""Time to transform a vector of a position, by the size of a tile [cycle]; this and the next
+measured on a Sapphire Rapids with AVX-512."""
+_WEIGHT_BYTES = 6
+"""Weights that are loaded in a cycle [byte]."""
 
 
 def tiles_of(shape: Shape, tile: int) -> tuple[int, int]:
@@ -67,9 +72,8 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    A step of the products takes ``r`` cycles for a register tile of ``r`` tiles and two vectors,
-    and at least 4.4: fewer sums do not hide the latency of a multiply-add. The image is split into
-    blocks if its transformed tiles would not fit the nearer caches.
+    Of the register tiles that fit, the one with the fewest `_step_cycles` is taken. The image is
+    split into blocks if its transformed tiles would not fit the nearer caches.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     down, across = tiles_of(shape, tile)
@@ -81,7 +85,11 @@ def default_config(workload: Workload, target: Target) -> Config:
     fitting = [rows for rows in values["block"] if rows and rows * row_bytes <= room]
     block = 0 if down * row_bytes <= room else max(fitting, default=1)
     count = (block or down) * across
-    rows = min(values["rows"], key=lambda r: (-(-count // r) * max(r, _LEAST_CYCLES), -r))
+    vectors = _tile_vectors(shape, target)
+    rows = min(
+        (r for r in values["rows"] if r == 1 or r * vectors + vectors < target.vector_registers),
+        key=lambda r: (-(-count // r) * _step_cycles(r, vectors), -r),
+    )
     cycles = product_cycles(shape.flops, shape.dtype, target)
     return choices.config(
         rows=rows,
@@ -92,14 +100,28 @@ def default_config(workload: Workload, target: Target) -> Config:
     )
 
 
+def _tile_vectors(shape: Shape, target: Target) -> int:
+    """Return the vectors of output channels in a register tile."""
+    lanes = target.lanes(shape.dtype)
+    return max(min(2 * lanes, PANEL) // lanes, 1)
+
+
+def _step_cycles(rows: int, vectors: int) -> float:
+    """Return the time of a step of the products for a register tile [cycle].
+
+    Two multiply-adds and two loads begin in a cycle; few sums do not hide the latency of a
+    multiply-add.
+    """
+    return max(rows * vectors / 2, (rows + vectors) / 2, _LEAST_CYCLES)
+
+
 def estimate(workload: Workload, target: Target) -> float:
     """Estimate the time of the default config on one core [cycle].
 
     Notes
     -----
-    The constants were measured on one x86-64 machine with AVX2 (Zen 3): a transform takes 4.6
-    cycles for each position of a tile and vector of channels, and 10 bytes of weights are loaded
-    from the last cache or memory in a cycle, during other work.
+    A transform takes `_TRANSFORM_CYCLES` for each position of a tile and vector of channels. The
+    weights come from the last cache or memory, during other work.
     """
     shape, tile = shapes.shape_of(workload), workload["tile"]
     cfg = default_config(workload, target)
@@ -107,12 +129,14 @@ def estimate(workload: Workload, target: Target) -> float:
     positions = (tile + TAPS - 1) ** 2
     lanes = min(target.lanes(shape.dtype), PANEL)
     rows, block_rows = int(cfg["rows"]), int(cfg["block"]) or down
-    steps = down // block_rows * -(-block_rows * across // rows) * max(rows, _LEAST_CYCLES)
-    vectors = -(-shape.o // PANEL) * -(-PANEL // (2 * lanes))
-    products = shape.n * positions * steps * shape.c * vectors
-    transformed = 4.6 * shape.n * down * across * positions * (shape.c + shape.o) / lanes
+    cycles = _step_cycles(rows, _tile_vectors(shape, target))
+    steps = down // block_rows * -(-block_rows * across // rows) * cycles
+    beside = -(-shape.o // PANEL) * -(-PANEL // (2 * lanes))
+    products = shape.n * positions * steps * shape.c * beside
+    elements = shape.n * down * across * positions * (shape.c + shape.o)
+    transformed = _TRANSFORM_CYCLES[tile] * elements / lanes
     item = dtypes.bytes_of(shape.dtype)
-    weights = positions * shape.c * shape.o * item / 10
+    weights = positions * shape.c * shape.o * item / _WEIGHT_BYTES
     kept = shape.n * block_rows * across * positions * item
     far = sum(far_cycles(kept * channels, target) for channels in (shape.c, shape.o))
     return float(products + transformed + weights + far * (down // block_rows))

@@ -23,7 +23,7 @@ from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.space import Config, Space, Workload
 from dlcompiler.target import Target
 
-FROM_L2 = 3
+FROM_L2 = 2.5
 """Cost of loading a vector of B from L2, in loads of an element of A from L1."""
 _READ_BYTES = 16
 """Bandwidth of one core for matrices beyond its own caches [byte / cycle]. It decides if C has few
@@ -58,8 +58,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     ``max(r·v, r + v) / 2`` cycles for a tile of ``r`` rows and ``v`` vectors (two multiply-adds and
     two loads in a cycle), and at least the latency of an FMA; ``r·v + v + 1`` vectors must fit the
     registers. Of the tiles that need at most 3 % more cycles for the whole result than the best,
-    the one with the fewest loads for each multiply-add is taken, those of B counted `FROM_L2`
-    times.
+    the one with the fewest loads is taken, those of B counted `FROM_L2` times.
     **Source:** K. Goto, R. A. van de Geijn, "Anatomy of high-performance matrix multiplication",
     ACM TOMS 34(3), 2008, section 4.
     """
@@ -192,7 +191,12 @@ def best_tile(
     fitting = [(r, v) for r, v in shapes if fits(r, v)] or [min(shapes)]
     least = min(cycles(r, v) for r, v in fitting)
     good = [(r, v) for r, v in fitting if cycles(r, v) <= 1.03 * least]
-    rows, vectors = min(good, key=lambda tile: (tile[0] + FROM_L2 * tile[1]) / (tile[0] * tile[1]))
+
+    def loads(rows: int, vectors: int) -> float:
+        below = m + -(-m // rows) * FROM_L2 * vectors
+        return below * -(-n // (vectors * lanes))
+
+    rows, vectors = min(good, key=lambda tile: loads(*tile))
     return rows, vectors * lanes
 
 

@@ -10,7 +10,7 @@ from dlcompiler.ops.gemm.product import Product
 from dlcompiler.space import Filter, Knob, Space, Workload, divisors, split_knob
 from dlcompiler.target import Target
 
-TILE_ROWS = (1, 2, 3, 4, 6, 8)
+TILE_ROWS = (1, 2, 3, 4, 6, 8, 12, 14)
 _COMMON_ROWS = 4
 FEW = 32
 """Rows or columns of C up to which forms other than tiles may be faster."""
