@@ -160,7 +160,7 @@ SCALE, WEIGHT = np.float32(0.1), np.full((2, 3), 100, "int8")
         (op.qnn.dequantize(var("x", (4, 3), "int8"), var("s", ()), np.int8(0)),
          numbers_of(WEIGHT)),
         (numbers_of(var("x", (4, 3), "int8")),
-         op.qnn.dequantize(WEIGHT, SCALE, np.int8(-100))),
+         op.qnn.dequantize(np.full((2, 3), 255, "uint8"), SCALE, np.uint8(0))),
         (numbers_of(var("x", (4, 3), "int8")),
          op.qnn.dequantize(WEIGHT, np.array([1, 2, 3], "float32"), np.int8(0), axis=1)),
         (op.qnn.dequantize(var("x", (4, 3), "int8"), np.array([1, 2, 3], "float32"), np.int8(0)),
@@ -174,6 +174,19 @@ SCALE, WEIGHT = np.float32(0.1), np.full((2, 3), 100, "int8")
 def test_products_that_stay_floats(data, weight):
     module = Module.from_expr(op.nn.dense(data, weight))
     assert "nn.dense" in names(compute_in_integers(module))
+
+
+@pytest.mark.parametrize("zero", [0, 3, 255])
+def test_weights_that_int8_does_not_hold_are_two_parts(zero):
+    values = np.array([[0, 254], [254, 1 + zero // 2]], "uint8")
+    weight = op.qnn.dequantize(values, SCALE, np.uint8(zero))
+    module = Module.from_expr(op.nn.dense(numbers_of(var("x", (1, 2), "uint8"), zero=9), weight))
+    after = compute_in_integers(module)
+    assert names(after).count("qnn.dense") == 2
+    x = np.array([[255, 7]], "uint8")
+    expected = ((x.astype(int) - 9) @ (values.astype(int) - zero).T) * (0.05 * 0.1)
+    for found in (evaluate(after, x=x), build(after, threads=1)(x)):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_weights_of_uint8_are_centred():

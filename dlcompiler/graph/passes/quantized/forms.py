@@ -143,20 +143,28 @@ def limits(dtype: str) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def centred_weight(value: Array, zero: Array, axis: int) -> Array | None:
-    """Return weights less their zero points as int8; None if they do not fit."""
+def centred_weight(value: Array, zero: Array, axis: int) -> tuple[Array, ...] | None:
+    """Return weights less their zero points as sums of int8; None if they do not fit."""
     shape = [1] * value.ndim
     if zero.ndim:
         shape[axis] = len(zero)  # axis counts from the end
-    return as_int8(value.astype(np.int64) - zero.astype(np.int64).reshape(shape))
+    return in_int8(value.astype(np.int64) - zero.astype(np.int64).reshape(shape))
 
 
-def as_int8(value: Array) -> Array | None:
-    """Return integers as int8; None if one does not fit."""
+def in_int8(value: Array) -> tuple[Array, ...] | None:
+    """Return integers as the sum of one or two arrays of int8; None if two do not hold them.
+
+    Examples
+    --------
+    >>> in_int8(np.array([-255, 254]))
+    (array([-128,  127], dtype=int8), array([-127,  127], dtype=int8))
+    """
     low, high = limits("int8")
-    if value.size and (value.min() < low or value.max() > high):
+    first = np.clip(value, low, high)
+    parts = [first] if (first == value).all() else [first, value - first]
+    if any(part.size and (part.min() < low or part.max() > high) for part in parts):
         return None
-    return np.ascontiguousarray(value.astype(np.int8))
+    return tuple(np.ascontiguousarray(part.astype(np.int8)) for part in parts)
 
 
 @dataclass(frozen=True)

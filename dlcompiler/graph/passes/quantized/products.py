@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +16,16 @@ from dlcompiler.graph.passes.quantized.forms import (
     Dequantized,
     Found,
     Rules,
-    as_int8,
     axis_of,
     centred,
     centred_weight,
     dequantized,
+    in_int8,
 )
 from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, shape_of
 
 SUMS = "int32"
-LARGEST_PRODUCT = 255 * 128
+LARGEST_PRODUCT = 255 * 255
 """Of a number less its zero point, and a weight; [1]."""
 MOST_TERMS = (2**31 - 1) // LARGEST_PRODUCT
 """Terms whose sum fits int32; [1]."""
@@ -43,39 +44,61 @@ def _conv2d(call: Call, types: KnownTypes) -> Found | None:
     channel = kernels.index("O")
     terms = math.prod(shape) // shape[channel]
 
-    def made(q: Expr, weight: Array, zero: int) -> Call:
-        kept = {k: v for k, v in call.attrs.items() if k != "out_dtype"}
-        return call_like(call, "qnn.conv2d", q, weight, suffix="sums", **kept,
-                         input_zero_point=zero)  # fmt: skip
+    kept: dict[str, Any] = {k: v for k, v in call.attrs.items() if k != "out_dtype"}
 
-    sums = _of_integers(call, types)
-    if sums is not None and sums[2] is not None and terms:
-        return Found(_REASON, made(*sums)) if _has_result(call, types, SUMS) else None
+    def made(q: Expr, parts: Sequence[Array], zero: int) -> Call:
+        return _added(call, [
+            call_like(call, "qnn.conv2d", q, part, suffix="sums", **kept, input_zero_point=zero)
+            for part in parts
+        ])  # fmt: skip
+
+    own = _of_integers(call, types)
+    if own is not None and own.zero is not None and terms:
+        value = made(own.q, own.parts, own.zero)
+        return Found(_REASON, value) if _has_result(call, types, SUMS) else None
     pair = _of_floats(call, types, channel - len(shape))
     if pair is None or isinstance(pair, Found):
         return pair
-    data, weight, values = pair
+    data, weight, parts = pair
     if terms > MOST_TERMS:
         return Found("the sums do not fit int32", None)
-    return _scaled(call, made(data.q, values, int(data.zero)), data, weight, images.index("C") - 4)
+    return _scaled(call, made(data.q, parts, int(data.zero)), data, weight, images.index("C") - 4)
+
+
+def _added(call: Call, sums: Sequence[Call]) -> Call:
+    """Return the sum of the products with the parts of weights that int8 does not hold."""
+    first, *rest = sums
+    for each in rest:
+        first = call_like(call, "add", first, each, suffix="sums")
+    return first
 
 
 def _has_result(call: Call, types: KnownTypes, dtype: str) -> bool:
     return types.tensor(call).dtype == dtype
 
 
-def _of_integers(call: Call, types: KnownTypes) -> tuple[Any, Any, Any] | None:
-    """Return data, weights and zero point of a product of int32 whose operands have 8 bits."""
+class _Integers(NamedTuple):
+    """The operands of a product of int32."""
+
+    q: Expr
+    parts: tuple[Array, ...]
+    """Weights as sums of int8."""
+    zero: int | None
+    """Zero point of the data; None if a run decides it."""
+
+
+def _of_integers(call: Call, types: KnownTypes) -> _Integers | None:
+    """Return the operands of a product of int32 that have 8 bits; None for another product."""
     data, weight = centred(call.args[0], types), call.args[1]
     if data is None or not isinstance(weight, Constant) or weight.type.dtype != SUMS:
         return None
-    values = as_int8(weight.value)
-    return None if values is None else (data.q, values, data.number)
+    parts = in_int8(weight.value.astype(np.int64))
+    return None if parts is None else _Integers(data.q, parts, data.number)
 
 
 def _of_floats(
     call: Call, types: KnownTypes, channel: int
-) -> tuple[Dequantized, Dequantized, Array] | Found | None:
+) -> tuple[Dequantized, Dequantized, tuple[Array, ...]] | Found | None:
     """Return data and weights of a product of floats that are dequantized; or why there are none.
 
     Parameters
@@ -94,8 +117,8 @@ def _of_floats(
         return None
     if not weight.is_whole and weight.axis != channel:
         return Found("the scales of the weights differ inside the sums", None)
-    values = centred_weight(weight.q.value, weight.zero, weight.axis)
-    return _WEIGHTS if values is None else (data, weight, values)
+    parts = centred_weight(weight.q.value, weight.zero, weight.axis)
+    return _WEIGHTS if parts is None else (data, weight, parts)
 
 
 def _scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
@@ -130,32 +153,34 @@ def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: 
     if shape[-1] > MOST_TERMS:
         return Found("the sums do not fit int32", None)
 
-    def made(q: Expr, weight: Array, zero: int) -> Call:
-        rows = np.ascontiguousarray(weight.T) if turn else weight
+    def made(q: Expr, parts: Sequence[Array], zero: int) -> Call:
         is_flat = len(shape) == 2
         if not is_flat:
             q = call_like(call, "reshape", q, suffix="rows", newshape=(-1, shape[-1]))
-        suffix = "sums" if is_flat else "products"
-        sums = call_like(call, "qnn.dense", q, rows, suffix=suffix, input_zero_point=zero)
+        sums = _added(call, [
+            call_like(call, "qnn.dense", q, np.ascontiguousarray(part.T) if turn else part,
+                      suffix="sums", input_zero_point=zero)
+            for part in parts
+        ])  # fmt: skip
         return sums if is_flat else call_like(call, "reshape", sums, suffix="sums", newshape=out)
 
-    sums = _of_integers(call, types)
-    if sums is not None:
+    own = _of_integers(call, types)
+    if own is not None:
         if not _has_result(call, types, SUMS):
             return None
-        q, weight, zero = sums
-        if zero is not None:
-            return Found(_REASON, made(q, weight, zero))
-        return _with_zero_point(call, made(q, weight, 0), weight, 1 - channel, types)
+        if own.zero is not None:
+            return Found(_REASON, made(own.q, own.parts, own.zero))
+        return _with_zero_point(call, made(own.q, own.parts, 0), own.parts, 1 - channel, types)
     pair = _of_floats(call, types, channel - 2)
     if pair is None or isinstance(pair, Found):
         return pair
-    inputs, factors, values = pair
-    return _scaled(call, made(inputs.q, values, int(inputs.zero)), inputs, factors, -1)
+    inputs, factors, parts = pair
+    return _scaled(call, made(inputs.q, parts, int(inputs.zero)), inputs, factors, -1)
 
 
-def _with_zero_point(call: Call, sums: Call, weight: Array, along: int, types: KnownTypes,
-                     ) -> Found | None:  # fmt: skip
+def _with_zero_point(
+    call: Call, sums: Call, parts: Sequence[Array], along: int, types: KnownTypes
+) -> Found | None:
     """Subtract a zero point that a run computes: it is multiplied by the sums of the weights."""
     data = centred(call.args[0], types)
     assert data is not None
@@ -163,8 +188,8 @@ def _with_zero_point(call: Call, sums: Call, weight: Array, along: int, types: K
     zero = types.tensor(data.zero)
     if zero.rank and zero.shape[-1] != 1:
         return None  # it differs inside the sums
-    columns = weight.astype(np.int64).sum(axis=along).astype(np.int32)
-    moved = call_like(call, "multiply", data.zero, columns, suffix="zero")
+    columns = sum(part.astype(np.int64).sum(axis=along) for part in parts)
+    moved = call_like(call, "multiply", data.zero, np.asarray(columns, np.int32), suffix="zero")
     return Found(_REASON, call_like(call, "subtract", sums, moved))
 
 

@@ -45,6 +45,12 @@ def _of_blocks(node: Node, value: Expr, x: Expr, axis: int, size: int) -> Expr:
     return node.call("strided_slice", made, begin=(0,), end=(extent,), axes=(axis,))
 
 
+def _axis(node: Node, x: Expr, scale: Expr) -> int:
+    """Return the dimension of scales; one scale has none, whatever the attribute says."""
+    is_one = node.rank(scale) == 0 or node.shape(scale) == (1,)
+    return 0 if is_one and not node.attr("block_size", 0) else node.axis(1, node.rank(x))
+
+
 def _numbers(node: Node, scale: Expr, zero: Expr | None, dtype: str) -> tuple[Expr, Expr] | None:
     """Return scales and zero points as operators on graphs take them; None for those of blocks."""
     if node.attr("block_size", 0) or node.rank(scale) > 1:
@@ -66,7 +72,7 @@ def _scalar(node: Node, value: Expr) -> Expr:
 
 def _quantize_linear(node: Node) -> Expr:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    axis = _axis(node, x, scale)
     dtype = node.dtype(zero) if zero is not None else "uint8"
     if node.attr("output_dtype", 0) and zero is None:
         dtype = dtype_of(int(node.attr("output_dtype")))
@@ -91,7 +97,7 @@ def _rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
 
 def _dequantize_linear(node: Node) -> Expr:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    axis = _axis(node, x, scale)
     dtype = node.dtype(x)
     numbers = _numbers(node, scale, zero, dtype)
     if numbers is not None and dtype in (*NARROW, SUMS):
