@@ -117,12 +117,12 @@ def folded(value: Expr, types: KnownTypes, most: int) -> Expr:
     """Return the constant that a tensor is, if it depends on constants only.
 
     One with more than `most` elements, or with an extent that is not known, stays as it is. So do
-    dequantized integers: integer kernels read them as they are.
+    dequantized integers, if they are several: integer kernels read them as they are.
     """
     kind = types.tensor(value)
     if isinstance(value, Constant) or not is_static(kind) or elements(kind) > most:
         return value
-    if not types.is_constant(value) or is_dequantized(value):
+    if not types.is_constant(value) or (elements(kind) > 1 and is_dequantized(value)):
         return value
     made = Constant(np.asarray(evaluate(Module.from_expr(value))))
     types[made] = kind

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler.graph.ir import Call, Constant, Expr, Node, TensorType
+from dlcompiler.graph.interpreter import evaluate
+from dlcompiler.graph.ir import Call, Constant, Expr, Module, Node, TensorType
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of
 
@@ -167,6 +168,13 @@ def in_int8(value: Array) -> tuple[Array, ...] | None:
     return tuple(np.ascontiguousarray(part.astype(np.int8)) for part in parts)
 
 
+def known(node: Expr, types: KnownTypes) -> Array | None:
+    """Return the value of an expression of constants; None for another one."""
+    if isinstance(node, Constant):
+        return node.value
+    return np.asarray(evaluate(Module.from_expr(node))) if types.is_constant(node) else None
+
+
 @dataclass(frozen=True)
 class Centred:
     """Integers less their zero point, as int32: ``cast(q) - zero``."""
@@ -176,14 +184,14 @@ class Centred:
     zero: Expr | None
     """An expression in int32; None for 0."""
 
-    @property
-    def number(self) -> int | None:
-        """The zero point; None if it is not one known number."""
+    def number(self, types: KnownTypes) -> int | None:
+        """Return the zero point; None if it is not one known number."""
         if self.zero is None:
             return 0
-        if not isinstance(self.zero, Constant) or self.zero.value.size != 1:
+        value = known(self.zero, types)
+        if value is None or value.size != 1:
             return None
-        found = int(self.zero.value.reshape(-1)[0])
+        found = int(value.reshape(-1)[0])
         low, high = limits(self.dtype)
         return found if low <= found <= high else None
 

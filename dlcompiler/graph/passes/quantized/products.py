@@ -21,6 +21,7 @@ from dlcompiler.graph.passes.quantized.forms import (
     centred_weight,
     dequantized,
     in_int8,
+    known,
 )
 from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, shape_of
 
@@ -89,11 +90,12 @@ class _Integers(NamedTuple):
 
 def _of_integers(call: Call, types: KnownTypes) -> _Integers | None:
     """Return the operands of a product of int32 that have 8 bits; None for another product."""
-    data, weight = centred(call.args[0], types), call.args[1]
-    if data is None or not isinstance(weight, Constant) or weight.type.dtype != SUMS:
+    data = centred(call.args[0], types)
+    if data is None or types.tensor(call.args[1]).dtype != SUMS:
         return None
-    parts = in_int8(weight.value.astype(np.int64))
-    return None if parts is None else _Integers(data.q, parts, data.number)
+    weight = known(call.args[1], types)
+    parts = None if weight is None else in_int8(weight.astype(np.int64))
+    return None if parts is None else _Integers(data.q, parts, data.number(types))
 
 
 def _of_floats(
