@@ -71,6 +71,13 @@ from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.memory import MemoryPlan, plan_memory
 from dlcompiler.graph.operators import REGISTRY, GraphOperator, Pattern
 from dlcompiler.graph.passes.pipeline import optimize
+from dlcompiler.graph.quantization import (
+    LayerError,
+    Quantized,
+    Top1,
+    compare_top1,
+    quantize,
+)
 from dlcompiler.graph.text import (
     expr_text,
     from_json,
@@ -98,6 +105,7 @@ __all__ = [
     "GraphOperator",
     "If",
     "KernelTime",
+    "LayerError",
     "Let",
     "LoadedModel",
     "MemoryPlan",
@@ -105,9 +113,11 @@ __all__ = [
     "ModelTask",
     "Module",
     "Pattern",
+    "Quantized",
     "RunnableModel",
     "Span",
     "TensorType",
+    "Top1",
     "Transfer",
     "Tuple",
     "TupleGetItem",
@@ -120,6 +130,7 @@ __all__ = [
     "as_expr",
     "build",
     "compare",
+    "compare_top1",
     "constant",
     "decisions_json",
     "evaluate",
@@ -138,6 +149,7 @@ __all__ = [
     "parse",
     "parse_expr",
     "plan_memory",
+    "quantize",
     "structural_equal",
     "structural_hash",
     "tasks",

@@ -28,7 +28,7 @@ _VECTORS = (1, 2, 4, 8)
 _COLUMNS = (1, 2, 3, 4, 6, 8)
 _MOST_COPIES = 160
 """Steps of a window that are unrolled."""
-_ENOUGH_VECTORS = 4
+_ENOUGH_SUMS = 4
 """Sums side by side that hide the latency of one."""
 
 
@@ -97,15 +97,30 @@ def _side(workload: Workload, of: Sliding) -> int:
     return Layout(workload["layout"]).channels or of.channels
 
 
-def channels_config(workload: Workload, of: Sliding, target: Target) -> Config:
-    """Return the config with enough vectors to hide the latency of an addition."""
+def channels_config(
+    workload: Workload, of: Sliding, target: Target, *, has_weights: bool = False
+) -> Config:
+    """Return the config with enough sums to hide the latency of an addition.
+
+    Parameters
+    ----------
+    workload, of, target
+        As of `channels_space`.
+    has_weights : bool
+        Whether the elements of a window are multiplied by weights: neighbouring windows then share
+        them, and a vector of channels that is cut short costs more than one of a maximum.
+    """
     places = of.images * of.channels * of.rows.out * of.columns.out
     choices = channels_space(workload, of, target)
-    vectors = next(knob.values for knob in choices.knobs if knob.name == "vectors")
+    vectors, columns = (
+        max(count for knob in choices.knobs if knob.name == name
+            for count in knob.values if count <= _ENOUGH_SUMS)
+        for name in ("vectors", "columns")
+    )  # fmt: skip
     return choices.config(
-        vectors=max(count for count in vectors if count <= _ENOUGH_VECTORS),
-        columns=1,
-        unroll_columns=False,
+        vectors=1 if has_weights else vectors,
+        columns=columns if has_weights else 1,
+        unroll_columns=has_weights,
         unroll_rows=False,
         parallel=is_worth_sharing(places * of.taps / target.lanes(of.dtype), target),
     )

@@ -136,6 +136,9 @@ def workload(
                 NAME, f"{name} is out of range", got=repr(number),
                 expected=f"an int from {least}",
             )  # fmt: skip
+    if "zero_point" in others:
+        raise TuningError(NAME, "it has no zero point", got=f"zero_point={others['zero_point']}",
+                          hint="subtract it before: sums of float32 are exact")  # fmt: skip
     layout_of(NAME, layout, c, c * multiplier)
     found = shapes.workload(
         NAME, c=c, h=h, w=w, o=c * multiplier, kernel=kernel, groups=max(c, 1), allowed=DTYPES,
@@ -187,6 +190,11 @@ DEPTHWISE = Operator(
     workload,
     define,
     reference,
-    by_device({"cpu": window_schedule(windows), "gpu": "dlcompiler.ops.gpu.windows:DEPTHWISE"}),
+    by_device(
+        {
+            "cpu": window_schedule(windows, has_weights=True),
+            "gpu": "dlcompiler.ops.gpu.windows:DEPTHWISE",
+        }
+    ),
     prepack,
 )

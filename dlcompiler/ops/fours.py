@@ -2,7 +2,8 @@
 
 The instruction multiplies unsigned by signed numbers, so that one operand is stored plus 128. The
 sums are then too large by 128 times the sum of the other operand, which is computed once and
-subtracted. All numbers are exact: int32 wraps in the same way with and without this offset.
+subtracted; with a zero point z, by 128 + z times that sum. All numbers are exact: int32 wraps in
+the same way with and without this offset.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dlcompiler.te import Tensor
 LONGEST_VECTOR = 16
 """Most lanes of a vector of int32 that a target has; [1]."""
 ZERO = 128
-"""What an unsigned operand has in place of 0."""
+"""What an unsigned operand has in place of 0, if its zero point is 0."""
 
 
 def unsigned(value: Expr) -> Expr:
@@ -33,9 +34,20 @@ def product(unsigned: Expr, signed: Expr) -> Expr:
     return made
 
 
-def zeros(steps: int, name: str) -> Tensor:
-    """Define the operand whose products with the signed one are the offsets: ``(steps, 4)``."""
-    made: Tensor = te.compute((steps, 4), lambda g, q: te.const(ZERO, "uint8"), name=name)
+def zeros(steps: int, name: str, zero_point: int = 0) -> Tensor:
+    """Define the operand whose products with the signed one are the offsets: ``(steps, 4)``.
+
+    Parameters
+    ----------
+    steps : int
+        Groups of four numbers.
+    name : str
+        Of the tensor.
+    zero_point : int
+        What int8 operands hold in place of 0.
+    """
+    value = te.const(ZERO + zero_point, "uint8")
+    made: Tensor = te.compute((steps, 4), lambda g, q: value, name=name)
     return made
 
 

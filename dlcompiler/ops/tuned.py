@@ -74,8 +74,9 @@ def config_for(
 
 
 def anchor(workload: Workload) -> Workload:
-    """Return the workload without its epilogue, which configs do not depend on."""
-    params = {name: value for name, value in workload.params if name != "epilogue"}
+    """Return the workload without epilogue and zero point, which configs do not depend on."""
+    left_out = ("epilogue", "zero_point")
+    params = {name: value for name, value in workload.params if name not in left_out}
     return Workload.of(workload.op, **params)
 
 

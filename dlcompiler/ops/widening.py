@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlcompiler import dtypes
+from dlcompiler import dtypes, te
 from dlcompiler.errors import TuningError
 from dlcompiler.ir import Expr
 from dlcompiler.ops.rounding import Array, Wide
@@ -21,6 +21,7 @@ STORED = ("float16", "bfloat16")
 _SUMS = {"float16": "float32", "bfloat16": "float32", "int8": "int32"}
 _RESULTS = {"int8": "int32"}
 _LARGEST_INTEGER = 8
+_LEAST, _MOST = -128, 127
 
 
 def sums_dtype(dtype: str) -> str:
@@ -80,6 +81,45 @@ def stored(where: str, dtype: str, weight_dtype: str) -> dict[str, str]:
 def converted(value: Expr, dtype: str) -> Expr:
     """Convert a value to a dtype; unchanged if it has that dtype."""
     return value if value.dtype == dtype else value.astype(dtype)
+
+
+def centred(value: Expr, dtype: str, zero_point: int) -> Expr:
+    """Convert a value to a dtype, and subtract what it holds in place of 0."""
+    wide = converted(value, dtype)
+    made: Expr = wide - te.const(zero_point, dtype) if zero_point else wide
+    return made
+
+
+def zero_point_of(op: str, zero_point: int, dtype: str) -> dict[str, int]:
+    """Return the parameter of a workload for a zero point; none if it is 0.
+
+    Parameters
+    ----------
+    op : str
+        Name of the operator.
+    zero_point : int
+        What the first operand holds in place of 0: the operator subtracts it from each element.
+        Integers that stand for numbers, ``(q - zero_point) * scale``, have one.
+    dtype : str
+        Of the operands.
+
+    Raises
+    ------
+    TuningError
+        If it is no int8, or the operands are none.
+
+    Examples
+    --------
+    >>> zero_point_of("dense", -128, "int8"), zero_point_of("dense", 0, "float32")
+    ({'zero_point': -128}, {})
+    """
+    is_fitting = type(zero_point) is int and _LEAST <= zero_point <= _MOST
+    if not is_fitting or (zero_point and dtype != "int8"):
+        raise TuningError(
+            op, "zero_point does not fit the dtype", got=f"{zero_point!r}, {dtype}",
+            expected=f"an int from {_LEAST} to {_MOST}, of int8; 0 for other dtypes",
+        )  # fmt: skip
+    return {"zero_point": zero_point} if zero_point else {}
 
 
 def drawn(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> Array:

@@ -20,6 +20,8 @@ from dlcompiler.te import Tensor
 def window_schedule(
     windows: Callable[[Workload], Sliding],
     define: Callable[[Workload], tuple[Tensor, ...]] | None = None,
+    *,
+    has_weights: bool = False,
 ) -> DeviceSchedule:
     """Make the CPU schedule of an operator with the stages ``….padded`` and ``….sums``.
 
@@ -29,6 +31,8 @@ def window_schedule(
         Returns the windows of a workload, which has the parameter ``layout``.
     define : callable, optional
         `DeviceSchedule.define`: the definition in two passes, if windows may be so.
+    has_weights : bool
+        Whether elements of windows are multiplied by weights.
     """
 
     def is_by_rows(workload: Workload) -> bool:
@@ -40,8 +44,9 @@ def window_schedule(
         return choices(workload, windows(workload), target)
 
     def default_config(workload: Workload, target: Target) -> Config:
-        config = sliding_config if is_by_rows(workload) else channels_config
-        return config(workload, windows(workload), target)
+        if is_by_rows(workload):
+            return sliding_config(workload, windows(workload), target)
+        return channels_config(workload, windows(workload), target, has_weights=has_weights)
 
     def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
         """Schedule windows on a CPU: `sliding.schedule_sliding`, `channels.schedule_channels`."""

@@ -112,6 +112,14 @@ def test_int8_by_groups_of_four_channels(params):
     check(DIRECT, DIRECT.workload(h=9, w=11, dtype="int8", epilogue="bias+relu", **params))
 
 
+@pytest.mark.parametrize("zero", [-128, 127])
+@pytest.mark.parametrize("o", [6, 33])
+def test_int8_with_a_zero_point(o, zero):
+    check(DIRECT, DIRECT.workload(
+        c=5, h=7, w=9, o=o, kernel=3, padding=(1, 0, 2, 1), dtype="int8", zero_point=zero
+    ))  # fmt: skip
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NCHW8c"])
 @pytest.mark.parametrize(
@@ -172,7 +180,9 @@ def test_nan_and_infinity_reach_the_windows_that_read_them():
 @pytest.mark.parametrize(
     ("change", "problem"),
     [({"layout": "CHWN"}, "no such layout"), ({"layout": "NCHW16c"}, "does not divide"),
-     ({"block": 7}, "block is not one"), ({"dtype": "int8", "epilogue": "gelu"}, "needs floats")],
+     ({"block": 7}, "block is not one"), ({"dtype": "int8", "epilogue": "gelu"}, "needs floats"),
+     ({"zero_point": 1}, "zero_point does not fit"),
+     ({"zero_point": 128, "dtype": "int8"}, "zero_point does not fit")],
 )  # fmt: skip
 def test_refusals(change, problem):
     with pytest.raises(TuningError, match=problem):

@@ -7,6 +7,7 @@ from dlcompiler.codegen.llvm import arithmetic
 from dlcompiler.codegen.llvm.bfloat16 import float32_like, is_bfloat16, narrow, widen
 from dlcompiler.codegen.llvm.types import constant, intrinsic_suffix, value_type
 from dlcompiler.codegen.llvm.writer import Function
+from dlcompiler.ir import Broadcast, Const, Expr
 
 
 def convert(w: Function, value: str, source: str, target: str) -> str:
@@ -58,6 +59,8 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
     if dtypes.element(source) == "float16":
         wide = dtypes.with_lanes("float32", lanes)
         return _to_integer(w, _step(w, "fpext", value, source, wide), wide, target)
+    if lanes > 1 and (dtypes.bits(target) < 32 or dtypes.element(target) == "int32"):
+        return _vector_to_integer(w, value, source, target)
     if dtypes.bits(target) < 32:
         # LLVM has fast vector code for 32 bits only. Saturating to int32 and then to the smaller
         # type gives the same result as saturating once.
@@ -71,6 +74,48 @@ def _to_integer(w: Function, value: str, source: str, target: str) -> str:
     suffix = f"{intrinsic_suffix(target)}.{intrinsic_suffix(source)}"
     symbol = w.module.declare(f"llvm.{name}.sat.{suffix}", value_type(target), value_type(source))
     return w.pure(f"call {value_type(target)} {symbol}({value_type(source)} {value})")
+
+
+def _vector_to_integer(w: Function, value: str, source: str, target: str) -> str:
+    """Convert a vector by comparisons: LLVM writes one number at a time for ``llvm.fptosi.sat``.
+
+    The limits are tested before the conversion, which truncates: they are whole numbers.
+    """
+    lanes, type_ = dtypes.lanes(source), value_type(source)
+    condition, wide = (dtypes.with_lanes(name, lanes) for name in ("bool", "int32"))
+    low, high = dtypes.min_value(target), dtypes.max_value(target)
+    least, beyond, zero = (constant(number, source) for number in (low, high + 1, 0))
+    is_above = w.pure(f"fcmp ogt {type_} {value}, {least}")
+    from_least = arithmetic.select(w, source, condition, is_above, value, least)
+    is_below = w.pure(f"fcmp olt {type_} {value}, {beyond}")  # a NaN is not
+    inside = arithmetic.select(w, source, condition, is_below, from_least, zero)
+    whole = _step(w, "fptosi", inside, source, wide)
+    is_large = w.pure(f"fcmp oge {type_} {value}, {beyond}")
+    made = arithmetic.select(w, wide, condition, is_large, constant(high, wide), whole)
+    return made if target == wide else _step(w, "trunc", made, wide, target)
+
+
+def is_inside(low: Expr, high: Expr, target: str) -> bool:
+    """Tell whether limits of float32 are constants, and whole numbers of an integer dtype."""
+    numbers = []
+    for bound in (low, high):
+        value = bound.value if isinstance(bound, Broadcast) else bound
+        if not isinstance(value, Const) or dtypes.element(bound.dtype) != "float32":
+            return False
+        numbers.append(float(value.value))
+    if not dtypes.is_int(target) or dtypes.bits(target) > 32 or dtypes.element(target) == "uint32":
+        return False
+    return dtypes.min_value(target) <= numbers[0] <= numbers[1] <= dtypes.max_value(target)
+
+
+def convert_clamped(w: Function, value: str, source: str, target: str) -> str:
+    """Convert floats that are inside the limits of an integer dtype, or NaN, which becomes 0."""
+    lanes, type_ = dtypes.lanes(source), value_type(source)
+    condition, wide = (dtypes.with_lanes(name, lanes) for name in ("bool", "int32"))
+    is_number = w.pure(f"fcmp ord {type_} {value}, {constant(0, source)}")
+    number = arithmetic.select(w, source, condition, is_number, value, constant(0, source))
+    whole = _step(w, "fptosi", number, source, wide)
+    return whole if target == wide else _step(w, "trunc", whole, wide, target)
 
 
 def _to_bfloat16(w: Function, value: str, source: str, target: str) -> str:

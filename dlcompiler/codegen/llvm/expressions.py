@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dlcompiler import dtypes
 from dlcompiler.codegen.llvm import arithmetic, calls, functions, memory
 from dlcompiler.codegen.llvm.addresses import Addresses, splat
-from dlcompiler.codegen.llvm.conversions import convert
+from dlcompiler.codegen.llvm.conversions import convert, convert_clamped, is_inside
 from dlcompiler.codegen.llvm.lanes import first_lane, is_uniform, progression
 from dlcompiler.codegen.llvm.transposes import Column, find_columns
 from dlcompiler.codegen.llvm.types import constant, value_type
@@ -118,6 +118,10 @@ class Expressions:
                 return self._compare_lanes(node) or arithmetic.compare(
                     w, op, a.dtype, write(a), write(b)
                 )
+            case Cast(Binary("min", Binary("max", _, low), high) as value, dtype) if is_inside(
+                low, high, dtype
+            ):
+                return convert_clamped(w, write(value), value.dtype, dtype)
             case Cast(value, dtype):
                 return convert(w, write(value), value.dtype, dtype)
             case Ramp():

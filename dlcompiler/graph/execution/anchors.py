@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from dlcompiler import dtypes, ops
+from dlcompiler import dtypes, ops, te
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.inference import Types
 from dlcompiler.graph.ir import Call, Function, Node, TensorType, calls, tensor_types
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array, Attributes, operator_name
 from dlcompiler.graph.operators.relations import chosen_axes
+from dlcompiler.ops import elementwise
 from dlcompiler.ops.gemm import packed_width
 from dlcompiler.ops.recurrent import GATES
 from dlcompiler.ops.recurrent_workload import packed_size
@@ -24,6 +26,8 @@ from dlcompiler.te import PlaceholderOp, Tensor
 
 Packing: TypeAlias = Callable[[Array], Array]
 """Returns a weight as the kernel reads it."""
+Conversion: TypeAlias = Callable[[Tensor], Tensor]
+"""Returns a tensor with the same elements in another dtype, or moved by a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ class Wanted:
     """The arguments that are packed before the calls."""
     turn: tuple[int, ...] = ()
     """Order of the axes of weights in the library; () if it is the same."""
+    before: Mapping[int, Conversion] = field(default_factory=dict)
+    """Arguments that the library takes in another form."""
+    after: Conversion | None = None
+    """What makes the result of the call from that of the library; None if it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,10 @@ class Anchor:
     """Its results: several if the call returns a tuple."""
     packings: Mapping[int, Packing]
     """Arguments that are packed at build."""
+    before: Mapping[int, Conversion]
+    """Of `Wanted`."""
+    after: Conversion | None
+    """Of `Wanted`."""
 
 
 _Translate: TypeAlias = Callable[[Attributes, "list[TensorType]", Target, bool], "Wanted | None"]
@@ -99,8 +111,10 @@ def anchor_of(
     args = (chosen.define or selection.operator.define)(selection.workload)
     inputs = tuple(t for t in args if isinstance(t.op, PlaceholderOp))
     results = tuple(t for t in args if not isinstance(t.op, PlaceholderOp))
-    packings = {n: _packing(selection, wanted.turn, inputs[n].name) for n in wanted.weights}
-    anchor = Anchor(call, sources, selection, inputs, results, packings)
+    packings = {n: _packing(selection, wanted.turn, inputs[n]) for n in wanted.weights}
+    anchor = Anchor(
+        call, sources, selection, inputs, results, packings, wanted.before, wanted.after
+    )
     return anchor if _fits(anchor, types) else None
 
 
@@ -156,26 +170,29 @@ def _wanted(call: Call, types: Types, target: Target, is_packed: bool) -> Wanted
     kinds = [types[arg] for arg in call.args]
     tensors = [kind for kind in kinds if isinstance(kind, TensorType)]
     name = operator_name(call)
-    if len(tensors) < len(kinds) or len({kind.dtype for kind in tensors}) > 1:
+    is_mixed = len({kind.dtype for kind in tensors}) > 1 and name not in INTEGERS
+    if len(tensors) < len(kinds) or is_mixed:
         return None
     return TRANSLATIONS[name](REGISTRY[name].complete(call), tensors, target, is_packed)
 
 
-def _packing(selection: ops.Selection, turn: tuple[int, ...], name: str) -> Packing:
+def _packing(selection: ops.Selection, turn: tuple[int, ...], packed: Tensor) -> Packing:
     def pack(array: Array) -> Array:
-        plain = np.ascontiguousarray(array.transpose(turn)) if turn else array
-        return selection.operator.prepack(selection.workload, {name: plain})[name]
+        turned = array.transpose(turn) if turn else array
+        plain = np.ascontiguousarray(turned.astype(dtypes.to_numpy(packed.dtype), copy=False))
+        return selection.operator.prepack(selection.workload, {packed.name: plain})[packed.name]
 
     return pack
 
 
 def _fits(anchor: Anchor, types: Types) -> bool:
     """Tell whether the operator takes and returns tensors of the call's types."""
-    pairs = list(zip(anchor.results, tensor_types(types[anchor.call]), strict=False))
+    results = anchor.results if anchor.after is None else tuple(map(anchor.after, anchor.results))
+    pairs = list(zip(results, tensor_types(types[anchor.call]), strict=False))
     if len(pairs) < len(anchor.results):
         return False
     for n, (tensor, arg) in enumerate(zip(anchor.inputs, anchor.call.args, strict=False)):
-        if n not in anchor.packings:
+        if n not in anchor.packings and n not in anchor.before:
             pairs.append((tensor, types.tensor(arg)))
     fits = len(anchor.inputs) == len(anchor.call.args)
     return fits and all(t.static_shape == k.shape and t.dtype == k.dtype for t, k in pairs)
@@ -244,6 +261,58 @@ def _matmul(
 
 def _turned(shape: tuple[Any, ...], is_turned: bool) -> tuple[Any, ...]:
     return (*shape[:-2], shape[-1], shape[-2]) if is_turned else shape
+
+
+def _integers(translate: _Translate) -> _Translate:
+    """Return the translation of an operator on quantized data, from that on other data.
+
+    The library multiplies int8; uint8 is moved by 128. A depthwise convolution is computed in
+    float32, which holds its sums exactly, and multiplies faster than int32.
+    """
+
+    def translated(
+        attrs: Attributes, kinds: list[TensorType], target: Target, is_packed: bool
+    ) -> Wanted | None:
+        data, weight = kinds
+        as_int8 = [TensorType(data.shape, "int8"), weight]
+        wanted = translate({**attrs, "out_dtype": "int32"}, as_int8, target, is_packed)
+        if wanted is None or target.device != "cpu":
+            return None
+        zero, moved = attrs["input_zero_point"], 128 if data.dtype == "uint8" else 0
+        if wanted.kind == "depthwise_conv2d":
+            taps = math.prod(wanted.params["kernel"])
+            if taps * _LARGEST_PRODUCT >= _LARGEST_EXACT:
+                return None
+            return replace(
+                wanted, params={**wanted.params, "dtype": "float32"},
+                before={0: _moved(zero, "float32")}, after=_moved(0, "int32"),
+            )  # fmt: skip
+        before = {0: _moved(moved, "int8")} if moved else {}
+        params = {**wanted.params, "zero_point": zero - moved}
+        return replace(wanted, params=params, before=before)
+
+    return translated
+
+
+_LARGEST_PRODUCT = 255 * 128
+"""Of a quantized number less its zero point, and a weight; [1]."""
+_LARGEST_EXACT = 1 << 24
+"""float32 holds all whole numbers up to this one; [1]."""
+
+
+def _moved(zero_point: int, dtype: str) -> Conversion:
+    """Return the function that subtracts a number in int32, and converts to a dtype."""
+
+    def moved(x: Tensor) -> Tensor:
+        if not zero_point:
+            made: Tensor = elementwise.cast(x, dtype)
+            return made
+        zero = te.const(zero_point, "int32")
+        element = lambda v: (v.astype("int32") - zero).astype(dtype)  # noqa: E731 - one expression
+        changed: Tensor = elementwise.elementwise("moved", element, x)
+        return changed
+
+    return moved
 
 
 def _pool(kind: str) -> _Translate:
@@ -393,6 +462,9 @@ def _recurrent(kind: str, *, is_cell: bool) -> _Translate:
     return translate
 
 
+INTEGERS = frozenset({"qnn.conv2d", "qnn.dense", "qnn.matmul"})
+"""Operators whose arguments may have several dtypes."""
+
 _FIRST_WEIGHT = {
     f"nn.{kind}{suffix}": 3 if kind == "lstm" else 2 for kind in GATES for suffix in ("", "_cell")
 }
@@ -409,6 +481,9 @@ TRANSLATIONS: Mapping[str, _Translate] = {
     "nn.dense": _dense,
     "nn.matmul": _matmul,
     "nn.batch_matmul": _matmul,
+    "qnn.conv2d": _integers(_conv2d),
+    "qnn.dense": _integers(_dense),
+    "qnn.matmul": _integers(_matmul),
     "nn.max_pool2d": _pool("max"),
     "nn.avg_pool2d": _pool("avg"),
     "nn.softmax": _softmax("softmax"),

@@ -106,6 +106,8 @@ def build(
     if isinstance(module, Module):  # `prepared` refuses anything else
         several = len(machines) > 1
         module = place_on_devices(module, default) if several else without_annotations(module)
+    if any(each.device != "cpu" for each in machines.values()):
+        options = _without_integers(options)
     made = prepared(module, params or {}, options, function)
     if len(machines) > 1 or machine.device != "cpu":
         return _on_devices(made, machines, db, progress)
@@ -124,6 +126,12 @@ def _storing(context: PassContext, store: str) -> PassContext:
         return context
     options = {**context.config.get(STORE_WEIGHTS, {}), "dtype": store}
     return replace(context, config={**context.config, STORE_WEIGHTS: options})
+
+
+def _without_integers(context: PassContext) -> PassContext:
+    """Keep quantized models in floats: only CPUs have schedules of products with zero points."""
+    disabled = (*context.disabled_pass, "compute_in_integers", "lay_out_integers")
+    return replace(context, disabled_pass=disabled)
 
 
 def _built(

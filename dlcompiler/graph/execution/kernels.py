@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.accelerators import offloaded_kernel
-from dlcompiler.graph.execution.anchors import Anchor, Packing, anchor_of
+from dlcompiler.graph.execution.anchors import Anchor, Conversion, Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, Tensors, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.prologues import is_injective, place_before, preceded
@@ -182,8 +182,11 @@ def _defined_by(
         The definition, the results of the anchor, and what is computed before it.
     """
     inputs = dict(zip(anchor.sources, anchor.inputs, strict=True))
+    converted = {anchor.sources[n]: convert for n, convert in anchor.before.items()}
     known: dict[Node, Tensors] = {
-        arg: tensor for arg, tensor in inputs.items() if arg in function.params
+        arg: tensor
+        for arg, tensor in inputs.items()
+        if arg in function.params and arg not in converted
     }
     # The operator converts a stored weight itself.
     known.update(
@@ -193,8 +196,14 @@ def _defined_by(
     )
     results = anchor.results
     known[anchor.call] = results if isinstance(types[anchor.call], TupleType) else results[0]
+    if anchor.after is not None:
+        known[anchor.call] = anchor.after(results[0])
     definition = define(function, types, target, known)
-    before = {inputs[arg]: definition.values[arg] for arg in inputs if arg not in known}
+    before = {
+        inputs[arg]: _converted(definition.values[arg], converted.get(arg))
+        for arg in inputs
+        if arg not in known
+    }
     given = {a: b for a, b in before.items() if isinstance(b, Tensor) and is_injective(b)}
     if len(given) < len(before):
         return None
@@ -215,6 +224,11 @@ def _defined_by(
             results = (whole,)
             definition = replace(definition, outputs=results)
     return definition, results, stored
+
+
+def _converted(value: Tensors, convert: Conversion | None) -> Tensors:
+    """Return what an anchor reads in the form that its operator takes."""
+    return convert(value) if convert is not None and isinstance(value, Tensor) else value
 
 
 def symbol_of(function: Function) -> str:

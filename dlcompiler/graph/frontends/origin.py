@@ -16,7 +16,7 @@ from dlcompiler.graph.ir import Call, Constant, Expr, Module, Span, TensorType, 
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.operators.functions import call as make_call
-from dlcompiler.graph.passes.tools import KnownTypes
+from dlcompiler.graph.passes.tools import KnownTypes, operator_of
 
 
 @dataclass
@@ -116,16 +116,25 @@ def constant_of(array: Array, dtype: str = "") -> Constant:
 def folded(value: Expr, types: KnownTypes, most: int) -> Expr:
     """Return the constant that a tensor is, if it depends on constants only.
 
-    One with more than `most` elements, or with an extent that is not known, stays as it is.
+    One with more than `most` elements, or with an extent that is not known, stays as it is. So do
+    dequantized integers, if they are several: integer kernels read them as they are.
     """
     kind = types.tensor(value)
     if isinstance(value, Constant) or not is_static(kind) or elements(kind) > most:
         return value
-    if not types.is_constant(value):
+    if not types.is_constant(value) or (elements(kind) > 1 and is_dequantized(value)):
         return value
     made = Constant(np.asarray(evaluate(Module.from_expr(value))))
     types[made] = kind
     return made
+
+
+def is_dequantized(value: Expr) -> bool:
+    """Tell whether a value is made of integers, and perhaps moved."""
+    while operator_of(value) in ("transpose", "reshape", "squeeze", "expand_dims"):
+        assert isinstance(value, Call)
+        value = value.args[0]
+    return operator_of(value) == "qnn.dequantize"
 
 
 def is_static(kind: TensorType) -> bool:

@@ -24,6 +24,7 @@ from dlcompiler.graph.operators import (
     padding,
     pooling,
     products,
+    quantized,
     rearranging,
     recurrent,
     reductions,
@@ -60,8 +61,8 @@ __all__ = [
 ]
 
 FAMILIES = (
-    elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, pooling,
-    norms, padding, reductions, rearranging, resize, contraction,
+    elementwise, shapes, slicing, indexing, creation, sorting, products, convolutions, quantized,
+    pooling, norms, padding, reductions, rearranging, resize, contraction,
     attention, recurrent, losses, sampling, markers,
 )  # fmt: skip
 """The modules with the entries, in the order of the documentation."""

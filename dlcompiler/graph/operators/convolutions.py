@@ -142,7 +142,9 @@ def _result(call: CallTypes, sizes: Extents) -> TensorType:
     return TensorType(shape_in(call, stored, sizes), dtype)
 
 
-def _convolved(rank: int) -> Relation:
+def convolved(rank: int) -> Relation:
+    """Return the relation of convolutions with so many spatial dimensions."""
+
     def relation(call: CallTypes) -> TensorType:
         of_numbers(call)
         spatial = SPATIAL[rank]
@@ -243,7 +245,7 @@ def _store(call: Result, plain: Array) -> Array:
     return rounded(stored.store(plain, f"NC{SPATIAL[rank]}"), call.tensor)
 
 
-def _evaluate(call: Result, data: Array, weight: Array) -> Array:
+def evaluate_convolution(call: Result, data: Array, weight: Array) -> Array:
     """Add up, for each element of a window, a product of matrices."""
     of = _Plain.of(call, data, weight)
     windows, sizes = of.windows, of.data.shape[2:]
@@ -290,7 +292,8 @@ def _evaluate_transposed(call: Result, data: Array, weight: Array) -> Array:
 # -- definitions ----------------------------------------------------------------------------------
 
 
-def _description(call: Result) -> Convolution:
+def convolution_of(call: Result) -> Convolution:
+    """Return what a call computes, in the words of the library."""
     attrs = call.attrs
     rank = len(attrs["strides"])
     weight = call.inputs[1]
@@ -309,19 +312,19 @@ def _description(call: Result) -> Convolution:
 
 
 def _define(name: str) -> Callable[..., te.Tensor]:
-    return lambda call, data, weight: convolve(data, weight, _description(call), name)
+    return lambda call, data, weight: convolve(data, weight, convolution_of(call), name)
 
 
 def _define_transposed(name: str) -> Callable[..., te.Tensor]:
     return lambda call, data, weight: convolve_transposed(
-        data, weight, _description(call), call.attrs["output_padding"], name
+        data, weight, convolution_of(call), call.attrs["output_padding"], name
     )
 
 
 # -- layouts --------------------------------------------------------------------------------------
 
 
-def _layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
+def convolution_layouts(call: Result, current: tuple[str, ...], wanted: str) -> Layouts | None:
     """Return the layouts for images in a layout: the weights follow its blocks."""
     del current
     spatial = SPATIAL[len(call.attrs["strides"])]
@@ -359,7 +362,8 @@ def kernel_layout_for(call: Result, wanted: str) -> str | None:
 # -- the table ------------------------------------------------------------------------------------
 
 
-def _attributes(rank: int) -> tuple[Attribute, ...]:
+def convolution_attributes(rank: int) -> tuple[Attribute, ...]:
+    """Return the attributes of convolutions with so many spatial dimensions."""
     spatial = SPATIAL[rank]
     return (
         Attribute("strides", extents(rank), (1,) * rank, "distance between windows"),
@@ -376,7 +380,7 @@ def _attributes(rank: int) -> tuple[Attribute, ...]:
 
 
 def _transposed_attributes(rank: int) -> tuple[Attribute, ...]:
-    named = {attribute.name: attribute for attribute in _attributes(rank)}
+    named = {attribute.name: attribute for attribute in convolution_attributes(rank)}
     named["padding"] = Attribute(
         "padding", padding(rank), (0,) * 2 * rank, "elements cut off from the result's border"
     )
@@ -394,10 +398,10 @@ def _transposed_attributes(rank: int) -> tuple[Attribute, ...]:
 def _convolution(rank: int) -> GraphOperator:
     name = f"conv{rank}d"
     return GraphOperator(
-        f"nn.{name}", ("data", "weight"), _convolved(rank), _evaluate, Pattern.ANCHOR,
-        _define(name), _attributes(rank),
+        f"nn.{name}", ("data", "weight"), convolved(rank), evaluate_convolution, Pattern.ANCHOR,
+        _define(name), convolution_attributes(rank),
         "Sums of products of weights and windows of images; kernels are not flipped.",
-        _layouts, kernel="conv2d" if rank == 2 else "",
+        convolution_layouts, kernel="conv2d" if rank == 2 else "",
     )  # fmt: skip
 
 
@@ -407,7 +411,7 @@ def _transposed_convolution(rank: int) -> GraphOperator:
         f"nn.{name}", ("data", "weight"), _transposed(rank), _evaluate_transposed, Pattern.ANCHOR,
         _define_transposed(name), _transposed_attributes(rank),
         "The gradient of a convolution for its data: each element, times the kernel, is added up.",
-        _layouts,
+        convolution_layouts,
     )  # fmt: skip
 
 

@@ -165,7 +165,8 @@ def _define_batch(call: Result, a: te.Tensor, b: te.Tensor) -> te.Tensor:
 # -- the table ------------------------------------------------------------------------------------
 
 
-def _transposes(first: bool, second: bool) -> tuple[Attribute, ...]:
+def transposes(first: bool, second: bool) -> tuple[Attribute, ...]:
+    """Return the attributes that say which matrices are stored transposed."""
     return (
         Attribute("transpose_a", boolean, first, "the first matrix is stored transposed"),
         Attribute("transpose_b", boolean, second, "the second matrix is stored transposed"),
@@ -180,13 +181,13 @@ TABLE = (
     ),
     GraphOperator(
         "nn.matmul", ("tensor_a", "tensor_b"), _matmul, _evaluate, Pattern.ANCHOR, _define_matmul,
-        (UNITS, OUT_DTYPE, *_transposes(False, False)),
+        (UNITS, OUT_DTYPE, *transposes(False, False)),
         "The product of two matrices, or of stacks of them, which broadcast as in NumPy.",
         kernel="matmul",
     ),
     GraphOperator(
         "nn.batch_matmul", ("tensor_a", "tensor_b"), _batch_matmul, _evaluate, Pattern.ANCHOR,
-        _define_batch, (OUT_DTYPE, *_transposes(False, True)),
+        _define_batch, (OUT_DTYPE, *transposes(False, True)),
         "Products of stacked matrices (b, m, k) and (b, n, k); one b may be 1.",
         kernel="batch_matmul",
     ),

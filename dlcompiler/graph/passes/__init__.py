@@ -18,6 +18,7 @@ from dlcompiler.graph.passes.fold_constants import fold_constants
 from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
 from dlcompiler.graph.passes.fusion import FusionOptions, fuse_ops
 from dlcompiler.graph.passes.layouts import convert_layout, search_layouts
+from dlcompiler.graph.passes.quantized import compute_in_integers, lay_out_integers
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
@@ -30,6 +31,7 @@ __all__ = [
     "PassContext",
     "canonicalize_ops",
     "combine_parallel",
+    "compute_in_integers",
     "convert_layout",
     "decompose_ops",
     "eliminate_common_subexpressions",
@@ -37,6 +39,7 @@ __all__ = [
     "fold_constants",
     "fold_scale_axis",
     "fuse_ops",
+    "lay_out_integers",
     "merge_composite",
     "offload",
     "partition_for_device",

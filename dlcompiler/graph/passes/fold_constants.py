@@ -17,6 +17,8 @@ from dlcompiler.graph.passes.tools import (
 NAME = "fold_constants"
 MOST_GROWTH_BYTES = 1 << 20
 """Most bytes by which a result may be larger than its operands: a constant is stored; [byte]."""
+MOST_GROWTH = 4
+"""How many times as large it may be in any case; [1]."""
 
 
 def fold_constants(module: Module) -> Module:
@@ -51,7 +53,8 @@ def fold_constants(module: Module) -> Module:
         if not all(kind.is_static for kinds in sizes for kind in kinds):
             return None
         result, *given = (sum(map(nbytes, kinds)) for kinds in sizes)
-        if result > sum(given) + MOST_GROWTH_BYTES:
+        # Weights of int8 that no kernel takes become floats: four times as many bytes.
+        if result > max(sum(given) + MOST_GROWTH_BYTES, MOST_GROWTH * sum(given)):
             reason = f"its value has {result:,} bytes, its operands {sum(given):,}"
             log.append(decided(NAME, old, "not folded", "too large", reason))
             return None

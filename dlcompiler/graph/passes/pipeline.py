@@ -18,6 +18,7 @@ from dlcompiler.graph.passes.eliminate_dead_code import eliminate_dead_code
 from dlcompiler.graph.passes.fold_constants import fold_constants
 from dlcompiler.graph.passes.fold_scale_axis import fold_scale_axis
 from dlcompiler.graph.passes.fusion import fuse_ops
+from dlcompiler.graph.passes.quantized import compute_in_integers, lay_out_integers
 from dlcompiler.graph.passes.simplify_expr import simplify_expr
 from dlcompiler.graph.passes.simplify_inference import simplify_inference
 from dlcompiler.graph.passes.sink_reshapes import sink_reshapes
@@ -30,6 +31,9 @@ PASSES: tuple[GraphPass, ...] = (
     GraphPass("infer_types", infer_types),
     GraphPass("eliminate_dead_code", eliminate_dead_code, 1),
     GraphPass("simplify_inference", simplify_inference),
+    # Before constants are folded: weights would be floats.
+    GraphPass("compute_in_integers", compute_in_integers, 2),
+    GraphPass("lay_out_integers", lay_out_integers, 3),
     GraphPass("canonicalize_ops", canonicalize_ops, 3),
     GraphPass("decompose_ops", decompose_ops, 1),
     GraphPass("sink_reshapes", sink_reshapes, 1),

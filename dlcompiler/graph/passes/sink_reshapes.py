@@ -10,6 +10,7 @@ from dlcompiler.graph.ir import Call, Expr, Module, Node
 from dlcompiler.graph.operators import REGISTRY, Pattern
 from dlcompiler.graph.passes.tools import (
     KnownTypes,
+    attrs_of,
     call_like,
     decided,
     operator_of,
@@ -27,6 +28,8 @@ TIED = (
     "nn.prelu",
 )  # fmt: skip
 """Operators whose meaning depends on the shape of their operands, by an axis, extents or a rank."""
+ALONG = ("qnn.quantize", "qnn.dequantize", "qnn.requantize")
+"""Operators that may have a number for each index of an axis."""
 
 
 def sink_reshapes(module: Module) -> Module:
@@ -86,6 +89,10 @@ def _before(call: Call, view: Call, types: KnownTypes) -> Call | None:
     """Return a call on the operand of a change of shape; None if another operand hinders it."""
     wide, narrow = shape_of(call, types), shape_of(view.args[0], types)
     if wide is None or narrow is None or shape_of(view, types) != wide:
+        return None
+    is_along = operator_of(call) in ALONG and types.tensor(call.args[1]).rank > 0
+    # The numbers go along an axis, which must be the last one before and after.
+    if is_along and (attrs_of(call)["axis"] != -1 or wide[-1:] != narrow[-1:]):
         return None
     args = [
         view.args[0] if arg is view else _aligned(call, arg, wide, narrow, types)

@@ -61,6 +61,9 @@ def _is_usual(params: Mapping[str, Any]) -> bool:
     return is_wide and not is_stored and params.get("layout", "NCHW") == "NCHW"
 
 
+_OF_DIRECT = ("layout", "zero_point", "weight_dtype")
+"""Parameters that only the direct convolution has; the others do not take int8."""
+
 _CANDIDATES = (
     _Candidate(direct.CONV2D_DIRECT, _direct),
     _Candidate(gemm.CONV2D_GEMM, _gemm),
@@ -153,4 +156,4 @@ def _common_workload(**params: Any) -> Workload:
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v for name, v in params.items() if name not in ("layout", "weight_dtype")}
+    return {name: value for name, value in params.items() if name not in _OF_DIRECT}

@@ -32,7 +32,7 @@ from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.packing import panels
 from dlcompiler.ops.rounding import Array
-from dlcompiler.ops.widening import DTYPES, converted
+from dlcompiler.ops.widening import DTYPES, centred, converted, zero_point_of
 from dlcompiler.ops.widening import stored as stored_in
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Workload
@@ -44,7 +44,12 @@ BLOCKS = (4, 8, 16, 24, 32)
 
 
 def workload(
-    *, block: int = 0, layout: str = "NCHW", weight_dtype: str = "", **params: Any
+    *,
+    block: int = 0,
+    layout: str = "NCHW",
+    weight_dtype: str = "",
+    zero_point: int = 0,
+    **params: Any,
 ) -> Workload:
     """Return the workload of a direct convolution.
 
@@ -58,6 +63,8 @@ def workload(
     weight_dtype : {"", "float16", "bfloat16"}
         Dtype of the weights alone, where images are of float32: weights take half the memory, and
         are converted as they are read; "": that of the images.
+    zero_point : int
+        What images of int8 hold in place of 0: see `dlcompiler.ops.widening.zero_point_of`.
     **params
         See `shapes.workload`.
     """
@@ -68,8 +75,9 @@ def workload(
         block = max(_default_block(o // groups), channels)
     if block not in BLOCKS or (channels and block % channels):
         raise shapes.refused(NAME, "block", block, ", ".join(map(str, BLOCKS)))
-    extras = stored_in(NAME, found["dtype"], weight_dtype)
-    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block, **extras)
+    stored = stored_in(NAME, found["dtype"], weight_dtype)
+    moved = zero_point_of(NAME, zero_point, found["dtype"])
+    return Workload.of(NAME, **found.as_dict(), layout=layout, block=block, **stored, **moved)
 
 
 def _default_block(channels: int) -> int:
@@ -176,7 +184,7 @@ def _copied(shape: Shape, layout: Layout, data: Tensor, tall: int) -> Tensor:
     def element(*indices: Any) -> Any:
         n, c, y, x = layout.element(*indices)
         place = layout.place(n, c, y - rows.before, x - columns.before)
-        value: Any = converted(data[place], shape.sums_dtype)
+        value: Any = centred(data[place], shape.sums_dtype, shape.zero_point)
         # Nested choices: the row is tested once per row, the columns become constant masks.
         for conditions in (
             shapes.inside(columns, x - columns.before),

@@ -280,6 +280,9 @@ def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -
         place_copy(s, image, result, rows, cfg, lanes=lanes)
         return
     schedule_offsets(s, offsets, weight.static_shape[4], lanes, target)
+    column = image.op.axis[-3 if _tagged(result)[0].name == "NHWC" else -2]
+    _, neighbour = s[image].split(column, 4)
+    s[image].unroll(neighbour)
     place_copy(s, image, result, rows, cfg, lanes=4)
 
 

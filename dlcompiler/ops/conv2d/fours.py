@@ -10,6 +10,8 @@ missing ones have weights that are 0. The stages before the result are:
 ``conv2d.offsets``   what the sums of an output channel are too large by: 128 times the sum of its
                      weights, since the padding is 128, too
 ===================  ===========================================================================
+
+With a zero point z, 128 + z takes the place of 128 in the padding and the constant.
 """
 
 from __future__ import annotations
@@ -112,7 +114,7 @@ def define_sums(
     rows, columns = shape.rows, shape.columns
     image = _image(shape, layout, data, (tall - 1) * rows.stride + rows.reach)
     panels, fours, *taps, block, _ = weight.static_shape
-    constant = zeros(fours, "conv2d.constant")
+    constant = zeros(fours, "conv2d.constant", shape.zero_point)
     per_group = panels // shape.groups
 
     def dots(b: Any, v: Any, factor: Any) -> Any:
@@ -144,6 +146,7 @@ def _of_fours(layout: Layout, n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]
 def _image(shape: Shape, layout: Layout, data: Tensor, height: int) -> Tensor:
     rows, columns, channels = shape.rows, shape.columns, shape.weight[1]
     fours = -(-channels // 4)
+    zero = te.const(ZERO + shape.zero_point, "uint8")
 
     def element(*indices: Any) -> Any:
         *places, j = indices
@@ -159,7 +162,7 @@ def _image(shape: Shape, layout: Layout, data: Tensor, height: int) -> Tensor:
             shapes.inside(rows, row, height - rows.before),
         ):
             if conditions:
-                value = te.if_then_else(te.all(*conditions), value, te.const(ZERO, "uint8"))
+                value = te.if_then_else(te.all(*conditions), value, zero)
         return value
 
     extents = _of_fours(layout, shape.n, shape.groups * fours, height, columns.span)

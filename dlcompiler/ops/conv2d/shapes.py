@@ -98,6 +98,8 @@ class Shape:
     """Dtype of images and weights."""
     epilogue: str = ""
     """See `dlcompiler.ops.epilogues`."""
+    zero_point: int = 0
+    """What images of int8 hold in place of 0: it is subtracted from each element."""
 
     @property
     def sums_dtype(self) -> str:
@@ -234,8 +236,9 @@ def shape_of(workload: Workload) -> Shape:
         )
     )
     return Shape(
-        p["n"], p["c"], p["o"], rows, columns, p["groups"], p["dtype"], p.get("epilogue", "")
-    )
+        p["n"], p["c"], p["o"], rows, columns, p["groups"], p["dtype"], p.get("epilogue", ""),
+        p.get("zero_point", 0),
+    )  # fmt: skip
 
 
 def weight_dtype_of(workload: Workload) -> str:
@@ -323,8 +326,9 @@ def reference(
     weight = widening.drawn(shape.weight, weight_dtype_of(workload), generator)
     epilogue = Epilogue.read(shape.epilogue, channel=1)
     operands = epilogue.inputs(shape.result, shape.sums_dtype, generator)
-    exact = convolve(shape, data, weight)
-    magnitude = convolve(shape, np.abs(data), np.abs(weight))
+    centred = data.astype(np.float64) - shape.zero_point
+    exact = convolve(shape, centred, weight)
+    magnitude = convolve(shape, np.abs(centred), np.abs(weight))
     bound = factor * sum_bound(magnitude, shape.terms, shape.sums_dtype)
     expected, bound = epilogue.reference(exact, bound, operands, shape.sums_dtype)
     if shape.result_dtype != shape.sums_dtype:

@@ -12,7 +12,7 @@ TILE_CYCLES = 30
 COPY_CYCLES = 0.25
 """Time to copy an element of a contiguous row [cycle]."""
 
-LINE_CYCLES = 3 / 64
+LINE_CYCLES = 2.5 / 64
 """Time to load contiguous data from the second cache [cycle / byte]; this and the next measured on
 a Sapphire Rapids."""
 PAGE_LINE_CYCLES = 9 / 64

@@ -25,7 +25,7 @@ from dlcompiler.errors import ExpressionError
 from dlcompiler.ir import Axis, TensorLoad, free_vars, walk
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.helpers import BROADCAST, over, tensor
-from dlcompiler.ops.widening import converted
+from dlcompiler.ops.widening import centred, converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 from dlcompiler.te.broadcast import broadcast_shape, element_indices
@@ -234,7 +234,8 @@ def _left(product: Product, A: Tensor, op: str) -> Tensor:
     def element(*indices: Any) -> Any:
         *lead, i, k = indices
         place = (te.minimum(i, max(product.m - 1, 0)), k)
-        return converted(A[(*lead, *swapped(place, product.layout[0] == "T"))], product.sums_dtype)
+        read = A[(*lead, *swapped(place, product.layout[0] == "T"))]
+        return centred(read, product.sums_dtype, product.zero_point)
 
     named = (lambda b, i, k: element(b, i, k)) if product.batch else (lambda i, k: element(i, k))
     return tensor((*product.batch, rows, product.k), named, name=f"{op}.left")

@@ -11,6 +11,8 @@ C are those of `dlcompiler.ops.gemm.definition`, with k in groups of four, and t
 ``.offsets``   the product of ``.constant`` and ``.right``: what the sums are too large by
 ``C``          the epilogue of the sums less the offsets
 =============  =================================================================================
+
+If A has a zero point z, the constant is 128 + z.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def define_for_cpu(workload: Workload) -> tuple[Tensor, ...]:
     op, steps = workload.op, product.steps
     A, B = operands_of(product)
     left, right = _left(product, A, op), _right(product, B, op)
-    constant = zeros(steps, f"{op}.constant")
+    constant = zeros(steps, f"{op}.constant", product.zero_point)
     *stack, rows, _, _ = left.shape
     columns = right.shape[-2]
 

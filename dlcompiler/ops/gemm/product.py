@@ -10,7 +10,7 @@ from dlcompiler.errors import TuningError
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.fours import LONGEST_VECTOR
 from dlcompiler.ops.shapes import checked_dtype
-from dlcompiler.ops.widening import DTYPES, result_dtype, stored, sums_dtype
+from dlcompiler.ops.widening import DTYPES, result_dtype, stored, sums_dtype, zero_point_of
 from dlcompiler.space import Workload
 from dlcompiler.target import Target
 
@@ -45,6 +45,8 @@ class Product:
     """Columns in a panel of a packed B; 0: B is not packed, and stored as `layout` says."""
     weight_dtype: str
     """Dtype of B as it is stored; it is converted to that of the sums."""
+    zero_point: int = 0
+    """What A of int8 holds in place of 0: it is subtracted from each element."""
 
     @staticmethod
     def of(workload: Workload) -> Product:
@@ -62,6 +64,7 @@ class Product:
             Epilogue.read(text, channel=1 + len(batch), where=workload.op),
             int(params.get("packed", 0)),
             str(params.get("weight_dtype", params["dtype"])),
+            int(params.get("zero_point", 0)),
         )
 
     @property
@@ -149,6 +152,7 @@ def matmul_workload(
     epilogue: str = "",
     packed: int = 0,
     weight_dtype: str = "",
+    zero_point: int = 0,
 ) -> Workload:
     """Return the workload of a matrix multiplication.
 
@@ -170,6 +174,8 @@ def matmul_workload(
     weight_dtype : {"", "float16", "bfloat16"}
         Dtype of B alone, where A is of float32: B takes half the memory, and is converted as it is
         read; "": that of A.
+    zero_point : int
+        What A of int8 holds in place of 0: see `dlcompiler.ops.widening.zero_point_of`.
     """
     given = _extents("matmul", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "matmul")}
     Epilogue.check(epilogue, dtype, "matmul")
@@ -177,12 +183,14 @@ def matmul_workload(
         raise TuningError("matmul", "no such layout", got=repr(layout), expected=", ".join(LAYOUTS))
     changed = {"layout": layout} if layout != "NN" else {}
     extras = _extras("matmul", epilogue, packed) | stored("matmul", dtype, weight_dtype)
+    extras |= zero_point_of("matmul", zero_point, dtype)
     return Workload.of("matmul", **given, **changed, **extras)
 
 
 def dense_workload(
     *, m: int, n: int, k: int, dtype: str = "float32", epilogue: str = "", packed: int = 0,
     weight_dtype: str = "",
+    zero_point: int = 0,
 ) -> Workload:  # fmt: skip
     """Return the workload of a layer: rows of A ``(m, k)`` by weights B ``(n, k)``, transposed.
 
@@ -191,6 +199,7 @@ def dense_workload(
     given = _extents("dense", m=m, n=n, k=k) | {"dtype": checked_dtype(dtype, DTYPES, "dense")}
     Epilogue.check(epilogue, dtype, "dense")
     extras = _extras("dense", epilogue, packed) | stored("dense", dtype, weight_dtype)
+    extras |= zero_point_of("dense", zero_point, dtype)
     return Workload.of("dense", **given, **extras)
 
 
@@ -203,12 +212,15 @@ def batch_matmul_workload(
     dtype: str = "float32",
     layout: str = "NN",
     epilogue: str = "",
+    zero_point: int = 0,
 ) -> Workload:
     """Return the workload of products of stacked matrices, ``batch`` of each.
 
     The other parameters are those of `matmul_workload`.
     """
-    plain = matmul_workload(m=m, n=n, k=k, dtype=dtype, layout=layout, epilogue=epilogue)
+    plain = matmul_workload(
+        m=m, n=n, k=k, dtype=dtype, layout=layout, epilogue=epilogue, zero_point=zero_point
+    )
     return Workload.of("batch_matmul", **_extents("batch_matmul", batch=batch), **plain.as_dict())
 
 

@@ -28,7 +28,7 @@ def reference(workload: Workload, seed: int) -> Reference:
         np.swapaxes(plain[name], -1, -2) if product.layout[n] == "T" else plain[name]
         for n, name in enumerate("AB")
     )
-    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    wide_a, wide_b = a.astype(np.float64) - product.zero_point, b.astype(np.float64)
     bound = sum_bound(np.abs(wide_a) @ np.abs(wide_b), product.k, product.sums_dtype)
     expected, bound = product.epilogue.reference(
         wide_a @ wide_b, bound, operands, product.sums_dtype

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.errors import TargetError
+from dlcompiler.errors import TargetError, TuningError
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.helpers import over, tensor
 from dlcompiler.ops.widening import converted
@@ -77,6 +77,9 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
     """Return A, B, the operands of the epilogue, and C."""
     refuse_stored(workload)
     product = Product.of(workload)
+    if product.zero_point:
+        raise TuningError(workload.op, "products on GPUs have no zero point",
+                          got=f"zero_point={product.zero_point}")  # fmt: skip
     A, B = (te.placeholder(product.shapes[name], product.dtype, name) for name in "AB")
     depth = padded_depth(product.k, product.dtype)
     left = _left(product, A, depth, f"{workload.op}.left")

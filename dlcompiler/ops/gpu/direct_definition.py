@@ -20,7 +20,7 @@ from dlcompiler.ops.conv2d.shapes import Shape, shape_of
 from dlcompiler.ops.epilogues import Epilogue
 from dlcompiler.ops.gpu.definition import refuse_stored
 from dlcompiler.ops.helpers import tensor
-from dlcompiler.ops.widening import converted
+from dlcompiler.ops.widening import centred, converted
 from dlcompiler.space import Workload
 from dlcompiler.te import Tensor
 
@@ -58,7 +58,8 @@ def _image(shape: Shape, layout: Layout, data: Tensor) -> Tensor:
 
     def element(n: Any, c: Any, y: Any, x: Any) -> Any:
         row, column = y - rows.before, x - columns.before
-        value = converted(data[layout.place(n, c, row, column)], shape.sums_dtype)
+        place = layout.place(n, c, row, column)
+        value = centred(data[place], shape.sums_dtype, shape.zero_point)
         inside = [*shapes.inside(rows, row), *shapes.inside(columns, column)]
         zero = te.const(0, shape.sums_dtype)
         return te.if_then_else(te.all(*inside), value, zero) if inside else value

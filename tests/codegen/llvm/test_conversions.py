@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import dtypes
-from dlcompiler.ir import Cast
+from dlcompiler.ir import Binary, Broadcast, Cast, Const
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -51,6 +51,24 @@ def test_conversion(elementwise, source, result, lanes):
         source, dtype=result, lanes=lanes, size=len(values),
     )  # fmt: skip
     np.testing.assert_array_equal(run(values), _expected(values, source, result))
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize(
+    ("result", "low", "high"),
+    [("uint8", 0, 255), ("int8", -128, 127), ("int8", -3, 300), ("int32", -5, 900)],
+)
+def test_floats_between_limits(elementwise, result, low, high, lanes):
+    values = _values("float32")
+    limits = [Const(float(n), "float32") for n in (low, high)]
+    least, most = [Broadcast(n, lanes) for n in limits] if lanes > 1 else limits
+    run = elementwise(
+        lambda x: Cast(Binary("min", Binary("max", x, least), most),
+                       dtypes.with_lanes(result, lanes)),
+        "float32", dtype=result, lanes=lanes, size=len(values),
+    )  # fmt: skip
+    clamped = np.minimum(np.maximum(values, np.float32(low)), np.float32(high))
+    np.testing.assert_array_equal(run(values), _expected(clamped, "float32", result))
 
 
 def test_index_is_signed(elementwise):

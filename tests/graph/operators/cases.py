@@ -3,6 +3,7 @@
 from tests.graph.operators import elementwise_cases as elementwise
 from tests.graph.operators import image_cases as images
 from tests.graph.operators import indexing_cases as indexing
+from tests.graph.operators import quantized_cases as quantized
 from tests.graph.operators import rearranging_cases as rearranging
 from tests.graph.operators import sequence_cases as sequence
 
@@ -23,6 +24,7 @@ CASES = {
     **rearranging.ANNOTATIONS,
     **images.PRODUCTS,
     **images.CONVOLUTIONS,
+    **quantized.QUANTIZED,
     **images.POOLING,
     **images.NORMS,
     **images.REDUCTIONS,

@@ -19,6 +19,7 @@ from dlcompiler.graph.text.lexer import METADATA
 from tests.graph.random_graphs import flat
 
 IMAGE, KERNEL = (1, 4, 8, 8), (4, 4, 1, 1)
+QUANTIZED = np.arange(-8, 8, dtype="int8").reshape(KERNEL)
 CHANNELS = np.arange(1, 5, dtype="float32").reshape(4, 1, 1)
 
 
@@ -38,6 +39,8 @@ EXAMPLES = {
     ),
     "canonicalize_ops": Example({"x": IMAGE, "b": (4,)}),
     "decompose_ops": Example({"x": (1, 4, 8), "w": (4, 4, 3)}),
+    "compute_in_integers": Example({"x": IMAGE}, [QUANTIZED], dtype="uint8"),
+    "lay_out_integers": Example({"x": IMAGE, "w": KERNEL}, dtype="int8"),
     "widen_sums": Example({"x": (2, 3)}, dtype="float16"),
     "store_weights": Example(
         {"x": (1, 64)},

@@ -53,6 +53,15 @@ def test_an_epilogue_of_integers():
         check(MATMUL, MATMUL.workload(m=7, n=n, k=5, dtype="int8", epilogue="bias+relu"))
 
 
+@pytest.mark.parametrize("m", [1, 7])
+def test_a_zero_point_is_subtracted_from_the_first_operand(m):
+    for zero in (-128, 127):
+        params = {"m": m, "n": 37, "k": 9, "dtype": "int8", "zero_point": zero}
+        check(DENSE, DENSE.workload(**params, packed=16))
+        check(MATMUL, MATMUL.workload(**params, layout="TN"))
+        check(BATCH_MATMUL, BATCH_MATMUL.workload(batch=2, **params))
+
+
 @pytest.mark.parametrize("low", [-128, 127])
 def test_the_extremes_of_int8(low):
     workload = DENSE.workload(m=6, n=33, k=35, dtype="int8", packed=16)

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators.neural import _conv
 from dlcompiler.graph.frontends.onnx.reading import dtype_of
-from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.ir import Constant, Expr
+from dlcompiler.graph.operators.quantized import NARROW, SUMS
 
 
 def _along(node: Node, value: Expr, x: Expr, axis: int) -> Expr:
@@ -41,13 +45,40 @@ def _of_blocks(node: Node, value: Expr, x: Expr, axis: int, size: int) -> Expr:
     return node.call("strided_slice", made, begin=(0,), end=(extent,), axes=(axis,))
 
 
+def _axis(node: Node, x: Expr, scale: Expr) -> int:
+    """Return the dimension of scales; one scale has none, whatever the attribute says."""
+    is_one = node.rank(scale) == 0 or node.shape(scale) == (1,)
+    return 0 if is_one and not node.attr("block_size", 0) else node.axis(1, node.rank(x))
+
+
+def _numbers(node: Node, scale: Expr, zero: Expr | None, dtype: str) -> tuple[Expr, Expr] | None:
+    """Return scales and zero points as operators on graphs take them; None for those of blocks."""
+    if node.attr("block_size", 0) or node.rank(scale) > 1:
+        return None
+    if zero is None:
+        zero = constant_of(np.zeros(node.shape(scale), "int64"), dtype)
+    if node.shape(scale) != node.shape(zero) or node.dtype(zero) != dtype:
+        return None
+    if node.shape(scale) == (1,):
+        return _scalar(node, scale), _scalar(node, zero)
+    return scale, zero
+
+
+def _scalar(node: Node, value: Expr) -> Expr:
+    if isinstance(value, Constant):
+        return constant_of(value.value.reshape(()))
+    return node.reshape(value, ())
+
+
 def _quantize_linear(node: Node) -> Expr:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    axis = _axis(node, x, scale)
     dtype = node.dtype(zero) if zero is not None else "uint8"
     if node.attr("output_dtype", 0) and zero is None:
         dtype = dtype_of(int(node.attr("output_dtype")))
     wide = node.dtype(scale)
+    if (numbers := _numbers(node, scale, zero, dtype)) is not None and dtype in NARROW:
+        return node.call("qnn.quantize", node.cast(x, wide), *numbers, axis=axis, out_dtype=dtype)
     scaled = node.call("divide", node.cast(x, wide), _along(node, scale, x, axis))
     return _rounded(node, scaled, None if zero is None else _along(node, zero, x, axis), dtype)
 
@@ -66,7 +97,11 @@ def _rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
 
 def _dequantize_linear(node: Node) -> Expr:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    axis = node.axis(1, node.rank(x)) if node.rank(scale) else 0
+    axis = _axis(node, x, scale)
+    dtype = node.dtype(x)
+    numbers = _numbers(node, scale, zero, dtype)
+    if numbers is not None and dtype in (*NARROW, SUMS):
+        return node.call("qnn.dequantize", x, *numbers, axis=axis)
     wide: Expr = node.cast(x, "int32")
     if zero is not None:
         wide = node.call("subtract", wide, node.cast(_along(node, zero, x, axis), "int32"))

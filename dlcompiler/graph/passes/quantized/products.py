@@ -1,0 +1,199 @@
+"""Rules for convolutions and products: multiply integers, and add up in int32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dlcompiler.graph.ir import Call, Constant, Expr
+from dlcompiler.graph.operators.base import Array
+from dlcompiler.graph.operators.layouts import layout_of
+from dlcompiler.graph.passes.quantized.forms import (
+    BYTES,
+    Dequantized,
+    Found,
+    Rules,
+    axis_of,
+    centred,
+    centred_weight,
+    dequantized,
+    in_int8,
+    known,
+)
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, shape_of
+
+SUMS = "int32"
+LARGEST_PRODUCT = 255 * 255
+"""Of a number less its zero point, and a weight; [1]."""
+MOST_TERMS = (2**31 - 1) // LARGEST_PRODUCT
+"""Terms whose sum fits int32; [1]."""
+_REASON = "products of quantized numbers are sums of integers"
+_WEIGHTS = Found("the weights less their zero point do not fit int8", None)
+
+
+def _conv2d(call: Call, types: KnownTypes) -> Found | None:
+    attrs = attrs_of(call)
+    images, kernels = layout_of(attrs["data_layout"]), layout_of(attrs["kernel_layout"])
+    shape = shape_of(call.args[1], types)
+    if images.is_blocked or kernels.is_blocked or shape is None:
+        return None
+    if attrs["out_layout"] not in ("", attrs["data_layout"]):
+        return None
+    channel = kernels.index("O")
+    terms = math.prod(shape) // shape[channel]
+
+    kept: dict[str, Any] = {k: v for k, v in call.attrs.items() if k != "out_dtype"}
+
+    def made(q: Expr, parts: Sequence[Array], zero: int) -> Call:
+        return _added(call, [
+            call_like(call, "qnn.conv2d", q, part, suffix="sums", **kept, input_zero_point=zero)
+            for part in parts
+        ])  # fmt: skip
+
+    own = _of_integers(call, types)
+    if own is not None and own.zero is not None and terms:
+        value = made(own.q, own.parts, own.zero)
+        return Found(_REASON, value) if _has_result(call, types, SUMS) else None
+    pair = _of_floats(call, types, channel - len(shape))
+    if pair is None or isinstance(pair, Found):
+        return pair
+    data, weight, parts = pair
+    if terms > MOST_TERMS:
+        return Found("the sums do not fit int32", None)
+    return _scaled(call, made(data.q, parts, int(data.zero)), data, weight, images.index("C") - 4)
+
+
+def _added(call: Call, sums: Sequence[Call]) -> Call:
+    """Return the sum of the products with the parts of weights that int8 does not hold."""
+    first, *rest = sums
+    for each in rest:
+        first = call_like(call, "add", first, each, suffix="sums")
+    return first
+
+
+def _has_result(call: Call, types: KnownTypes, dtype: str) -> bool:
+    return types.tensor(call).dtype == dtype
+
+
+class _Integers(NamedTuple):
+    """The operands of a product of int32."""
+
+    q: Expr
+    parts: tuple[Array, ...]
+    """Weights as sums of int8."""
+    zero: int | None
+    """Zero point of the data; None if a run decides it."""
+
+
+def _of_integers(call: Call, types: KnownTypes) -> _Integers | None:
+    """Return the operands of a product of int32 that have 8 bits; None for another product."""
+    data = centred(call.args[0], types)
+    if data is None or types.tensor(call.args[1]).dtype != SUMS:
+        return None
+    weight = known(call.args[1], types)
+    parts = None if weight is None else in_int8(weight.astype(np.int64))
+    return None if parts is None else _Integers(data.q, parts, data.number(types))
+
+
+def _of_floats(
+    call: Call, types: KnownTypes, channel: int
+) -> tuple[Dequantized, Dequantized, tuple[Array, ...]] | Found | None:
+    """Return data and weights of a product of floats that are dequantized; or why there are none.
+
+    Parameters
+    ----------
+    call : Call
+        The product.
+    types : KnownTypes
+        Types of its arguments.
+    channel : int
+        The dimension of the weights that may have several scales, counted from the end.
+    """
+    data, weight = (dequantized(arg, types) for arg in call.args)
+    if data is None or weight is None or not _has_result(call, types, "float32"):
+        return None
+    if not data.is_byte or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
+        return None
+    if not weight.is_whole and weight.axis != channel:
+        return Found("the scales of the weights differ inside the sums", None)
+    parts = centred_weight(weight.q.value, weight.zero, weight.axis)
+    return _WEIGHTS if parts is None else (data, weight, parts)
+
+
+def _scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
+    """Return sums times the scales of both operands."""
+    scale = np.asarray(data.scale * weight.scale, np.float32)
+    attrs = axis_of(scale, axis)
+    zero = np.zeros((), np.int32)
+    return Found(_REASON, call_like(call, "qnn.dequantize", sums, scale, zero, **attrs))
+
+
+def _dense(call: Call, types: KnownTypes) -> Found | None:
+    return _product(call, call.args[0], types, turn=False, channel=0)
+
+
+def _matmul(call: Call, types: KnownTypes) -> Found | None:
+    attrs, data = attrs_of(call), call.args[0]
+    weight, rank = types.tensor(call.args[1]), types.tensor(data).rank
+    if attrs["transpose_a"]:
+        return None
+    if weight.rank == 2 and rank >= 2:
+        turn = not attrs["transpose_b"]
+        return _product(call, data, types, turn=turn, channel=1 if turn else 0)
+    return None
+
+
+def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: int,
+             ) -> Found | None:  # fmt: skip
+    """Return a product with constant weights as `qnn.dense`."""
+    shape, out = shape_of(data, types), shape_of(call, types)
+    if shape is None or out is None:
+        return None
+    if shape[-1] > MOST_TERMS:
+        return Found("the sums do not fit int32", None)
+
+    def made(q: Expr, parts: Sequence[Array], zero: int) -> Call:
+        is_flat = len(shape) == 2
+        if not is_flat:
+            q = call_like(call, "reshape", q, suffix="rows", newshape=(-1, shape[-1]))
+        sums = _added(call, [
+            call_like(call, "qnn.dense", q, np.ascontiguousarray(part.T) if turn else part,
+                      suffix="sums", input_zero_point=zero)
+            for part in parts
+        ])  # fmt: skip
+        return sums if is_flat else call_like(call, "reshape", sums, suffix="sums", newshape=out)
+
+    own = _of_integers(call, types)
+    if own is not None:
+        if not _has_result(call, types, SUMS):
+            return None
+        if own.zero is not None:
+            return Found(_REASON, made(own.q, own.parts, own.zero))
+        return _with_zero_point(call, made(own.q, own.parts, 0), own.parts, 1 - channel, types)
+    pair = _of_floats(call, types, channel - 2)
+    if pair is None or isinstance(pair, Found):
+        return pair
+    inputs, factors, parts = pair
+    return _scaled(call, made(inputs.q, parts, int(inputs.zero)), inputs, factors, -1)
+
+
+def _with_zero_point(
+    call: Call, sums: Call, parts: Sequence[Array], along: int, types: KnownTypes
+) -> Found | None:
+    """Subtract a zero point that a run computes: it is multiplied by the sums of the weights."""
+    data = centred(call.args[0], types)
+    assert data is not None
+    assert data.zero is not None
+    zero = types.tensor(data.zero)
+    if zero.rank and zero.shape[-1] != 1:
+        return None  # it differs inside the sums
+    columns = sum(part.astype(np.int64).sum(axis=along) for part in parts)
+    moved = call_like(call, "multiply", data.zero, np.asarray(columns, np.int32), suffix="zero")
+    return Found(_REASON, call_like(call, "subtract", sums, moved))
+
+
+RULES: Rules = {"nn.conv2d": _conv2d, "nn.dense": _dense, "nn.matmul": _matmul}
+"""Operator -> the rule for its calls."""

@@ -1,0 +1,106 @@
+"""Quantization of trained models: ranges, what is quantized, and refusals."""
+
+import numpy as np
+import pytest
+
+from dlcompiler.errors import GraphError
+from dlcompiler.graph import Module, build, evaluate, op, optimize, quantize, var
+from dlcompiler.graph.passes.tools import operator_of
+from dlcompiler.graph.quantization.calibrate import Observer, Range, kl_bins
+
+RNG = np.random.default_rng(0)
+WEIGHT = RNG.normal(0, 0.2, (8, 3, 3, 3)).astype("float32")
+MATRIX = RNG.normal(0, 0.2, (5, 8)).astype("float32")
+BIAS = RNG.normal(0, 1, (8, 1, 1)).astype("float32")
+
+
+def a_net():
+    conv = op.nn.conv2d(var("x", (2, 3, 8, 8)), WEIGHT, padding=1, name="conv")
+    active = op.nn.relu(op.add(conv, BIAS))
+    pooled = op.nn.max_pool2d(active, pool_size=2, strides=2)
+    flat = op.nn.batch_flatten(op.nn.global_avg_pool2d(pooled))
+    return Module.from_expr(op.nn.dense(flat, MATRIX, name="dense"))
+
+
+def inputs(count=3):
+    return [np.random.default_rng(n).normal(0, 1, (2, 3, 8, 8)).astype("float32")
+            for n in range(count)]  # fmt: skip
+
+
+def operators(module):
+    return [operator_of(call) for call in module.calls().values()]
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"symmetric": True}, {"per_channel": False}, {"method": "percentile"}, {"method": "kl"},
+])  # fmt: skip
+def test_a_small_net(options):
+    module = a_net()
+    found = quantize(module, inputs(), **options)
+    kernels = operators(optimize(found.module))
+    assert {"qnn.conv2d", "qnn.dense"} <= set(kernels)
+    assert "nn.conv2d" not in kernels
+    assert [layer.name for layer in found.layers] == ["conv", "dense"]
+    assert all(layer.sqnr_db > 12 for layer in found.layers)
+    x = inputs(5)[4]
+    np.testing.assert_allclose(build(found.module)(x), evaluate(found.module, x), atol=1e-5)
+
+
+def test_calls_that_are_skipped_stay():
+    found = quantize(a_net(), inputs(1), skip=["conv"], report=False)
+    assert "nn.conv2d" in operators(optimize(found.module))
+    assert found.layers == ()
+
+
+def test_weights_without_a_value_and_constant_data():
+    conv = op.nn.conv2d(var("x", (1, 3, 4, 4)), np.zeros_like(WEIGHT), name="conv")
+    found = quantize(Module.from_expr(op.nn.relu(conv)), [np.zeros((1, 3, 4, 4), "float32")])
+    assert not evaluate(found.module, np.ones((1, 3, 4, 4), "float32")).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "problem"),
+    [
+        ({"method": "entropy"}, inputs(1), "no such method"),
+        ({"percentile": 0}, inputs(1), "percentile is out of range"),
+        ({"skip": ["pool"]}, inputs(1), "skip names no call"),
+        ({"skip": ["conv", "dense"]}, inputs(1), "no call with constant weights"),
+        ({}, [], "no calibration data"),
+        ({}, [np.full((2, 3, 8, 8), np.nan, "float32")], "has infinities or NaN"),
+        ({}, [{"y": inputs(1)[0]}], "no such input"),
+    ],
+)
+def test_refusals(options, data, problem):
+    with pytest.raises(GraphError, match=problem):
+        quantize(a_net(), data, **options)
+
+
+def test_scales_and_zero_points():
+    for low, high, zero in ((0, 255, 0), (-255, 0, 255), (-51, 204, 51), (3, 51, 0)):
+        scale, point = Range(low, high).scale_and_zero(symmetric=False)
+        assert point == zero
+        assert scale == np.float32(high - min(low, 0)) / 255
+    scale, point = Range(-2, 1).scale_and_zero(symmetric=True)
+    assert (scale, point, point.dtype) == (np.float32(2) / 127, 0, np.int8)
+
+
+def observed(values):
+    found = Observer()
+    found.limit(values, "x")
+    found.count(values)
+    return found
+
+
+def test_a_percentile_leaves_out_outliers():
+    values = np.append(np.random.default_rng(0).uniform(0, 1, 100_000), 100.0)
+    assert observed(values).range("min-max", 100).high == 100
+    assert observed(values).range("percentile", 99.9).high < 1.2
+    both = observed(np.append(values, -100.0)).range("percentile", 99.9)
+    assert both.low > -1
+    assert both.high < 1.2
+
+
+def test_the_divergence_leaves_out_a_thin_tail():
+    counts = np.round(1e6 * np.exp(-np.arange(2048) / 40))
+    counts[2047] = 1
+    assert kl_bins(counts, 128) < 1000
