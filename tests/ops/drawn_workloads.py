@@ -32,7 +32,8 @@ PRIMES = (11, 13, 17, 23, 31, 37, 61, 67, 97, 127, 131, 251, 257, 509, 1021, 409
 USUAL = (3, 7, 14, 28, 56, 64, 96, 112, 128, 197, 224, 256, 320, 384, 512, 768, 1000, 3072, 30522)
 HUGE = (65_536, 100_000, 131_071, 1 << 20)
 OF_PROCESSORS = tuple(n for n in ops.REGISTRY if "cpu" in ops.operator(n).schedules)
-"""Operators that CPUs and GPUs compute; the others are of accelerators only."""
+"""Operators that CPUs compute, and most of them GPUs; the others are of accelerators only."""
+OF_GPUS = tuple(n for n in OF_PROCESSORS if "gpu" in ops.operator(n).schedules)
 NAMES = (*OF_PROCESSORS, "conv2d")
 
 

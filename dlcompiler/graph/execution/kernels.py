@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
 from dlcompiler.graph.execution.accelerators import offloaded_kernel
-from dlcompiler.graph.execution.anchors import Anchor, Conversion, Packing, anchor_of
+from dlcompiler.graph.execution.anchors import Anchor, Packing, anchor_of
 from dlcompiler.graph.execution.definition import Definition, Tensors, define
 from dlcompiler.graph.execution.epilogues import folded
 from dlcompiler.graph.execution.prologues import is_injective, place_before, preceded
@@ -21,6 +21,7 @@ from dlcompiler.graph.execution.scheduling import (
     schedule_stages,
 )
 from dlcompiler.graph.execution.steps import COPY, KernelCall, Steps
+from dlcompiler.graph.execution.translations import Conversion
 from dlcompiler.graph.inference import Types, types_of
 from dlcompiler.graph.ir import Function, Module, Node, Op, TupleType, calls
 from dlcompiler.graph.operators.base import Array
