@@ -42,6 +42,7 @@ EXTRA_ROWS = MAX_BLOCK_ROWS - 1
 
 _TILE_ROWS = (1, 2, 3, 4)
 _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
+_UNROLLED = (1, 2, 4)
 _MOST_ACCUMULATORS = 28
 _LINE_BYTES = 64
 _AHEAD_BYTES = 4096
@@ -75,7 +76,7 @@ def space(workload: Workload, target: Target) -> Space:
     knobs = [
         Knob("tile_rows", tuple(r for r in _TILE_ROWS if r <= height)),
         Knob("tile_columns", tuple(c for c in _TILE_COLUMNS if c <= max(shape.columns.out, 1))),
-        Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_unrolled and channels % u == 0) or (1,)),
+        Knob("unroll_c", tuple(u for u in _UNROLLED if is_unrolled and channels % u == 0) or (1,)),
         Knob("split_c", (0, *(d for d in divisors(channels) if d < channels and d * taps >= 8))),
         Knob("block_rows", tuple(range(1, min(height, MAX_BLOCK_ROWS) + 1))),
         Knob("order", ("rows", "channels"), is_by_cores=True),
@@ -363,7 +364,9 @@ def _schedule_sums(
         schedule_dots(stage, vector, steps, [row, column, vectors], target)
     else:
         stage.vectorize(vector)
-        of_step = p.extent * q.extent * v.extent * cfg["unroll_c"] * dtypes.bytes_of(weight.dtype)
+        taps = p.extent * q.extent
+        channels = max(_UNROLLED) if taps == 1 else 1  # of an iteration, in the default config
+        of_step = channels * taps * weight.static_shape[4] * dtypes.bytes_of(weight.dtype)
         prefetch_weights(stage, weight, steps[0], target, max(_AHEAD_BYTES // of_step, 1))
     for loop in (row, column, vectors):
         stage.unroll(loop)

@@ -21,6 +21,7 @@ from dlcompiler.te import Tensor
 
 MOST_ROWS = 14
 """Tiles in the largest register tile of the products: one vector wide, with 32 registers."""
+_UNROLLED = (1, 2, 4)
 _BLOCK_BYTES = 2 * 1024 * 1024
 """Most memory for the transformed tiles of a block, of images and of results; more if the weights
 take more: each block loads them anew [byte]."""
@@ -62,7 +63,7 @@ def space(workload: Workload, target: Target) -> Space:
     down, _ = tiles_of(shape, workload["tile"])
     knobs = [
         Knob("rows", tuple(range(1, MOST_ROWS + 1))),
-        Knob("unroll", tuple(u for u in (1, 2, 4) if max(shape.c, 1) % u == 0)),
+        Knob("unroll", tuple(u for u in _UNROLLED if max(shape.c, 1) % u == 0)),
         Knob("block", (0, *(rows for rows in divisors(down, 8) if rows < down))),
         Knob("group", (0, *(n for n in (1, 2, 4, 8) if n < -(-shape.o // PANEL)))),
         parallel_knob(target.cores),
@@ -253,7 +254,7 @@ def _schedule_sums(
     (k,) = tile.op.reduce_axis
     k, step = s[tile].split(k, cfg["unroll"])
     weight = next(t for t in tile.op.input_tensors if t.name == "weight")
-    of_step = PANEL * cfg["unroll"] * dtypes.bytes_of(weight.dtype)
+    of_step = PANEL * max(_UNROLLED) * dtypes.bytes_of(weight.dtype)  # in the default config
     prefetch_weights(s[tile], weight, k, target, _AHEAD_BYTES // of_step)
     vector, lane = s[tile].split(o, lanes)
     s[tile].reorder(i, j, n, k, step, t, vector, lane)

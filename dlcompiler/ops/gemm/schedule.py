@@ -67,12 +67,17 @@ def _packed_columns(right: Tensor) -> int:
     return given.static_shape[-1] if given.ndim > right.ndim else 0
 
 
+_ITERATIONS_AHEAD = 16
+"""Iterations between rows of a packed B that are read, and those that are prefetched; an iteration
+of the default config reads two rows or four."""
+
+
 def _prefetch_packed(s: Schedule, stages: Stages, target: Target) -> None:
     """Prefetch a packed B."""
     (given,) = stages.right.op.input_tensors
     stage = s[stages.sums]
     steps = next(axis for axis in stage.leaf_iter_vars if axis.kind == "reduce")
-    prefetch_weights(stage, given, steps, target)
+    prefetch_weights(stage, given, steps, target, _ITERATIONS_AHEAD)
 
 
 # -- register tiles -------------------------------------------------------------------------------
