@@ -73,15 +73,17 @@ SHOWN_OF_HELDOUT = 6
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`; [benchmarks/paper.json](benchmarks/paper.json) has all numbers. Each result
-is verified first, within a bound that follows from the arithmetic. We and each peer then run in
-alternation in one process; *ratio* is the best peer's time divided by ours, round by round, as a
-median with its 95 % interval: above 1, ours is faster. *plain*: operands in the caller's layout,
-packing is part of our time. *prepacked*: weights are known ahead to everyone. Targets read the row
-in bold. *of peak* is the fraction of the FMA peak, measured in the same rounds, that the
-multiplications and additions of the definition make: minimal filtering (`conv2d_winograd`) does
-with fewer, within an error bound of its own, and may exceed 1. Works that move memory show their
-rate instead, which is above the memory's where caches hold the data.
+Written by `make bench`; [benchmarks](benchmarks) has all numbers. [BENCHMARKS.md](BENCHMARKS.md) has
+the tables of a processor with AVX-512, [BENCHMARKS_AVX2.md](BENCHMARKS_AVX2.md) of one with AVX2.
+
+Each result is verified first, within a bound that follows from the arithmetic. We and each peer
+then run in alternation in one process; *ratio* is the best peer's time divided by ours, round by
+round, as a median with its 95 % interval: above 1, ours is faster. *plain*: operands in the
+caller's layout, packing is part of our time. *prepacked*: weights are known ahead to everyone.
+Targets read the row in bold. *of peak* is the fraction of the FMA peak, measured in the same
+rounds, that the multiplications and additions of the definition make: minimal filtering
+(`conv2d_winograd`) does with fewer, within an error bound of its own, and may exceed 1. Works that
+move memory show their rate instead, which is above the memory's where caches hold the data.
 """
 
 

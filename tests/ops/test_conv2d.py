@@ -234,6 +234,14 @@ def test_the_lowest_estimate_is_selected(params, expected):
     found.operator.space(found.workload, AVX2).index_of(found.config)
 
 
+def test_one_channel_at_a_time_has_no_other_to_prefetch():
+    target = resolve("x86-64-avx512")
+    work = DIRECT.workload(c=1024, h=4, w=4, o=64, kernel=3, padding=1, block=32)
+    values = dict(DIRECT.default_config(work, target).values) | {"split_c": 1}
+    s, args = DIRECT.template(work, target, DIRECT.space(work, target).config(**values))
+    lower(s, args, target=target)
+
+
 def test_minimal_filtering_is_left_out_where_exact_results_are_asked_for():
     params = {"c": 64, "h": 56, "w": 56, "o": 64, "kernel": 3, "padding": 1}
     assert ops.select("conv2d", params, AVX2, tuned={}).operator.name == "conv2d_winograd"

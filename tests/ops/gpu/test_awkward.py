@@ -146,7 +146,7 @@ def test_the_operator_of_a_convolution_is_chosen_by_estimates(c, size, o, kernel
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("name", (*OF_GPUS, "conv2d"))
+@pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
 def test_any_default_is_legal(name):
     for seed in DRAWS:
         choose = random.Random(f"{name} {seed}")
@@ -158,7 +158,7 @@ def test_any_default_is_legal(name):
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("name", (*OF_GPUS, "conv2d"))
+@pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
 def test_any_default_can_be_lowered(name):
     for seed in LOWERED:
         choose = random.Random(f"{name} {seed}")
