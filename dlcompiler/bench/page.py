@@ -73,8 +73,9 @@ SHOWN_OF_HELDOUT = 6
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`; [benchmarks](benchmarks) has all numbers. [BENCHMARKS.md](BENCHMARKS.md) has
-the tables of a processor with AVX-512, [BENCHMARKS_AVX2.md](BENCHMARKS_AVX2.md) of one with AVX2.
+Written by `make bench`; [benchmarks](benchmarks) has all numbers. [BENCHMARKS.md](BENCHMARKS.md)
+has the tables of a processor with AVX-512, [BENCHMARKS_AVX2.md](BENCHMARKS_AVX2.md) those of one
+with AVX2.
 
 Each result is verified first, within a bound that follows from the arithmetic. We and each peer
 then run in alternation in one process; *ratio* is the best peer's time divided by ours, round by
