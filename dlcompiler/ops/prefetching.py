@@ -46,5 +46,6 @@ def prefetch_weights(
     """
     size = math.prod(weight.static_shape) * dtypes.bytes_of(weight.dtype)
     is_far = isinstance(weight.op, PlaceholderOp) and size > target.cache_bytes(1)
-    if is_far and steps.extent != 1:
+    is_loop = not isinstance(steps.extent, int) or steps.extent > 1  # a traced extent is a formula
+    if is_far and is_loop:
         stage.prefetch(weight, steps, ahead)

@@ -124,7 +124,7 @@ def test_equal_seeds_and_measurements_give_equal_trials(fake, tuner):
 @pytest.mark.campaign
 def test_the_model_beats_chance(fake):
     best = {
-        tuner: sum(start(fake(), 60, tuner=tuner, seed=n).wait().best.seconds for n in range(3))
+        tuner: sum(start(fake(), 100, tuner=tuner, seed=n).wait().best.seconds for n in range(3))
         for tuner in ("xgb", "random")
     }
     assert best["xgb"] <= best["random"]

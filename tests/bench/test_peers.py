@@ -55,7 +55,9 @@ def test_numpy_computes_the_work_with_its_options(text):
 
 
 def test_each_family_has_a_work_here():
-    assert {parse_work(text).family for text in (*WORKS, *OPTIONS)} == set(GRAMMAR)
+    own = {"bitserial_dense", "bitserial_conv2d"}  # no peer has them
+    found = {parse_work(text).family for text in (*WORKS, *OPTIONS)}
+    assert found == set(GRAMMAR) - own
 
 
 def test_numpy_says_what_it_has_not():

@@ -53,10 +53,10 @@ PASSES: tuple[GraphPass, ...] = (
     GraphPass("simplify_expr", simplify_expr),
     FOLD,
     GraphPass("fuse_ops", fuse_ops),
-    # In kernels, where no pass folds the conversions into the weights again.
-    GraphPass("store_weights", store_weights),
 )
 """All passes. The levels are those of Relay."""
+STORE = GraphPass("store_weights", store_weights)
+"""Runs in kernels, where no pass folds the conversions into weights again; if it is asked for."""
 
 
 def optimize(
@@ -81,4 +81,6 @@ def optimize(
     Module
         Its log has the decisions of all passes.
     """
-    return run_passes(module, PASSES, context or PassContext(opt_level), observers)
+    context = context or PassContext(opt_level)
+    passes = (*PASSES, STORE) if context.config.get(STORE.name) else PASSES
+    return run_passes(module, passes, context, observers)

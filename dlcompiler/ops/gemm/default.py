@@ -11,6 +11,7 @@ from dlcompiler.ops.fours import tile_fits
 from dlcompiler.ops.gemm.predict import predicted_cycles, step_cycles
 from dlcompiler.ops.gemm.product import MAX_PANEL, Product
 from dlcompiler.ops.gemm.space import (
+    MOST_ACCUMULATORS,
     NEAR,
     TILE_ROWS,
     even_blocks,
@@ -154,7 +155,8 @@ def _tiles(product: Product, target: Target, choices: Space) -> dict[str, Any]:
     def fits(rows: int, vectors: int) -> bool:
         if product.goes_by_fours:
             return tile_fits(rows, vectors, target)
-        return rows * vectors + vectors + 1 <= target.vector_registers
+        registers = min(target.vector_registers, MOST_ACCUMULATORS)
+        return rows * vectors + vectors + 1 <= registers
 
     is_copied = product.layout[0] == "T" or product.sums_dtype != product.dtype
     tallest = max(TILE_ROWS) if product.steps >= _SHORT_K else _LOW_TILE

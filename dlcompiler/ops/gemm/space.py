@@ -23,7 +23,7 @@ NEAR = 2**0.5
 
 # Accumulators beyond the registers are spilled, which is slow. The tuner may try some all the same;
 # the limit keeps compile times short.
-_MOST_ACCUMULATORS = 32
+MOST_ACCUMULATORS = 32
 _MOST_COPIES = 128
 
 
@@ -142,7 +142,7 @@ def _filters(product: Product, lanes: int) -> tuple[Filter, ...]:
 
     # The panel may be packed for longer vectors than the target's: one row can then exceed the
     # limit.
-    most = max(_MOST_ACCUMULATORS, product.packed // lanes)
+    most = max(MOST_ACCUMULATORS, product.packed // lanes)
     return (
         Filter("the form has its own tiles, copies and layouts", _goes_with(product, lanes)),
         Filter(f"at most {most} accumulators", lambda v: accumulators(v) <= most),

@@ -37,11 +37,11 @@ def test_inner_loops_are_multiply_adds_on_registers(case):
     if cfg.form == "dots":
         assert largest.count("vfmadd") == cfg.tile_m * cfg.tile_n
         return
-    vectors = cfg.tile_n // AVX2.lanes(args[0].dtype)
-    assert largest.count("vfmadd") == cfg.tile_m * vectors
-    assert largest.count("vbroadcasts") == cfg.tile_m, "a factor of A is one load"
-    assert largest.count("vmov") == vectors, "a vector of B is one load, and nothing is stored"
-    assert len(largest.instructions) <= cfg.tile_m * vectors + cfg.tile_m + vectors + 4
+    vectors, steps = cfg.tile_n // AVX2.lanes(args[0].dtype), cfg.unroll_k
+    assert largest.count("vfmadd") == cfg.tile_m * vectors * steps
+    assert largest.count("vbroadcasts") == cfg.tile_m * steps, "a factor of A is one load"
+    assert largest.count("vmov") == vectors * steps, "a vector of B is one load, none is stored"
+    assert len(largest.instructions) <= (cfg.tile_m * vectors + cfg.tile_m + vectors + 4) * steps
 
 
 @pytest.mark.parametrize(("target", "instruction"), [

@@ -243,7 +243,7 @@ def test_names_and_things(tile, refusal):
     assert refusal(s[C].tensorize, k, "none of these").startswith(
         "tensorize C.k.inner: no such tensor intrinsic\n"
         "  got       'none of these'\n"
-        "  hint      known: gemm_f32_mxnxk, gemv_f32_nxk, dot4_u8s8_nxg, dot4_s8s8_nxg, mma_"
+        "  hint      known: gemm_f32_mxnxk, gemv_f32_nxk, dot4_u8s8_nxg, dot4_s8s8_nxg, "
     )
     assert refusal(s[C].tensorize, k, C) == (
         "tensorize C.k.inner: not a tensor intrinsic\n"
@@ -385,7 +385,7 @@ def test_an_emitter_that_there_is_not():
         "generate LLVM code for C[0 : +4, 0 : +16] = mine(A[0 : +4, 0 : +8], B[0 : +8, 0 : +16]): "
         "no emitter of this name\n"
         "  got       'no_such'\n"
-        "  expected  fma_tile, dot4"
+        "  expected  fma_tile, dot4, bits"
     )
 
 
