@@ -9,15 +9,16 @@ is part of the time. Results are verified first, and all kernels of a layer alte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dlcompiler import ops
 from dlcompiler.bench.alternation import alternated
 from dlcompiler.bench.implementations import operator_call, target_of
+from dlcompiler.bench.rows import Say, measured_rows
 from dlcompiler.bench.suites import tables_of
 from dlcompiler.bench.works import parse_work
 from dlcompiler.errors import VerificationError
@@ -32,7 +33,6 @@ BITS = ((1, 1), (2, 1), (2, 2))
 """Bits of data and of weights."""
 DENSE = ("1x4096x4096", "64x1024x1024", "512x512x4608")
 MOST_ROUNDS = (9, 51)
-Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,9 @@ def run_suite(
     rounds
         Least and largest number of samples of each kernel; [1].
     """
-    rows, failed = [], {}
-    for label, text in (works() if chosen is None else chosen).items():
-        try:
-            row = measure(text, threads, rounds)
-        except Exception as error:
-            failed[label] = f"{type(error).__name__}: {error}"
-            say(f"{label}: {failed[label]}")
-            continue
-        say(str(row))
-        rows.append(asdict(row))
+    failed: dict[str, str] = {}
+    layers = works() if chosen is None else chosen
+    rows = measured_rows(layers, lambda _, text: measure(text, threads, rounds), say, failed)
     return {"version": SCHEMA_VERSION, "bits": rows, "failed": failed}
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dlcompiler import te
 from dlcompiler.autotune.features.space_counters import SpaceCounters
 from dlcompiler.bench.gpu_templates import gpu_conv2d, gpu_gemm
 from dlcompiler.bench.programs import Program, tiled_gpu_gemm
+from dlcompiler.bench.rows import Say, measured_rows
 from dlcompiler.errors import VerificationError
 from dlcompiler.ops import Operator
 from dlcompiler.pipeline import SimulatedKernel, build
@@ -37,7 +38,6 @@ ROUNDS = 5
 BATCH = 10_000
 """Configs of a space that are counted at once; [1]."""
 BATCHES = 10
-Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -109,28 +109,14 @@ def run_suite(
     rounds
         Number of simulated calls of each.
     """
-    rows, failed = [], {}
-    for name, make in (WORKS if works is None else works).items():
-        try:
-            row = measure(name, *make(), rounds=rounds)
-        except Exception as error:
-            failed[name] = f"{type(error).__name__}: {error}"
-            say(f"{name}: {failed[name]}")
-            continue
-        say(str(row))
-        rows.append(asdict(row))
-    counted = []
+    failed: dict[str, str] = {}
+    rows = measured_rows(
+        WORKS if works is None else works,
+        lambda name, make: measure(name, *make(), rounds=rounds), say, failed,
+    )  # fmt: skip
     if spaces is None:
         spaces = SPACES if works is None else {}
-    for name, (operator, parameters) in spaces.items():
-        try:
-            found = count_space(name, operator, parameters)
-        except Exception as error:
-            failed[name] = f"{type(error).__name__}: {error}"
-            say(f"{name}: {failed[name]}")
-            continue
-        say(str(found))
-        counted.append(asdict(found))
+    counted = measured_rows(spaces, lambda name, space: count_space(name, *space), say, failed)
     return {
         "version": SCHEMA_VERSION, "target": TARGET, "gpu": rows, "spaces": counted,
         "failed": failed,

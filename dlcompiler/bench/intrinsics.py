@@ -10,10 +10,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 from dlcompiler import te
+from dlcompiler.bench.rows import Say, measured_rows
 from dlcompiler.ir import Axis
 from dlcompiler.measurement import compare, verify
 from dlcompiler.runtime.timing import format_ratio
@@ -23,7 +24,6 @@ from dlcompiler.te import Tensor
 
 SCHEMA_VERSION = 1
 ROUNDS = 9
-Say: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,12 @@ def run_suite(
     rounds
         Number of samples of each pair of variants.
     """
-    rows, failed = [], {}
-    for name, make in works.items():
-        try:
-            row = measure(name, make(resolve("cpu")), rounds)
-        except Exception as error:
-            failed[name] = f"{type(error).__name__}: {error}"
-            say(f"{name}: {failed[name]}")
-            continue
-        say(str(row))
-        rows.append(asdict(row))
+    failed: dict[str, str] = {}
+
+    def measured(name: str, make: Callable[[Target], Variants]) -> Row:
+        return measure(name, make(resolve("cpu")), rounds)
+
+    rows = measured_rows(works, measured, say, failed)
     return {"version": SCHEMA_VERSION, "intrinsics": rows, "failed": failed}
 
 

@@ -179,10 +179,7 @@ def _counts(shape: Shape, image: Tensor, weight: Tensor) -> Tensor:
     w, dy, dx = (over(extent, name) for extent, name in ((words, "w"), (kh, "dy"), (kw, "dx")))
 
     def element(n: Any, b: Any, y: Any, x: Any, p: Any, q: Any, v: Any) -> Any:
-        row, column = (
-            y * rows.stride + dy * rows.dilation,
-            x * columns.stride + dx * columns.dilation,
-        )
+        row, column = _seen(rows, y, dy), _seen(columns, x, dx)
         both = ones(image, (n, row, w, p, column), weight[b, w, dy, dx, q, v])
         return te.sum(both, axis=[w, dy, dx])
 
@@ -205,10 +202,7 @@ def _totals(shape: Shape, image: Tensor) -> Tensor:
     dy, dx = over(rows.kernel, "dy"), over(columns.kernel, "dx")
 
     def window(i: Any, y: Any, x: Any) -> Any:
-        row, column = (
-            y * rows.stride + dy * rows.dilation,
-            x * columns.stride + dx * columns.dilation,
-        )
+        row, column = _seen(rows, y, dy), _seen(columns, x, dx)
         return te.sum(pixels[i, row, column], axis=[dy, dx])
 
     return tensor((n, rows.out, columns.out), window, f"{NAME}.totals")

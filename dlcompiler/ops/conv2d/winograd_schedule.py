@@ -8,9 +8,10 @@ from typing import Any
 from dlcompiler import dtypes
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
-from dlcompiler.ops.conv2d.tiles import far_cycles
+from dlcompiler.ops.conv2d.tiles import Machine, far_cycles
 from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
+from dlcompiler.ops.gemm.predict import step_cycles
 from dlcompiler.ops.prefetching import prefetch_weights
 from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
 from dlcompiler.ops.stages import Loop, stages_by_role, unroll
@@ -91,7 +92,7 @@ def default_config(workload: Workload, target: Target) -> Config:
     count = (block or down) * across
     vectors = _tile_vectors(shape, target)
     rows = min(
-        (r for r in values["rows"] if r == 1 or r * vectors + vectors < target.vector_registers),
+        (r for r in values["rows"] if r == 1 or Machine.of(target).fits(r, vectors)),
         key=lambda r: (-(-count // r) * _step_cycles(r, vectors), -r),
     )
     cycles = product_cycles(shape.flops, shape.dtype, target)
@@ -111,12 +112,8 @@ def _tile_vectors(shape: Shape, target: Target) -> int:
 
 
 def _step_cycles(rows: int, vectors: int) -> float:
-    """Return the time of a step of the products for a register tile [cycle].
-
-    Two multiply-adds and two loads begin in a cycle; few sums do not hide the latency of a
-    multiply-add.
-    """
-    return max(rows * vectors / 2, (rows + vectors) / 2, _LEAST_CYCLES)
+    """Return the time of a step of the products for a register tile [cycle]."""
+    return max(step_cycles(rows, vectors), _LEAST_CYCLES)
 
 
 def estimate(workload: Workload, target: Target) -> float:

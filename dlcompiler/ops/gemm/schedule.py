@@ -18,6 +18,9 @@ from dlcompiler.te import Tensor
 
 _COPIED_ROWS = 8
 """Columns of a transposed B that are read together: a square of registers."""
+_ITERATIONS_AHEAD = 16
+"""Iterations between rows of a packed B that are read, and those that are prefetched; an iteration
+of the default config reads two rows or four."""
 
 
 def schedule(s: Schedule, outs: Sequence[Tensor], cfg: Config, target: Target) -> None:
@@ -65,11 +68,6 @@ def _packed_columns(right: Tensor) -> int:
     """
     (given,) = right.op.input_tensors
     return given.static_shape[-1] if given.ndim > right.ndim else 0
-
-
-_ITERATIONS_AHEAD = 16
-"""Iterations between rows of a packed B that are read, and those that are prefetched; an iteration
-of the default config reads two rows or four."""
 
 
 def _prefetch_packed(s: Schedule, stages: Stages, target: Target) -> None:

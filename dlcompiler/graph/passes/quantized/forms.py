@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dlcompiler import dtypes
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import Call, Constant, Expr, Module, Node, TensorType
 from dlcompiler.graph.operators.base import Array
@@ -140,8 +141,7 @@ def target_of(call: Call) -> Target | None:
 
 def limits(dtype: str) -> tuple[int, int]:
     """Return the least and the largest integer of a dtype."""
-    info: Any = np.iinfo(dtype)
-    return int(info.min), int(info.max)
+    return int(dtypes.min_value(dtype)), int(dtypes.max_value(dtype))
 
 
 def centred_weight(value: Array, zero: Array, axis: int) -> tuple[Array, ...] | None:
