@@ -73,7 +73,7 @@ SHOWN_OF_HELDOUT = 6
 _INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`; [benchmarks](benchmarks) has all numbers. [BENCHMARKS.md](BENCHMARKS.md)
+Written by `make bench`; `docs/benchmarks` has all numbers. [BENCHMARKS.md](BENCHMARKS.md)
 has the tables of a processor with AVX-512, [BENCHMARKS_AVX2.md](BENCHMARKS_AVX2.md) those of one
 with AVX2.
 

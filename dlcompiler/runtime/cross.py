@@ -159,6 +159,7 @@ def _assembly(request: Request) -> dict[str, Any]:
 
 
 def _options(request: Request) -> Options:
+    llvm.forget_machines()  # what is unknown is printed for each request
     given = request.params["options"]
     return Options(**{**given, "features": tuple(given["features"])})
 

@@ -392,6 +392,11 @@ def _excerpt(text: str, message: str) -> str | None:
     return "\n".join(lines)
 
 
+def forget_machines() -> None:
+    """Make LLVM's machines anew: only then does LLVM print which features it does not know."""
+    _machine.cache_clear()
+
+
 @lru_cache(maxsize=16)
 def _machine(options: Options) -> Any:
     """Return LLVM's description of the processor, which modules are compiled for one by one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dlcompiler.errors import UserError
 from dlcompiler.graph.execution.c_entry import CKernelPart, c_model
 from dlcompiler.graph.execution.entry import numbered_weights
 from dlcompiler.graph.execution.kernels import ModelKernel
@@ -63,12 +64,18 @@ class CModel(CompiledModel):
     def save(self, path: str | Path) -> Path:
         """Write source and header into a folder, and return the path of the source.
 
+        A folder that does not exist is made.
+
         Raises
         ------
         UserError
             They cannot be written.
         """
         folder = Path(path)
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise UserError(f"write {folder}", "no folder can be made here", got=error) from error
         source = folder / f"{self._written.symbol}.c"
         write_file(source, self.source())
         write_file(folder / f"{self._written.symbol}.h", self.header)

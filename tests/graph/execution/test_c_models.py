@@ -166,5 +166,6 @@ def test_a_name_that_is_no_identifier(name):
 
 def test_a_folder_that_is_not_there(tmp_path):
     model = build(Module.from_expr(op.exp(var("x", (3,)))), "c")
-    with pytest.raises(UserError, match="no such folder"):
-        model.save(tmp_path / "missing")
+    assert model.save(tmp_path / "new").read_text() == model.source()
+    with pytest.raises(UserError, match="no folder can be made"):
+        model.save(tmp_path / "missing" / "new")
