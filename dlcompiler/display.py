@@ -17,6 +17,7 @@ REGISTRY: Registry[Callable[[Any], Any]] = Registry(
         "expr": "dlcompiler.ir.printer:format_expr",
         "func": "dlcompiler.views.render.html:func_html",
         "module": "dlcompiler.views.graphs.module_card:module_html",
+        "profile_model": "dlcompiler.views.graphs.profile_picture:profile_scene",
         "model_comparison": "dlcompiler.views.graphs.comparison_card:comparison_html",
         "memory_plan": "dlcompiler.views.graphs.memory_card:memory_html",
         "model": "dlcompiler.views.graphs.model_card:model_html",

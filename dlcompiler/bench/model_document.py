@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dlcompiler.bench.machine import describe_system
-from dlcompiler.bench.model_profile import StepTime
 from dlcompiler.bench.models import BuiltModel, ImportedModel, ModelResult, Settings
 from dlcompiler.bench.peers import versions
-from dlcompiler.runtime.timing import Timing, format_rate, format_ratio, format_seconds
+from dlcompiler.runtime.timing import Timing, format_ratio, format_seconds
 from dlcompiler.views.render.boxes import count
-from dlcompiler.views.render.text import shortened, text_table
-from dlcompiler.views.render.units import format_bytes, percent
+from dlcompiler.views.render.units import format_bytes
 
 SCHEMA_VERSION = 1
-COLUMNS = ("kernel", "operators", "schedule", "time", "share", "rate", "of roofline")
-MOST_ROWS = 20
-"""Most kernels in a table for people; [1]."""
-_LONGEST = 36
 _LABEL = 14
 
 
@@ -96,45 +90,6 @@ def _time(timing: Timing) -> str:
 
 def _line(label: str, text: str) -> str:
     return f"{label:<{_LABEL}}{text}"
-
-
-def profile_table(kernels: Sequence[StepTime], most: int = MOST_ROWS) -> str:
-    """Return the kernels of a model as a table, slowest first.
-
-    Parameters
-    ----------
-    kernels : sequence of StepTime
-        The steps of a model.
-    most : int
-        Most rows; one more adds up the others.
-    """
-    total = sum(each.seconds for each in kernels)
-    ranked = sorted(kernels, key=lambda each: -each.seconds)
-    rows = [_row(each, total) for each in ranked[:most]]
-    if rest := ranked[most:]:
-        seconds = sum(each.seconds for each in rest)
-        share = percent(seconds / total)
-        rows.append((f"{len(rest)} others", "", "", format_seconds(seconds), share, "", ""))
-    return text_table(COLUMNS, rows)
-
-
-def _row(time: StepTime, total: float) -> tuple[str, ...]:
-    work = time.work
-    names = ", ".join(name.removeprefix("nn.") for name in work.operators)
-    share = time.of_roofline
-    return (
-        shortened(work.name, _LONGEST), shortened(names, _LONGEST), work.schedule or "plain",
-        format_seconds(time.seconds), percent(time.seconds / total), _rate(time),
-        "" if share is None else f"{percent(share)} ({time.bound})",
-    )  # fmt: skip
-
-
-def _rate(time: StepTime) -> str:
-    """Return the rate of what limits a kernel: of its operations, or of the bytes that it moves."""
-    flops = time.work.flops
-    if flops and time.bound != "memory":
-        return f"{format_rate(flops / time.seconds / 1e9)} GFLOP/s"
-    return f"{format_rate(time.work.bytes / time.seconds / 1e9)} GB/s"
 
 
 def tuned_line(row: Mapping[str, Any]) -> str:

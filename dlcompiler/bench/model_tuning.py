@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dlcompiler import graph
 from dlcompiler.bench.implementations import target_of
-from dlcompiler.bench.model_profile import StepTime
 from dlcompiler.bench.models import ImportedModel
+from dlcompiler.graph import Profile
 from dlcompiler.space import Workload
 
 LEAST_TRIALS = 16
@@ -26,7 +26,7 @@ class TaskTime:
     """Time of these kernels in a run of the model; [s]."""
 
 
-def task_times(given: ImportedModel, threads: int, kernels: Sequence[StepTime]) -> list[TaskTime]:
+def task_times(given: ImportedModel, threads: int, kernels: Profile) -> list[TaskTime]:
     """Return the workloads of a model that can be tuned, slowest first.
 
     Parameters
@@ -35,14 +35,14 @@ def task_times(given: ImportedModel, threads: int, kernels: Sequence[StepTime]) 
         The model.
     threads : int
         Number of threads that run it.
-    kernels : sequence of StepTime
+    kernels : Profile
         The steps of the built model.
     """
     found = [
         TaskTime(
             task.workload,
             task.calls,
-            sum(each.seconds for each in kernels if each.work.name in task.calls),
+            sum(each.seconds for each in kernels if each.name in task.calls),
         )
         for task in graph.tasks(given.module, target_of(threads))
     ]

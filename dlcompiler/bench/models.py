@@ -22,20 +22,18 @@ from dlcompiler.bench.implementations import target_of
 from dlcompiler.bench.intervals import Ratio, paired_ratio
 from dlcompiler.bench.memory import EXPECTED, INPUT
 from dlcompiler.bench.model_inputs import Array, Input, constants_of, inputs_of, known_shapes
-from dlcompiler.bench.model_profile import StepTime, StepWork, under_roofline, works_of
 from dlcompiler.bench.model_worker import COMMAND, EVALUATED, decisive
 from dlcompiler.bench.peers import MODEL_PEERS, check_names, missing
 from dlcompiler.bench.results import PeerResult
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.execution.build import Progress
+from dlcompiler.graph.execution.profiles import Profile
 from dlcompiler.graph.execution.remote import RemoteModel
 from dlcompiler.graph.frontends.onnx import onnx_inputs
 from dlcompiler.graph.ir import Module
-from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
-from dlcompiler.measurement.known_ceilings import keep_ceilings, known_ceilings
+from dlcompiler.measurement.known_ceilings import ceilings_here
 from dlcompiler.runtime.timing import Timing, measured_here
 from dlcompiler.runtime.workers import Outcome, Worker
-from dlcompiler.target import resolve
 
 SCHEMA_VERSION = 1
 CONTEST_LIMIT_S = 600.0
@@ -117,7 +115,6 @@ class BuiltModel:
     """A compiled model with what its steps compute."""
 
     model: graph.CompiledModel
-    works: tuple[StepWork, ...]
     build_s: float
     """Time to build it [s]."""
 
@@ -145,7 +142,7 @@ def built(
     model = graph.build(given.module, target_of(threads), db=db, progress=progress)
     build_s = time.perf_counter() - begin
     assert isinstance(model, graph.CompiledModel)
-    return BuiltModel(model, tuple(works_of(model)), build_s)
+    return BuiltModel(model, build_s)
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,7 @@ class ModelResult:
     peers: Mapping[str, PeerResult] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     """Peers that did not take part, and why."""
-    kernels: tuple[StepTime, ...] = ()
+    kernels: Profile = field(default_factory=Profile)
     """The steps of our model, each timed by itself."""
 
     @property
@@ -270,8 +267,7 @@ class ModelBench:
         if result.ours is None:
             return result
         times = remote.profile(CONTEST_LIMIT_S, REPEATS)
-        pairs = zip(made.works, times, strict=True)
-        return replace(result, kernels=tuple(StepTime(w, t.seconds) for w, t in pairs))
+        return replace(result, kernels=times)
 
     def under_roofline(self, result: ModelResult, made: BuiltModel) -> ModelResult:
         """Return a result whose kernels have their least times, by the ceilings of this machine.
@@ -281,17 +277,8 @@ class ModelBench:
         MeasurementError
             The ceilings could not be measured.
         """
-        model = made.model
-        size = model.weight_bytes + model.plan.bytes
-        times = under_roofline(result.kernels, self._ceilings(), resolve("cpu").caches, size)
-        return replace(result, kernels=tuple(times))
-
-    def _ceilings(self) -> Ceilings:
-        known = known_ceilings(self.settings.threads)
-        if known is None:
-            known = remote_ceilings(self._worker, self.settings.threads)
-            keep_ceilings(known)
-        return known
+        ceilings = ceilings_here(self.settings.threads, self._worker)
+        return replace(result, kernels=made.model.under_roofline(result.kernels, ceilings))
 
     def _load(self, given: ImportedModel, made: BuiltModel) -> RemoteModel:
         arrays = [each.array for each in given.inputs]
@@ -312,7 +299,7 @@ class ModelBench:
 
 def _evaluated(given: ImportedModel, made: BuiltModel) -> tuple[list[Array], str]:
     """Return the results by NumPy if they are cheap; else none, and why."""
-    work = sum(each.flops or 0 for each in made.works)
+    work = sum(each.flops or 0 for each in made.model.works)
     if work > MOST_EVALUATED:
         return [], f"NumPy would take long, with {work / 1e9:.3g} G operations"
     try:

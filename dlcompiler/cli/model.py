@@ -12,7 +12,6 @@ from dlcompiler.bench.array_files import SUFFIX, read_array
 from dlcompiler.bench.implementations import target_of
 from dlcompiler.bench.model_document import (
     document_of,
-    profile_table,
     results_text,
     summary,
     tuned_line,
@@ -35,6 +34,7 @@ from dlcompiler.cli.tune import default_seconds, wait
 from dlcompiler.errors import UserError
 from dlcompiler.target.detect import host
 from dlcompiler.terminal import show
+from dlcompiler.views.graphs.profile_picture import profile_table
 
 _INTERRUPTED = 130
 

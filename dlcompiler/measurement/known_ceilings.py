@@ -7,6 +7,7 @@ hold a measurement, or is older than `KEPT_S` is not used: the ceilings are meas
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import time
@@ -14,15 +15,41 @@ from collections.abc import Callable
 from typing import Any
 
 from dlcompiler.json_text import JsonError, parse
-from dlcompiler.measurement.ceilings import Ceilings
+from dlcompiler.measurement.ceilings import Ceilings, remote_ceilings
 from dlcompiler.runtime import object_cache
 from dlcompiler.runtime.timing import measured_here
+from dlcompiler.runtime.workers import MEASUREMENT_WORKER, Worker
 from dlcompiler.target import resolve
 from dlcompiler.target.detect import cpu_model
 
 KEPT_S = 30 * 86400.0
 """How long ceilings are used [s]: a virtual machine may move to another processor."""
 _VERSION = 1
+
+
+def ceilings_here(threads: int, worker: Worker | None = None) -> Ceilings:
+    """Return the ceilings of this machine for float32: those that were kept, or else measured now.
+
+    Parameters
+    ----------
+    threads : int
+        Number of threads.
+    worker : Worker, optional
+        A process that measures; by default one that ends after it.
+
+    Raises
+    ------
+    MeasurementError
+        If they cannot be measured.
+    """
+    known = known_ceilings(threads)
+    if known is None:
+        with contextlib.ExitStack() as stack:
+            if worker is None:
+                worker = stack.enter_context(contextlib.closing(Worker(MEASUREMENT_WORKER)))
+            known = remote_ceilings(worker, threads)
+        keep_ceilings(known)
+    return known
 
 
 def known_ceilings(

@@ -11,18 +11,20 @@ import pytest
 from dlcompiler import graph
 from dlcompiler.bench import models
 from dlcompiler.bench.array_files import read_array
-from dlcompiler.bench.model_document import document_of, profile_table, summary
+from dlcompiler.bench.model_document import document_of, summary
 from dlcompiler.bench.model_inputs import constants_of, inputs_of, known_shapes
-from dlcompiler.bench.model_profile import StepTime, StepWork, under_roofline
 from dlcompiler.bench.model_tuning import TaskTime, chosen, share_of_first, task_times
 from dlcompiler.bench.model_worker import COMMAND, agreement
 from dlcompiler.bench.models import ModelBench, Settings, built, imported
 from dlcompiler.errors import MeasurementError, UserError
-from dlcompiler.graph import ANY, Module, TensorType, op, var
+from dlcompiler.graph import ANY, KernelTime, Module, Profile, TensorType, op, var
+from dlcompiler.graph.execution.profiles import StepWork
 from dlcompiler.measurement.ceilings import Ceilings
+from dlcompiler.runtime.timing import measured_here
 from dlcompiler.runtime.workers import Outcome, Worker
 from dlcompiler.space import Workload
 from dlcompiler.target import CacheLevel
+from dlcompiler.views.graphs.profile_picture import profile_table
 
 onnx = pytest.importorskip("onnx")
 from tests.graph.frontends.onnx_models import a_model  # noqa: E402  needs the package
@@ -186,7 +188,8 @@ def test_files_of_arrays_are_read_or_refused(tmp_path):
 
 
 def step(name, seconds, flops=0, weights=0, others=0, *, is_float32=True):
-    return StepTime(StepWork(name, name, ("add",), "", flops, weights, others, is_float32), seconds)
+    work = StepWork(("add",), "", flops, weights, others, is_float32)
+    return KernelTime(name, name, seconds, measured_here(), work)
 
 
 def test_least_times_follow_from_operations_and_bytes():
@@ -198,7 +201,7 @@ def test_least_times_follow_from_operations_and_bytes():
         step("is int8", 4.0, is_float32=False),
         step("is unknown", 4.0, flops=None),
     ]
-    found = under_roofline(times, ceilings, caches, model_bytes=10_000)
+    found = Profile(times).under_roofline(ceilings, caches, model_bytes=10_000)
     assert [each.bound for each in found] == ["FMA peak", "memory", "", ""]
     assert [each.of_roofline for each in found] == [0.5, pytest.approx(0.75), None, None]
     table = profile_table(found, most=2)

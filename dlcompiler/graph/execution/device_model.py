@@ -17,7 +17,8 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.graph.execution.kernels import ModelKernel
-from dlcompiler.graph.execution.model import KernelTime, RunnableModel, check_repeats
+from dlcompiler.graph.execution.model import RunnableModel, check_repeats
+from dlcompiler.graph.execution.profiles import KernelTime, Profile
 from dlcompiler.graph.execution.spaces import Space
 from dlcompiler.graph.execution.steps import COPY, Place, Step, Steps
 from dlcompiler.graph.ir import Module
@@ -154,7 +155,7 @@ class DeviceModel(RunnableModel):
         return DeviceRun(self._steps, self.kernels, self._spaces, inputs, outputs,
                          self._weights, self._inside)  # fmt: skip
 
-    def profile(self, /, *args: Any, repeats: int = 3, **named: Any) -> list[KernelTime]:
+    def profile(self, /, *args: Any, repeats: int = 3, **named: Any) -> Profile:
         """Return how long each kernel takes: predicted on a simulated device, else measured.
 
         Parameters
@@ -166,8 +167,9 @@ class DeviceModel(RunnableModel):
 
         Returns
         -------
-        list of KernelTime
-            In the order of the steps; copies between devices are not among them.
+        Profile
+            A `KernelTime` for each kernel, in the order of the steps; copies between devices are
+            not among them.
         """
         check_repeats(repeats)
         found: dict[int, float] = {}
@@ -183,11 +185,11 @@ class DeviceModel(RunnableModel):
                         seconds = run.timed(n)
                     found[n] = min(found.get(n, seconds), seconds)
                 run.one(n)
-        return [
+        return Profile(
             KernelTime(step.name, self.kernel_names[step.kernel], found[n], self._times(step))
             for n, step in enumerate(self.steps)
             if step.kernel != COPY
-        ]
+        )
 
     def save(self, path: str | Path) -> NoReturn:
         """Refuse to write a file: code of devices cannot be saved.

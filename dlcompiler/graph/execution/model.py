@@ -7,7 +7,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from dlcompiler import dtypes
 from dlcompiler.display import render
 from dlcompiler.errors import CallError, DLCompilerError, GraphError
 from dlcompiler.graph.execution.kernels import ModelKernel
+from dlcompiler.graph.execution.profiles import KernelTime, Profile, StepWork, works_of
 from dlcompiler.graph.execution.saving import save_model
 from dlcompiler.graph.execution.stepping import KernelCode, Run, StepCode, SteppedRun
 from dlcompiler.graph.execution.steps import Step, Steps
@@ -24,28 +25,16 @@ from dlcompiler.graph.ir import Module, TupleType, Type
 from dlcompiler.graph.ir.arrays import array_of
 from dlcompiler.graph.memory import MemoryPlan
 from dlcompiler.graph.operators.base import Array
+from dlcompiler.measurement.ceilings import Ceilings
+from dlcompiler.measurement.known_ceilings import ceilings_here
 from dlcompiler.pipeline.executables import Kernel
 from dlcompiler.runtime.arguments import Param, as_checked_array
 from dlcompiler.runtime.function import Function
-from dlcompiler.runtime.provenance import Provenance
+from dlcompiler.runtime.threads import num_threads
 from dlcompiler.runtime.timing import measured_here
-from dlcompiler.target import Target
+from dlcompiler.target import Target, resolve
 
 Outputs: TypeAlias = "Array | tuple[Outputs, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class KernelTime:
-    """How long a kernel of a model took."""
-
-    name: str
-    """Name of the call in the graph."""
-    kernel: str
-    """Name of its code."""
-    seconds: float
-    """Shortest of the measured calls, or a prediction; [s]."""
-    times: Provenance
-    """Whether it was measured or predicted, and on what."""
 
 
 class RunnableModel:
@@ -146,7 +135,22 @@ class RunnableModel:
                 found[_unused(name, found)] = array.copy()
         return found
 
-    def profile(self, /, *args: Any, repeats: int = 10, **named: Any) -> list[KernelTime]:
+    @property
+    def works(self) -> Sequence[StepWork | None]:
+        """What each step computes; None where that is not known."""
+        return [None] * len(self.steps)
+
+    def timed(self, seconds: Sequence[float]) -> Profile:
+        """Return the profile with these times of the steps, measured on this machine; [s]."""
+        here = measured_here()
+        return Profile(
+            KernelTime(step.name, self.kernel_names[step.kernel], time, here, work)
+            for step, time, work in zip(self.steps, seconds, self.works, strict=True)
+        )
+
+    def profile(
+        self, /, *args: Any, repeats: int = 10, roofline: bool = False, **named: Any
+    ) -> Profile:
         """Measure each kernel, one after another.
 
         Parameters
@@ -155,17 +159,22 @@ class RunnableModel:
             As of a call.
         repeats : int
             Number of runs of the whole model; [1].
+        roofline : bool
+            Whether to return the least time of each kernel, too. The ceilings of this machine are
+            measured for it in a process of their own, once in 30 days: some seconds.
 
         Returns
         -------
-        list of KernelTime
-            In the order of the steps; measured on this machine. Each includes a call from Python,
-            0.5 µs or so, which a call of the model does not have.
+        Profile
+            A `KernelTime` for each step, in their order; measured on this machine. Each includes a
+            call from Python, 0.5 µs or so, which a call of the model does not have.
 
         Raises
         ------
         CallError
             If the arguments do not fit, or there is no run.
+        MeasurementError
+            If the ceilings cannot be measured.
         """
         check_repeats(repeats)
         run = self.stepped(*args, **named)
@@ -175,11 +184,21 @@ class RunnableModel:
             for n, _ in enumerate(run.steps()):
                 best[n] = min(best[n], time.perf_counter() - start)
                 start = time.perf_counter()
-        names = [self.kernel_names[step.kernel] for step in self.steps]
-        return [
-            KernelTime(step.name, name, seconds, measured_here())
-            for step, name, seconds in zip(self.steps, names, best, strict=True)
-        ]
+        found = self.timed(best)
+        return self.under_roofline(found, ceilings_here(num_threads())) if roofline else found
+
+    def under_roofline(self, times: Profile, ceilings: Ceilings) -> Profile:
+        """Return the times of this model's kernels with their least times on this machine.
+
+        Parameters
+        ----------
+        times : Profile
+            Of this model.
+        ceilings : Ceilings
+            Of this machine, for the number of threads with which it was measured.
+        """
+        size = self.weight_bytes + self.plan.bytes
+        return times.under_roofline(ceilings, resolve("cpu").caches, size)
 
     def stepped(self, /, *args: Any, **named: Any) -> Run:
         """Return a run that stops after each kernel.
@@ -365,6 +384,11 @@ class CompiledModel(LoadedModel):
         """What it was built for."""
         self.kernels = tuple(kernels)
         """Its different kernels."""
+
+    @cached_property
+    def works(self) -> Sequence[StepWork]:
+        """What each step computes."""
+        return works_of(self.kernels, self.steps)
 
     def __repr__(self) -> str:
         plan = self.plan

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.graph.execution.model import KernelTime, LoadedModel
+from dlcompiler.graph.execution.model import LoadedModel
+from dlcompiler.graph.execution.profiles import Profile
 from dlcompiler.graph.execution.worker import WORKER_MODULE
 from dlcompiler.runtime.threads import num_threads
 from dlcompiler.runtime.timing import Timing, measured_here
@@ -60,7 +61,7 @@ class RemoteModel:
             outcome = worker.call("load", params, timeout_s=LOAD_LIMIT_S, arrays=arrays)
         outcome.unwrap("load the model in a worker")
 
-    def profile(self, timeout_s: float, repeats: int = 1) -> list[KernelTime]:
+    def profile(self, timeout_s: float, repeats: int = 1) -> Profile:
         """Return the time of each kernel as `LoadedModel.profile` does.
 
         Raises
@@ -70,11 +71,7 @@ class RemoteModel:
         """
         outcome = self._worker.call("profile", {"repeats": repeats}, timeout_s=timeout_s)
         found = outcome.unwrap("run the model in a worker")["seconds"]
-        names = self._model.kernel_names
-        return [
-            KernelTime(step.name, names[step.kernel], seconds, measured_here())
-            for step, seconds in zip(self._model.steps, found, strict=True)
-        ]
+        return self._model.timed(found)
 
     def time(self, budget_s: float, timeout_s: float) -> Timing:
         """Measure calls of the whole model for some time.

@@ -16,7 +16,7 @@ from dlcompiler import dtypes, graph
 from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph import CompiledModel
 from dlcompiler.graph.execution import RunnableModel
-from dlcompiler.graph.execution.model import KernelTime
+from dlcompiler.graph.execution.profiles import KernelTime
 from dlcompiler.graph.execution.remote import RemoteModel, model_worker
 from dlcompiler.runtime.timing import format_seconds, measured_here
 from dlcompiler.runtime.workers import Worker
