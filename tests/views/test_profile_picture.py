@@ -39,7 +39,7 @@ def test_kernels_are_as_wide_as_they_take_long_below_what_their_names_share():
         2,
     ]
     assert all(
-        0 <= mark["x"] and mark["x"] + mark["w"] <= scene["width"]
+        mark["x"] >= 0 and mark["x"] + mark["w"] <= scene["width"]
         for mark in scene["marks"]
         if mark["shape"] == "rect"
     )
