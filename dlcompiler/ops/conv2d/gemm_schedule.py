@@ -34,6 +34,7 @@ from dlcompiler.te import ComputeOp, PlaceholderOp, Tensor
 _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
 _NEARLY = 1.03
+_PAGE_BYTES = 4096
 EXTRA_PIXELS = 63
 """Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
@@ -101,11 +102,22 @@ def default_config(workload: Workload, target: Target) -> Config:
     by_channels = is_parallel and not shares_evenly(shape.n * pieces, target.cores)
     return choices.config(
         tile_pixels=tile,
-        unroll_c=max(values["unroll_c"]),
+        unroll_c=_unrolled(shape, values["unroll_c"]),
         block_rows=rows,
         order="channels" if by_channels else "rows",
         parallel=is_parallel,
     )
+
+
+def _unrolled(shape: Shape, choices: Sequence[int]) -> int:
+    """Return how many input channels an iteration goes through.
+
+    In an image that is read in place and whose channels are larger than a page, four are up to
+    15 % slower than two on an Emerald Rapids; elsewhere they are up to 13 % faster.
+    """
+    plane = shape.rows.size * shape.columns.size * dtypes.bytes_of(shape.dtype)
+    most = 2 if shape.reads_in_place and plane > _PAGE_BYTES else max(choices)
+    return max(steps for steps in choices if steps <= most)
 
 
 def _best_tile(
