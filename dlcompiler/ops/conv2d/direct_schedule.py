@@ -368,7 +368,8 @@ def _schedule_sums(
         channels = max(_UNROLLED) if taps == 1 else 1  # of an iteration, in the default config
         of_step = channels * taps * weight.static_shape[4] * dtypes.bytes_of(weight.dtype)
         prefetch_weights(stage, weight, steps[0], target, max(_AHEAD_BYTES // of_step, 1))
-    # LLVM spills registers where it turns two iterations into one condition.
-    twice = [tap for tap in (p, q) if tap.extent == 2]
-    for loop in (*twice, row, column, vectors):
+        for tap in (p, q):
+            if tap.extent == 2:  # LLVM spills registers where it makes a condition of such a loop
+                stage.unroll(tap)
+    for loop in (row, column, vectors):
         stage.unroll(loop)
