@@ -45,6 +45,8 @@ _TILE_COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 14)
 _UNROLLED = (1, 2, 4)
 _MOST_ACCUMULATORS = 28
 _LINE_BYTES = 64
+_CUT_SHORT = 2.5
+"""How much longer a block takes whose last vector has fewer channels: 24 with vectors of 16; [1]."""
 _AHEAD_BYTES = 4096
 """Weights between those that are read and those that are prefetched; measured [byte]."""
 _INTEGER_STEP = 2
@@ -236,6 +238,8 @@ def estimate(workload: Workload, target: Target) -> float:
     tile = int(cfg["tile_rows"]), int(cfg["tile_columns"])
     rows = int(cfg["block_rows"])
     step = _step_cycles(shape, block, rows, tile, target)
+    if block % min(target.lanes(shape.sums_dtype), block):
+        step *= _CUT_SHORT
     per_group = -(-(shape.o // shape.groups) // block)
     row_blocks = -(-shape.rows.out // rows)
     blocks = shape.n * shape.groups * per_group * row_blocks
