@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from dlcompiler import shell
 from dlcompiler.cli.command import Command
@@ -55,27 +55,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     """Parse arguments; for ``--help`` and invalid arguments, argparse ends the process.
 
-    Only the command that is named is imported: all of them take a second.
+    Only the command that is named is imported, or all for ``--help``: they take a second.
     """
     parser = argparse.ArgumentParser(
         prog="dlcompiler", description="Explore how a tensor program becomes fast code."
     )
     parser.add_argument("--version", action="version", version=f"dlcompiler {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name in _needed(argv):
+    first = argv[0] if argv else ""
+    is_help = first.startswith("-") and first != "--version"
+    for name in REGISTRY:
+        if name != first and not is_help:
+            commands.add_parser(name)  # so that the error of a wrong name lists it
+            continue
         command = REGISTRY[name]
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
     return parser.parse_args(argv)
-
-
-def _needed(argv: Sequence[str]) -> Iterable[str]:
-    """Return the commands whose help or arguments may be asked for."""
-    first = argv[0] if argv else ""
-    if first in REGISTRY:
-        return (first,)
-    return () if first == "--version" else REGISTRY
 
 
 def _act(args: argparse.Namespace) -> int:
