@@ -22,15 +22,15 @@ catch_early_interrupts()
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dlcompiler import te
 from dlcompiler.errors import DLCompilerError, InternalError, UserError
 from dlcompiler.registry import Registry
 
 if TYPE_CHECKING:
+    from dlcompiler import te
     from dlcompiler.measurement import StepTable
-    from dlcompiler.measurement.compare import compare
-    from dlcompiler.measurement.measure import measure
-    from dlcompiler.measurement.verify import verify
+    from dlcompiler.measurement.comparison import compare
+    from dlcompiler.measurement.measuring import measure
+    from dlcompiler.measurement.verification import verify
     from dlcompiler.pipeline import cross_compile, races, show_changes, simulate_cache
     from dlcompiler.pipeline.build import build
     from dlcompiler.pipeline.devices import to_device
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from dlcompiler.schedule import create_schedule
     from dlcompiler.target import cuda, opencl
 
-#: Names that are imported at first use: importing the whole compiler takes several times as long as
-#: importing the language `te`.
+#: Names that are imported at first use: a command or a worker process needs few of them, and
+#: importing the whole compiler takes most of a second.
 LAZY: Registry[Any] = Registry(
     "name",
     {
@@ -69,7 +69,7 @@ LAZY: Registry[Any] = Registry(
 
 
 PACKAGES = ("autotune", "graph", "ir", "measurement", "ops", "pipeline", "runtime", "schedule",
-            "simulate", "space", "target", "views")  # fmt: skip
+            "simulate", "space", "target", "te", "views")  # fmt: skip
 """Packages that are attributes without being imported explicitly: ``dlc.ops``."""
 
 

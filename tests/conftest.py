@@ -10,6 +10,7 @@ All cases are counted together, so that each commit has as many.
 from __future__ import annotations
 
 import difflib
+import functools
 import gc
 import os
 import shutil
@@ -88,7 +89,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    items.sort(key=_turn)
+    items.sort(key=lambda item: _turn(item.path))
     if config.getoption("--update-golden"):
         others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
@@ -113,9 +114,10 @@ def pytest_collection_finish():
     gc.enable()
 
 
-def _turn(item):
+@functools.cache
+def _turn(path):
     """Order the folders of tests: those of `FIRST` come first, so that a run ends evenly."""
-    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+    folder = path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
     return FIRST.index(folder) if folder in FIRST else len(FIRST)
 
 

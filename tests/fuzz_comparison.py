@@ -19,7 +19,7 @@ from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError, ProgramError, VerificationError
 from dlcompiler.measurement.equality import poison_for
 from dlcompiler.measurement.oracle import Oracle, oracle_of
-from dlcompiler.measurement.verify import _compare
+from dlcompiler.measurement.verification import _compare
 from dlcompiler.schedule import create_schedule
 from dlcompiler.te import Tensor, symbols_of
 from tests.fuzz.expressions import random_expression

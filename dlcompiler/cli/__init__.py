@@ -53,13 +53,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse arguments; for ``--help`` and invalid arguments, argparse ends the process."""
+    """Parse arguments; for ``--help`` and invalid arguments, argparse ends the process.
+
+    Only the command that is named is imported, or all for ``--help``: they take a second.
+    """
     parser = argparse.ArgumentParser(
         prog="dlcompiler", description="Explore how a tensor program becomes fast code."
     )
     parser.add_argument("--version", action="version", version=f"dlcompiler {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, command in REGISTRY.items():
+    first = argv[0] if argv else ""
+    is_help = first.startswith("-") and first != "--version"
+    for name in REGISTRY:
+        if name != first and not is_help:
+            commands.add_parser(name)  # so that the error of a wrong name lists it
+            continue
+        command = REGISTRY[name]
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)

@@ -11,7 +11,7 @@ from dlcompiler.compat.missing import Named
 from dlcompiler.compat.modules import BenchmarkResult, Built, check_name, timed
 from dlcompiler.compat.notes import note
 from dlcompiler.errors import DeviceUnavailable
-from dlcompiler.measurement.measure import measure
+from dlcompiler.measurement.measuring import measure
 from dlcompiler.measurement.provenance import kind_of_times, provenance_of_times
 from dlcompiler.output_files import write_file
 from dlcompiler.pipeline import SimulatedKernel

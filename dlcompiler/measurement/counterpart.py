@@ -6,10 +6,8 @@ import string
 from collections.abc import Iterator, Sequence
 
 from dlcompiler.ir import Axis, Binary, Expr, Reduce, TensorLoad, Var
+from dlcompiler.measurement.baselines import EINSUM
 from dlcompiler.te import ComputeOp, Tensor
-
-EINSUM = "numpy.einsum "
-"""Begins the name of a baseline; the subscripts follow: ``numpy.einsum ij,jk->ik``."""
 
 
 def numpy_counterpart(args: Sequence[Tensor]) -> str | None:

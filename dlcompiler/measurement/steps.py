@@ -13,7 +13,7 @@ from dlcompiler.ir import PrimFunc
 from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.measurement.provenance import check_measured
 from dlcompiler.measurement.remote import RemoteKernel
-from dlcompiler.measurement.verify import Verified, verify_kernel
+from dlcompiler.measurement.verification import Verified, verify_kernel
 from dlcompiler.pipeline import emit_source, lower
 from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds
 from dlcompiler.schedule import Schedule

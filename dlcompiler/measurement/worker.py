@@ -19,9 +19,9 @@ import threadpoolctl
 
 from dlcompiler import dtypes
 from dlcompiler.errors import MeasurementError
+from dlcompiler.measurement.baselines import BASELINES, EINSUM
 from dlcompiler.measurement.ceilings import ceilings_entry
 from dlcompiler.measurement.checked import CheckedKernels
-from dlcompiler.measurement.counterpart import EINSUM
 from dlcompiler.measurement.loading import load_function, with_call
 from dlcompiler.runtime import llvm, object_cache, threads
 from dlcompiler.runtime.arguments import Param
@@ -168,8 +168,6 @@ def _own_arrays(function: Function, request: Request) -> list[Array]:
 TO_DEVICE, TO_HOST = "copies to the device", "copies to the host"
 _COPIES: Mapping[str, Any] = {"min_seconds": 0.01, "batch": 1}
 _POISON = 0xFF
-BASELINES: dict[str, Callable[..., object]] = {"numpy.matmul": np.matmul}
-"""Functions of the inputs, with ``out=``, that a kernel can be measured against."""
 
 
 def _baseline(name: str, function: Function, request: Request) -> Callable[[], object]:

@@ -9,7 +9,7 @@ from dlcompiler import dtypes, te
 from dlcompiler.errors import InternalError, VerificationError
 from dlcompiler.measurement.equality import differences, poison_for, unwritten
 from dlcompiler.measurement.oracle import oracle_of
-from dlcompiler.measurement.verify import _compare
+from dlcompiler.measurement.verification import _compare
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -10,7 +10,7 @@ from dlcompiler.ir import For, Load, Store, Var, const, index_const
 from dlcompiler.ir.expr import binary, cast
 from dlcompiler.measurement.inputs import KINDS, drawn
 from dlcompiler.measurement.oracle import oracles_of
-from dlcompiler.measurement.verify import sizes_to_try
+from dlcompiler.measurement.verification import sizes_to_try
 
 NUMBERS = [*(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
            "float16", "bfloat16", "float32", "float64"]  # fmt: skip

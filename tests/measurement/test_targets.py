@@ -13,7 +13,7 @@ from dlcompiler.ir import call_packed
 from dlcompiler.measurement.oracle import oracle_of
 from dlcompiler.runtime.registry import register_func
 
-module = importlib.import_module("dlcompiler.measurement.verify")  # not the function
+module = importlib.import_module("dlcompiler.measurement.verification")
 
 
 def doubled(shape=(64, 32), *, bound=False):

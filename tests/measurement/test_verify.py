@@ -8,7 +8,7 @@ from dlcompiler import te
 from dlcompiler.errors import MeasurementError, VerificationError
 from dlcompiler.measurement import RemoteKernel, verify
 from dlcompiler.measurement.oracle import oracle_of
-from dlcompiler.measurement.verify import verify_kernel
+from dlcompiler.measurement.verification import verify_kernel
 from dlcompiler.pipeline import emit_source
 from dlcompiler.runtime.source import Text
 from dlcompiler.schedule import create_schedule

@@ -7,7 +7,7 @@ from dlcompiler import te
 from dlcompiler.analysis import analyze_initialisation, analyze_races
 from dlcompiler.errors import CallError, ProgramError, TargetError
 from dlcompiler.ir import Load, binary, rewrite
-from dlcompiler.measurement.verify import verify
+from dlcompiler.measurement.verification import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import Trace, create_schedule
 from dlcompiler.schedule.inference.thread_loops import uses_threads

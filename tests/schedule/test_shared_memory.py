@@ -17,7 +17,7 @@ from dlcompiler.ir import (
     rewrite,
     walk,
 )
-from dlcompiler.measurement.verify import verify
+from dlcompiler.measurement.verification import verify
 from dlcompiler.pipeline import build, lower
 from dlcompiler.schedule import create_schedule
 from dlcompiler.schedule.trace import Trace

@@ -8,8 +8,8 @@ import dlcompiler as dlc
 from dlcompiler import ops, te
 from dlcompiler.analysis import analyze_races
 from dlcompiler.ir import Buffer, For, PrimFunc, Store, Var, const, index_const
-from dlcompiler.measurement.compare import Comparison
-from dlcompiler.measurement.verify import Verified
+from dlcompiler.measurement.comparison import Comparison
+from dlcompiler.measurement.verification import Verified
 from dlcompiler.runtime.provenance import Provenance
 from dlcompiler.runtime.timing import Paired, Timing
 from dlcompiler.schedule import Stage

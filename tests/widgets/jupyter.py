@@ -21,6 +21,9 @@ from typing import Literal
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120
 """How long a start or an answer may take [s]; a fifth of it is usual on a busy machine."""
+POLL_MS = 50
+"""Time between two looks of the page at what it waits for [ms]: by default it looks at each frame,
+and draws frames for nothing else."""
 LOADS = 3
 # The second is said of a script that took more than 2 s to start, on a busy machine: it is used all
 # the same, and a test that waits for what is not drawn fails.
@@ -112,6 +115,7 @@ def serving(folder):
     }
     server = Server(f"http://127.0.0.1:{port}", token, root, settings)
     server.set(NEWS, fetchNews="false", checkForUpdates=False)
+    _leave_out(folder / "config")
     with (folder / "log.txt").open("w") as log:
         process = subprocess.Popen(
             [
@@ -131,6 +135,19 @@ def serving(folder):
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def _leave_out(config):
+    """Switch off what looks for other software: each page would begin with it."""
+    pages = config / "labconfig" / "page_config.json"
+    pages.parent.mkdir(parents=True, exist_ok=True)
+    manager = {"@jupyterlab/extensionmanager-extension": True}
+    pages.write_text(json.dumps({"buildCheck": False, "disabledExtensions": manager}))
+    server = config / "jupyter_server_config.json"
+    server.write_text(json.dumps({
+        "LabApp": {"extension_manager": "readonly"},
+        "LanguageServerManager": {"autodetect": False},
+    }))  # fmt: skip
 
 
 def free_port():
@@ -266,7 +283,7 @@ class Notebook:
         self.page.evaluate(WATCH_PROMPT, prompt)
         self.start(number)
         done = r"prompt => prompt.hasRun && /\d/.test(prompt.innerText)"
-        self.page.wait_for_function(done, arg=prompt)
+        self.page.wait_for_function(done, arg=prompt, polling=POLL_MS)
         self.idle()
 
     def restart(self):

@@ -127,7 +127,7 @@ class Reader:
     def run_all(self):
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        self.page.wait_for_function(HAS_RUN)
+        self.page.wait_for_function(HAS_RUN, polling=jupyter.POLL_MS)
         errors = self.page.locator(".jp-OutputArea-output", has_text="Traceback")
         assert not errors.all_inner_texts()
         self.notebook.idle()
@@ -145,12 +145,13 @@ class Reader:
 
     def settle(self):
         self.page.wait_for_function(
-            "root => !root.hasAttribute('aria-busy')", arg=self.explorer().element_handle()
-        )
+            "root => !root.hasAttribute('aria-busy')", arg=self.explorer().element_handle(),
+            polling=jupyter.POLL_MS,
+        )  # fmt: skip
 
     def save(self, text):
         """Save the notebook when its first picture, the Explorer's, has a text."""
-        self.page.wait_for_function(HOLDS, arg=text)
+        self.page.wait_for_function(HOLDS, arg=text, polling=jupyter.POLL_MS)
         before = self.file.stat().st_mtime_ns
         self.notebook.page.locator(".jp-CodeCell .cm-content").first.click()
         self.page.keyboard.press("Control+s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +51,24 @@ class Program:
     """
 
     def __init__(self, results: Sequence[Num]) -> None:
-        self.results = tuple(results)
-        self.nodes = _ordered(value for value in results if isinstance(value, Number))
-        """All formulas that they need."""
+        nodes = _ordered(value for value in results if isinstance(value, Number))
+        leaves = [node for node in nodes if node.op == "knob"]
+        formulas = [node for node in nodes if node.op != "knob"]
+        self._constants: list[float] = []
+        place = {node: n for n, node in enumerate((*leaves, *formulas))}
+        self._leaves = [(node.knob, np.asarray(node.table, np.float64)) for node in leaves]
+        self._steps = [
+            (_FUNCTIONS[node.op], tuple(self._place(arg, place) for arg in node.args))
+            for node in formulas
+        ]
+        self._results = [self._place(value, place) for value in results]
+
+    def _place(self, value: Num, place: Mapping[Number, int]) -> int:
+        """Return where a value is in `evaluate`: a formula from 0 on, a constant from -1 down."""
+        if isinstance(value, Number):
+            return place[value]
+        self._constants.append(value)
+        return -len(self._constants)
 
     def evaluate(self, digits: Digits) -> list[Values | float]:
         """Return the values for configs.
@@ -69,22 +84,14 @@ class Program:
             A number where the result does not depend on knobs.
         """
         columns = np.ascontiguousarray(digits.T)
-        known: dict[Number, Values] = {}
+        count = len(self._leaves)
+        known: list[Any] = [None] * (count + len(self._steps)) + self._constants[::-1]
+        for n, (knob, table) in enumerate(self._leaves):
+            known[n] = table[columns[knob]]
         with np.errstate(divide="ignore", invalid="ignore"):
-            for node in self.nodes:
-                known[node] = _value(node, known, columns)
-        return [
-            known[value] if isinstance(value, Number) else float(value) for value in self.results
-        ]
-
-
-def _value(node: Number, known: Mapping[Number, Values], columns: Digits) -> Values:
-    if node.op == "knob":
-        table: Values = np.asarray(node.table, np.float64)[columns[node.knob]]
-        return table
-    args = [known[arg] if isinstance(arg, Number) else arg for arg in node.args]
-    result: Values = _FUNCTIONS[node.op](*args)
-    return result
+            for n, (function, places) in enumerate(self._steps, count):
+                known[n] = function(*[known[place] for place in places])
+        return [known[place] if place >= 0 else float(known[place]) for place in self._results]
 
 
 def _ordered(results: Iterable[Number]) -> tuple[Number, ...]:
@@ -169,6 +176,7 @@ class _Group:
         self._count = len(radices)
         self._tables = tables
         self._table: Matrix | None = None
+        self._program: Program | None = None
         self._asked = 0
 
     def values(self, digits: Digits) -> Matrix:
@@ -176,9 +184,11 @@ class _Group:
         self._asked += len(digits)
         size = math.prod(self._radices)
         if self._table is None and (size > _LARGEST_TABLE or size > self._asked):
-            return _evaluated(self._columns, digits)
+            if self._program is None:
+                self._program = _program(self._columns)
+            return _evaluated(self._columns, digits, self._program)
         if self._table is None:
-            self._table = self._looked_up()
+            self._table, self._program = self._looked_up(), None
         place = np.ravel_multi_index(tuple(digits[:, self._knobs].T), self._radices)
         found: Matrix = self._table.take(place, axis=1)
         return found
@@ -196,12 +206,18 @@ class _Group:
         if new:
             every = np.zeros((math.prod(self._radices), self._count), np.int64)
             every[:, self._knobs] = np.indices(self._radices).reshape(len(self._knobs), -1).T
-            self._tables.update(zip(new, _evaluated(list(new.values()), every), strict=True))
+            made = list(new.values())
+            found = _evaluated(made, every, _program(made))
+            self._tables.update(zip(new, found, strict=True))
         return np.stack([self._tables[key] for key in keys])
 
 
-def _evaluated(columns: Sequence[Column], digits: Digits) -> Matrix:
-    values = np.array(Program([column.value for column in columns]).evaluate(digits), np.float64)
+def _program(columns: Sequence[Column]) -> Program:
+    return Program([column.value for column in columns])
+
+
+def _evaluated(columns: Sequence[Column], digits: Digits, program: Program) -> Matrix:
+    values = np.array(program.evaluate(digits), np.float64)
     return _scaled(columns, values).astype(np.float32)
 
 

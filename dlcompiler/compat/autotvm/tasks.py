@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from typing import Any, TypeAlias
 
 from dlcompiler import te
@@ -154,12 +154,18 @@ class Task:
             del work
             return _read(*self._run(ConfigSpace()))
 
+        @cache
+        def declared() -> tuple[te.Tensor, ...]:
+            """Return the tensors for all references: a template takes long to run."""
+            return define(self.work)
+
         def space(work: Workload, target: Target) -> Space:
             del target
             return self.config_space.space(work)
 
         def reference(work: Workload, seed: int) -> Reference:
-            return reference_of(define(work), seed)
+            del work
+            return reference_of(declared(), seed)
 
         def default_config(work: Workload, target: Target) -> Config:
             return first_config(space(work, target))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dlcompiler.measurement.equality import error_text
-from dlcompiler.measurement.verify import Verified
+from dlcompiler.measurement.verification import Verified
 from dlcompiler.pipeline import CKernel, Kernel
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.timing import Paired, Timing, format_rate, format_ratio, format_seconds

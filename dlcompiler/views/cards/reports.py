@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.analysis.races import LoopVerdict, RaceReport
-from dlcompiler.measurement.compare import Comparison
+from dlcompiler.measurement.comparison import Comparison
 from dlcompiler.schedule.trace import Trace
 from dlcompiler.simulate.cache import CacheSimulation
 from dlcompiler.views.cards.card import Card, Tone, card, card_html
