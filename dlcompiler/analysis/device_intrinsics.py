@@ -17,6 +17,7 @@ from dlcompiler.ir import (
     Store,
     is_thread,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import children
 from dlcompiler.passes.base import constant_extent
@@ -45,7 +46,7 @@ def check_intrinsics(func: PrimFunc, target: Target) -> None:
         The message names the intrinsic.
     """
     where = f"build {func.name} for {target.name}"
-    calls = [node for node in walk(func.body) if isinstance(node, IntrinsicCall)]
+    calls = [node for node in walk_statements(func.body) if isinstance(node, IntrinsicCall)]
     for call in calls:
         if target.cpu and call.part in INSTRUCTIONS and call.part not in target.emits:
             major, minor = INSTRUCTIONS[str(call.part)]

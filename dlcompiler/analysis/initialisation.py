@@ -30,7 +30,7 @@ from dlcompiler.analysis.guards import Guards
 from dlcompiler.analysis.races import ORDER, Status, format_element, format_values
 from dlcompiler.analysis.values import DataDependent, evaluate
 from dlcompiler.arith import Affine
-from dlcompiler.ir import Assert, Buffer, PrimFunc, is_in_block, walk
+from dlcompiler.ir import Assert, Buffer, PrimFunc, is_in_block, walk_statements
 
 MAX_POINTS = 128
 
@@ -126,7 +126,7 @@ class _Checker:
         self.items = list(enumerate(accesses.items))
         self.analyzer = accesses.analyzer
         self.max_points = max_points
-        self.is_checked = any(isinstance(node, Assert) for node in walk(self.func.body))
+        self.is_checked = any(isinstance(node, Assert) for node in walk_statements(self.func.body))
         """Whether indices that may be outside are checked before they are used."""
         self.stores: dict[Buffer, list[tuple[int, Access]]] = {}
         for position, access in self.items:

@@ -12,6 +12,7 @@ from dlcompiler.ir import (
     Expr,
     Extent,
     Ramp,
+    Var,
     binary,
     extent_expr,
     index_const,
@@ -107,6 +108,8 @@ def flat_offset(indices: Sequence[Expr], strides: Sequence[Extent]) -> Expr | No
 
 
 def _divisions(expr: Expr) -> int:
+    if isinstance(expr, Var | Const):  # most indices
+        return 0
     return sum(isinstance(node, Binary) and node.op in DIVISIONS for node in walk(expr))
 
 

@@ -42,6 +42,8 @@ def limits_of_data(index: Expr, of_index: Callable[[Expr], Interval]) -> list[Ex
     index(I[i]) >= -281474976710656
     index(I[i]) <= 281474976710656
     """
+    if isinstance(index, Var | Const):  # most indices
+        return []
     read = [node for node in walk(index) if isinstance(node, Cast) and _is_read(node)]
     if not read or _is_read(index):
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlcompiler.errors import TargetError
-from dlcompiler.ir import For, PrimFunc, is_thread, walk
+from dlcompiler.ir import For, PrimFunc, is_thread, walk_statements
 from dlcompiler.ir.program import Program
 
 
@@ -16,7 +16,8 @@ def only_kernel(program: Program, language: str) -> PrimFunc:
         The program has loops that are bound to the threads of a device, or several kernels.
     """
     func = program.func
-    bound = [loop for loop in walk(func.body) if isinstance(loop, For) and is_thread(loop.kind)]
+    loops = (each for each in walk_statements(func.body) if isinstance(each, For))
+    bound = [loop for loop in loops if is_thread(loop.kind)]
     if bound:
         raise TargetError(
             f"generate {language} code for {func.name}",

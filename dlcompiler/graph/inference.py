@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir import (
@@ -87,6 +87,10 @@ class Types(Mapping[Node, Type]):
     def __len__(self) -> int:
         return len(self._types)
 
+    def to_dict(self) -> dict[Node, Type]:
+        """Return a copy that may change."""
+        return self._types.copy()
+
     def tensor(self, node: Node) -> TensorType:
         """Return the type of a node that is a tensor."""
         kind = self._types[node]
@@ -96,6 +100,8 @@ class Types(Mapping[Node, Type]):
 
 
 _KNOWN: WeakKeyDictionary[Module, Types] = WeakKeyDictionary()
+_COMPLETE: WeakSet[Module] = WeakSet()
+"""Modules in which each variable and function has its type."""
 
 
 def types_of(module: Module) -> Types:
@@ -166,6 +172,8 @@ def infer_types(module: Module) -> Module:
         As `types_of`.
     """
     types = types_of(module)
+    if module in _COMPLETE:
+        return module
 
     def rule(old: Node, new: Node) -> Node:
         match new:
@@ -179,6 +187,7 @@ def infer_types(module: Module) -> Module:
 
     functions = {name: rewrite_from(f, rule) for name, f in module.functions.items()}
     if all(functions[name] is module.functions[name] for name in functions):
+        _COMPLETE.add(module)
         return module
     return replace(module, functions=functions)
 

@@ -51,7 +51,17 @@ from dlcompiler.ir.stmt import (
 )
 
 
-def verify_func(func: PrimFunc, after: str = "") -> None:
+class Verified:
+    """The nodes that were well formed when earlier versions of a program were verified."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[frozenset[Var], frozenset[Buffer]], set[int]] = {}
+        """The nodes that are well formed where these variables and buffers are known, by ``id``."""
+        self.funcs: list[PrimFunc] = []
+        """The versions: as long as they live, no other node has the ``id`` of one of theirs."""
+
+
+def verify_func(func: PrimFunc, after: str = "", known: Verified | None = None) -> None:
     """Check that `func` is well formed.
 
     Variables are bound by exactly one enclosing loop, buffers are parameters or allocated around
@@ -65,22 +75,25 @@ def verify_func(func: PrimFunc, after: str = "") -> None:
         The function to check.
     after
         Name of the pass that produced it, for the message.
+    known
+        The nodes of earlier versions of the program; those of `func` are added. A pass keeps most
+        nodes, which are not verified again.
 
     Raises
     ------
     InternalError
         If a condition does not hold: a bug of the compiler, never of the user.
     """
-    _Verifier(func, after).check()
+    _Verifier(func, after, Verified() if known is None else known).check()
 
 
 class _Verifier:
-    def __init__(self, func: PrimFunc, after: str) -> None:
+    def __init__(self, func: PrimFunc, after: str, known: Verified) -> None:
         self.func = func
+        known.funcs.append(func)
         self.where = f"verify {func.name}" + (f" after {after}" if after else "")
         self.read_only = frozenset(func.buffers) - frozenset(func.outputs)
-        self.checked: dict[tuple[frozenset[Var], frozenset[Buffer]], set[int]] = {}
-        """The nodes that are well formed where these variables and buffers are known, by ``id``."""
+        self.checked = known.nodes
         self.traced: dict[tuple[int, int], tuple[Origin, Origin]] = {}
         """Origins that are complete together, by ``id``; the copies of a body share them."""
 
@@ -248,6 +261,8 @@ class _Verifier:
                 self.fail(f"{_text(store)} lost its axes {_names(missing)}")
 
     def expr(self, expr: Expr, bound: frozenset[Var], buffers: frozenset[Buffer]) -> None:
+        if type(expr) is Const or (type(expr) is Var and expr in bound):  # most indices
+            return
         checked = self.checked.setdefault((bound, buffers), set())
         stack: list[Node] = [expr]
         while stack:

@@ -59,6 +59,7 @@ from dlcompiler.ir import (
     index_const,
     rewrite,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.operations import BinaryOp
 from dlcompiler.ir.rewrite import Node
@@ -76,7 +77,7 @@ def flatten_storage(func: PrimFunc, *, only: Collection[Buffer] | None = None) -
     only
         The buffers to flatten; all by default, but those that calls from outside get.
     """
-    own = [node.buffer for node in walk(func.body) if isinstance(node, Allocate)]
+    own = [node.buffer for node in walk_statements(func.body) if isinstance(node, Allocate)]
     fixed = {node.buffer for node in walk(func.body) if isinstance(node, Region)}
     chosen = [buffer for buffer in own if buffer not in fixed and (only is None or buffer in only)]
     flat = {buffer: flat_buffer(buffer) for buffer in chosen if not is_flat(buffer)}

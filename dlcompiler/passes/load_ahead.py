@@ -62,6 +62,7 @@ from dlcompiler.ir import (
     is_thread,
     seq,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import map_children
 from dlcompiler.passes.base import constant_extent
@@ -110,7 +111,7 @@ def _in_loop(body: Stmt, copies_itself: bool) -> Stmt:
             pass
         case _:
             return body
-    if any(isinstance(node, Barrier) for stmt in (fill, *work) for node in walk(stmt)):
+    if any(isinstance(node, Barrier) for stmt in (fill, *work) for node in walk_statements(stmt)):
         return body
     staged: list[_Staged] = []
     front: list[Stmt] = []
@@ -134,7 +135,7 @@ def _is_copied(part: Stmt, copies_itself: bool) -> bool:
     """Tell whether a fill consists of plain copies that go on by themselves."""
     lanes = {node.var: constant_extent(node) for node in walk(part) if isinstance(node, For)
              and node.kind == "vectorized"}  # fmt: skip
-    stores = [node for node in walk(part) if isinstance(node, Store)]
+    stores = [node for node in walk_statements(part) if isinstance(node, Store)]
     return copies_itself and all(_is_plain(store, lanes) for store in stores)
 
 
@@ -181,7 +182,7 @@ class _Staged:
 
 def _staged(part: Stmt, work: Sequence[Stmt]) -> _Staged | None:
     """Return a fill in two steps; None if other statements may use the same memory."""
-    stores = [node for node in walk(part) if isinstance(node, Store)]
+    stores = [node for node in walk_statements(part) if isinstance(node, Store)]
     inner = any(isinstance(n, Allocate | IntrinsicCall) or _is_thread_loop(n) for n in walk(part))
     if len(stores) != 1 or inner or stores[0].buffer.scope != SHARED:
         return None

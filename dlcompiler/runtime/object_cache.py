@@ -197,7 +197,8 @@ class ObjectCache:
             return f"others may write {self.folder}: chmod go-w {self.folder}"
         return None
 
-    def _entries(self) -> list[tuple[Path, os.stat_result]]:
+    def _entries(self) -> list[tuple[str, os.stat_result]]:
+        """Return the paths of all entries, as texts: a `Path` of each would take long."""
         found = []
         with os.scandir(self.folder) as items:
             for item in items:
@@ -205,7 +206,7 @@ class ObjectCache:
                     with contextlib.suppress(FileNotFoundError):  # another process removed it
                         facts = item.stat(follow_symlinks=False)
                         if stat.S_ISREG(facts.st_mode):
-                            found.append((Path(item.path), facts))
+                            found.append((item.path, facts))
         return found
 
     def _make_room(self, size: int) -> None:
@@ -213,13 +214,16 @@ class ObjectCache:
         if size <= self._room:
             self._room -= size
             return
-        entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime, reverse=True)
+        entries = self._entries()
         self._remove_abandoned()
         total = sum(facts.st_size for _, facts in entries)
         most = self.limit_bytes - size
+        if total > most:
+            entries.sort(key=lambda entry: entry[1].st_mtime, reverse=True)
         while entries and total > most:
             path, facts = entries.pop()
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
             total -= facts.st_size
             most = min(most, self.limit_bytes * 3 // 4)  # not again at the next entry
             _totals.add("evictions")

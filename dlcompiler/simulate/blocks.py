@@ -15,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dlcompiler.ir import Allocate, Barrier, For, If, Let, Seq, Stmt, Var, is_thread, walk
+from dlcompiler.ir import (
+    Allocate,
+    Barrier,
+    For,
+    If,
+    Let,
+    Seq,
+    Stmt,
+    Var,
+    is_thread,
+    walk_statements,
+)
 from dlcompiler.simulate.memory import Cell, LoopRun, Memory, Site, Task
 
 if TYPE_CHECKING:
@@ -27,7 +38,7 @@ Wait: TypeAlias = Callable[[], Iterator[Site]]
 
 def has_barrier(stmt: Stmt) -> bool:
     """Tell whether there is a barrier inside a statement."""
-    return any(isinstance(node, Barrier) for node in walk(stmt))
+    return any(isinstance(node, Barrier) for node in walk_statements(stmt))
 
 
 def block(program: _Program, loop: For, loops: Loops) -> Run:

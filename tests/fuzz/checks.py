@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -128,14 +129,16 @@ def check(case: Case) -> str:
     programs: list[PrimFunc] = []
     is_thorough = not case.seed or random.Random(f"thorough {case.seed}").random() < THOROUGH
     try:
-        if is_thorough:
-            check_trace(case, schedule)
+        again = replayed(schedule) if is_thorough else None
         func = lower(
             schedule,
             inputs + results,
             observers=[lambda change: programs.append(change.after)],
             passes=None if is_thorough else EAGER,
         )
+        if again is not None:
+            is_whole = set(results) <= set(case.expression.outputs)
+            check_same(case, schedule, again, (inputs + results, func) if is_whole else None)
     except ScheduleError as error:
         if any(limit in str(error) for limit in LIMITS):
             return "limit"
@@ -252,6 +255,11 @@ def stored(case: Case, schedule: Schedule) -> list[Tensor]:
 
 def check_trace(case: Case, schedule: Schedule) -> None:
     """A trace survives JSON, and its Python makes the same program."""
+    check_same(case, schedule, replayed(schedule))
+
+
+def replayed(schedule: Schedule) -> Schedule:
+    """Return the schedule that the Python of a trace makes; the trace must survive JSON."""
     read = Trace.from_json(schedule.trace.to_json())
     if read.steps != schedule.trace.steps:
         raise Wrong("the trace does not survive JSON")
@@ -265,11 +273,26 @@ def check_trace(case: Case, schedule: Schedule) -> None:
         tensor_intrin = staticmethod(te.tensor_intrin)
         AXIS_SEPARATOR = te.AXIS_SEPARATOR
 
-    scope = {"te": Language, **variables}
+    scope: dict[str, Any] = {"te": Language, **variables}
     exec(code, scope)
-    args = case.expression.args
-    again, first = lower(scope["s"], args), lower(schedule, args)
-    if not structural_equal(again.body, first.body):
+    made: Schedule = scope["s"]
+    return made
+
+
+def check_same(
+    case: Case,
+    schedule: Schedule,
+    again: Schedule,
+    lowered: tuple[list[Tensor], PrimFunc] | None = None,
+) -> None:
+    """Check that a schedule and its replay make the same program.
+
+    `lowered` is the program of `schedule` with its arguments, if these are tensors of the
+    expression only.
+    """
+    args, program = lowered or (case.expression.args, lower(schedule, case.expression.args))
+    if not structural_equal(lower(again, args).body, program.body):
+        code = schedule.trace.to_python()
         raise Wrong(f"the Python of the trace makes another program:\n{code}")
 
 

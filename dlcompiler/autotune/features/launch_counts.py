@@ -31,6 +31,7 @@ from dlcompiler.ir import (
     extent_expr,
     rewrite,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.program import Launch
 from dlcompiler.ir.rewrite import Node
@@ -323,19 +324,21 @@ def _launches(func: PrimFunc) -> Iterator[tuple[Launch, dict[Var, For]]]:
     def without_virtual(node: Node) -> Node:
         return node.body if isinstance(node, For) and node.kind == "vthread" else node
 
-    virtual = [n for n in walk(func.body) if isinstance(n, For) and n.kind == "vthread"]
-    stores = {loop: {id(n) for n in walk(loop) if isinstance(n, Store)} for loop in virtual}
+    virtual = [n for n in walk_statements(func.body) if isinstance(n, For) and n.kind == "vthread"]
+    stores = {
+        loop: {id(n) for n in walk_statements(loop) if isinstance(n, Store)} for loop in virtual
+    }
     program = split_host_device(func.with_body(rewrite(func.body, without_virtual)))
     if len(program.temporaries) > 1:
         raise NotCoveredError("several arrays between kernels, which may share memory")
     for launch in program.launches:
         if launch.loops:
             raise NotCoveredError("a loop of the host around a launch")
-        loops = [node for node in walk(launch.kernel.body) if isinstance(node, For)]
+        loops = [node for node in walk_statements(launch.kernel.body) if isinstance(node, For)]
         tags = [loop.kind for loop in loops if loop.kind in launch.threads]
         if len(tags) != len(set(tags)):
             raise NotCoveredError("several loops of one thread axis")
-        here = {id(node) for node in walk(launch.kernel.body) if isinstance(node, Store)}
+        here = {id(node) for node in walk_statements(launch.kernel.body) if isinstance(node, Store)}
         around = {loop.var: loop for loop in virtual if stores[loop] & here}
         if any(here - stores[loop] for loop in around.values()):
             raise NotCoveredError("virtual threads that compute a part of a kernel")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.ir.nodes import (
@@ -27,6 +29,10 @@ from dlcompiler.graph.ir.nodes import (
 
 T = TypeVar("T", bound=Node)
 
+_ORDERS: WeakKeyDictionary[Function, tuple[Node, ...]] = WeakKeyDictionary()
+"""What is below a function, in post-order: each pass visits the functions that it got several
+times. The function itself is not in it, since it could not be freed then."""
+
 
 def post_order(
     node: Node,
@@ -44,7 +50,16 @@ def post_order(
     done
         Identities of nodes that are not visited; those that are visited are added.
     """
-    done = set() if done is None else done
+    if done is None and below is children and isinstance(node, Function):
+        known = _ORDERS.get(node)
+        if known is None:
+            *rest, _ = _visited(node, below, set())
+            known = _ORDERS[node] = tuple(rest)
+        return chain(known, (node,))
+    return _visited(node, below, set() if done is None else done)
+
+
+def _visited(node: Node, below: Callable[[Node], Sequence[Node]], done: set[int]) -> Iterator[Node]:
     # None says that the node before it comes next: what is below it has been visited.
     stack: list[Node | None] = [node]
     while stack:

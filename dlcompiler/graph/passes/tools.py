@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlcompiler.graph.decisions import Decision, Effect, Verdict
-from dlcompiler.graph.inference import infer_types, types_of
+from dlcompiler.graph.inference import Types, infer_types, types_of
 from dlcompiler.graph.ir import (
     Call,
     Constant,
@@ -64,11 +64,14 @@ class KnownTypes:
     """The types of nodes, also of those that a pass makes."""
 
     def __init__(self, types: Mapping[Node, Type]) -> None:
-        self._types = dict(types)
+        self._types = types.to_dict() if isinstance(types, Types) else dict(types)
         self._leaves: dict[Node, tuple[bool, bool]] = {}
         """Whether there are constants below a node, and variables."""
 
     def __getitem__(self, node: Node) -> Type:
+        known = self._types.get(node)
+        if known is not None:
+            return known
         for each in post_order(node, lambda n: () if n in self._types else children(n)):
             if each not in self._types and not isinstance(each, Op):
                 self._types[each] = self._made(each)

@@ -23,6 +23,7 @@ from dlcompiler.ir import (
     rewrite,
     verify_func,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.names import checked_label
 from dlcompiler.ir.rewrite import Node
@@ -227,7 +228,7 @@ def _check(body: Stmt, reads: Buffers, makes: Buffers, where: str) -> None:
         verify_func(func)
     except InternalError as error:
         raise ExpressionError(where, error.problem, excerpt=str(func)) from error
-    written = {node.buffer for node in walk(body) if isinstance(node, Store)}
+    written = {node.buffer for node in walk_statements(body) if isinstance(node, Store)}
     written |= {node.buffer for node in walk(body) if isinstance(node, Region) and node.is_written}
     for problem in outside(body):
         raise ExpressionError(

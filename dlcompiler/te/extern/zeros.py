@@ -42,6 +42,7 @@ from dlcompiler.ir import (
     seq,
     structural_equal,
     walk,
+    walk_statements,
 )
 from dlcompiler.ir.rewrite import Node
 
@@ -75,7 +76,9 @@ def with_zeros(body: Stmt, outputs: Sequence[Buffer], *, fills_unstored: bool = 
             if a[i] > 2.0:
                 c[i] = a[i]
     """
-    launches = [node for node in walk(body) if isinstance(node, For) and is_thread(node.kind)]
+    launches = [
+        node for node in walk_statements(body) if isinstance(node, For) and is_thread(node.kind)
+    ]
     in_threads = {id(node) for launch in launches for node in walk(launch.body)}
 
     def rule(node: Node) -> Node:
@@ -98,7 +101,7 @@ def _fill_temporary(node: Allocate, kind: LoopKind) -> Allocate:
 
 
 def _has_threads(body: Stmt) -> bool:
-    return any(isinstance(node, For) and is_thread(node.kind) for node in walk(body))
+    return any(isinstance(node, For) and is_thread(node.kind) for node in walk_statements(body))
 
 
 def _needs_fill(buffer: Buffer, body: Stmt) -> bool:
@@ -108,7 +111,7 @@ def _needs_fill(buffer: Buffer, body: Stmt) -> bool:
 
 
 def _is_stored(buffer: Buffer, body: Stmt) -> bool:
-    return any(isinstance(node, Store) and node.buffer is buffer for node in walk(body))
+    return any(isinstance(node, Store) and node.buffer is buffer for node in walk_statements(body))
 
 
 def _fill(buffer: Buffer, kind: LoopKind = "serial") -> Stmt:
