@@ -42,11 +42,17 @@ MODEL_PEERS: Registry[Callable[[ModelJob], Offer]] = Registry(
     {
         "onnxruntime": "dlcompiler.bench.peers.onnxruntime_model:offer",
         "torch": "dlcompiler.bench.peers.torch_model:offer",
+        "torch.compile": "dlcompiler.bench.peers.torch_model:compiled_offer",
     },
 )
 """Name of a peer that runs whole models -> what makes its offer."""
 
-PACKAGES = {"numpy": ("numpy",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
+PACKAGES = {
+    "numpy": ("numpy",),
+    "torch": ("torch",),
+    "torch.compile": ("torch", "onnx"),
+    "onnxruntime": ("onnxruntime", "onnx"),
+}
 """Name of a peer -> the packages that it needs."""
 
 

@@ -1,4 +1,4 @@
-"""PyTorch on a whole model: the nodes of an ONNX file, run eagerly one after another.
+"""PyTorch on a whole model: the nodes of an ONNX file, run eagerly or compiled by ``torch.compile``.
 
 A function is chosen for each node before the first call. The operators are those of the models of
 `dlcompiler.bench.onnx_export`; a file with another one is refused.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dlcompiler.bench.peers.job import Absent, Array, ModelJob, Offer
+from dlcompiler.bench.peers.job import Absent, ModelJob, Offer
 from dlcompiler.bench.peers.torch_functions import numpy_of, tensor_of
 from dlcompiler.bench.peers.torch_peer import torch_with
 
@@ -30,6 +30,30 @@ class _Step:
     """Operands that no later node reads: their memory is given back."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The nodes of a file as functions of PyTorch, and the tensors that they begin with."""
+
+    steps: Sequence[_Step]
+    weights: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    outputs: Sequence[str]
+    """Names of the results."""
+
+    def run(self, weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> list[Any]:
+        """Run the nodes one after another, and return the results."""
+        values = {**weights, **inputs}
+        for step in self.steps:
+            results = step.apply(*(values[name] for name in step.inputs))
+            if len(step.outputs) == 1:
+                values[step.outputs[0]] = results
+            else:
+                values.update(zip(step.outputs, results, strict=True))
+            for name in step.last:
+                del values[name]
+        return [values[name] for name in self.outputs]
+
+
 def offer(job: ModelJob) -> Offer:
     """Return the eager run of a model.
 
@@ -39,6 +63,48 @@ def offer(job: ModelJob) -> Offer:
         A package is not there, or an operator has no function here.
     """
     torch = torch_with(job.threads)
+    nodes = _nodes(torch, job)
+    found: list[Any] = []
+
+    def call() -> None:
+        found[:] = nodes.run(nodes.weights, nodes.inputs)
+
+    return Offer("eager", call, lambda: [numpy_of(torch, tensor) for tensor in found])
+
+
+def compiled_offer(job: ModelJob) -> Offer:
+    """Return the run of a model that ``torch.compile`` compiled, with its weights as constants.
+
+    Raises
+    ------
+    Absent
+        A package is not there, or an operator has no function here.
+    """
+    torch = torch_with(job.threads)
+    nodes = _nodes(torch, job)
+    options: Any = importlib.import_module("torch._inductor.config")
+    options.freezing = True  # weights are constants, and are packed once
+    network = torch.nn.Module()
+    fixed = [name for name, tensor in nodes.weights.items() if tensor.is_floating_point()]
+    network.fixed = torch.nn.ParameterList(
+        torch.nn.Parameter(nodes.weights[name], requires_grad=False) for name in fixed
+    )
+
+    def forward(*inputs: Any) -> list[Any]:
+        weights = {**nodes.weights, **dict(zip(fixed, network.fixed, strict=True))}
+        return nodes.run(weights, dict(zip(nodes.inputs, inputs, strict=True)))
+
+    network.forward = forward
+    compiled = torch.compile(network.eval())
+    found: list[Any] = []
+
+    def call() -> None:
+        found[:] = compiled(*nodes.inputs.values())
+
+    return Offer("compiled", call, lambda: [numpy_of(torch, tensor) for tensor in found])
+
+
+def _nodes(torch: Any, job: ModelJob) -> _Nodes:
     try:
         onnx = importlib.import_module("onnx")
     except ImportError as error:
@@ -48,27 +114,10 @@ def offer(job: ModelJob) -> Offer:
         tensor.name: tensor_of(torch, onnx.numpy_helper.to_array(tensor).copy())
         for tensor in graph.initializer
     }
-    known = {**weights, **{name: tensor_of(torch, array) for name, array in job.inputs.items()}}
+    inputs = {name: tensor_of(torch, array) for name, array in job.inputs.items()}
     names = [value.name for value in graph.output]
-    steps = _steps(torch, onnx, graph.node, weights, {*known, *names})
-    found: list[Any] = []
-
-    def call() -> None:
-        values = dict(known)
-        for step in steps:
-            results = step.apply(*(values[name] for name in step.inputs))
-            if len(step.outputs) == 1:
-                values[step.outputs[0]] = results
-            else:
-                values.update(zip(step.outputs, results, strict=True))
-            for name in step.last:
-                del values[name]
-        found[:] = [values[name] for name in names]
-
-    def result() -> list[Array]:
-        return [numpy_of(torch, tensor) for tensor in found]
-
-    return Offer("eager", call, result)
+    steps = _steps(torch, onnx, graph.node, weights, {*weights, *inputs, *names})
+    return _Nodes(steps, weights, inputs, names)
 
 
 def _steps(

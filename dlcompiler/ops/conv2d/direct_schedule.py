@@ -46,7 +46,7 @@ _UNROLLED = (1, 2, 4)
 _MOST_ACCUMULATORS = 28
 _LINE_BYTES = 64
 _CUT_SHORT = 2.5
-"""How much longer a block takes whose last vector has fewer channels: 24 with vectors of 16; [1]."""
+"""How much longer a block takes that ends within a vector, such as 24 in vectors of 16; [1]."""
 _AHEAD_BYTES = 4096
 """Weights between those that are read and those that are prefetched; measured [byte]."""
 _INTEGER_STEP = 2
