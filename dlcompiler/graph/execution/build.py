@@ -124,7 +124,7 @@ def _storing(context: PassContext, store: str) -> PassContext:
     """Return a context in which weights are stored in a dtype; "": as the context says."""
     if store == "":
         return context
-    given = context.config.get(STORE_WEIGHTS, {})
+    given: object = context.config.get(STORE_WEIGHTS, {})
     if not isinstance(given, Mapping):  # the passes refuse it
         return context
     options = {**given, "dtype": store}
