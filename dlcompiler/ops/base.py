@@ -43,6 +43,37 @@ def as_expected(values: Any, dtype: str) -> Array:
     return made.astype(np.float64 if dtypes.is_float(dtype) else dtypes.to_numpy(dtype))
 
 
+def given_weight(
+    workload: Workload, arrays: Mapping[str, Array], shape: tuple[int, ...], name: str = "weight"
+) -> Array:
+    """Return the unpacked weights among the arrays that `Operator.prepack` is given.
+
+    Parameters
+    ----------
+    workload : Workload
+        Whose weights they are.
+    arrays : mapping
+        Inputs by name.
+    shape : tuple of int
+        That of the weights.
+    name : str
+        Theirs.
+
+    Raises
+    ------
+    TuningError
+        If they are missing, or of another shape.
+    """
+    found = arrays.get(name)
+    if not isinstance(found, np.ndarray) or found.shape != shape:
+        kind = f"shape {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+        raise TuningError(
+            f"pack the weights of {workload.op}", f"{name} is not as the workload says", got=kind,
+            expected=f"an array of shape {shape}",
+        )  # fmt: skip
+    return found
+
+
 def _as_given(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     del workload
     return arrays

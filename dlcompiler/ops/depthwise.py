@@ -15,7 +15,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference, by_device, given_weight
 from dlcompiler.ops.channels import (
     framed_beside,
 )
@@ -172,7 +172,7 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     if workload["layout"] == PLAIN.name:
         return arrays
     shape = shapes.shape_of(workload)
-    rows = arrays["weight"].reshape(shape.o, *shape.weight[2:])
+    rows = given_weight(workload, arrays, shape.weight).reshape(shape.o, *shape.weight[2:])
     return {**arrays, "weight": np.ascontiguousarray(rows.transpose(1, 2, 0))}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler.errors import GraphError
-from dlcompiler.graph import Module, build, evaluate, op, optimize, quantize, var
+from dlcompiler.graph import Module, build, compare_top1, evaluate, op, optimize, quantize, var
 from dlcompiler.graph.passes.tools import operator_of
 from dlcompiler.graph.quantization.calibrate import Observer, Range, kl_bins
 
@@ -68,11 +68,62 @@ def test_weights_without_a_value_and_constant_data():
         ({}, [], "no calibration data"),
         ({}, [np.full((2, 3, 8, 8), np.nan, "float32")], "has infinities or NaN"),
         ({}, [{"y": inputs(1)[0]}], "no such input"),
+        ({"percentile": "99"}, inputs(1), "percentile is out of range"),
+        ({"skip": "conv"}, inputs(1), "skip is no list of names"),
+        ({"skip": None}, inputs(1), "skip is no list of names"),
+        ({}, 5, "cannot be iterated over"),
     ],
 )
 def test_refusals(options, data, problem):
     with pytest.raises(GraphError, match=problem):
         quantize(a_net(), data, **options)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(bad):
+    module = Module.from_expr(op.nn.dense(var("x", (1, 8)), np.where(MATRIX > 0.3, bad, MATRIX)
+                                          .astype("float32"), name="head"))  # fmt: skip
+    with pytest.raises(GraphError, match="the weights of head have infinities or NaN"):
+        quantize(module, [np.ones((1, 8), "float32")])
+
+
+def test_a_channel_without_weights_keeps_its_bias():
+    weight = WEIGHT.copy()
+    weight[2] = 0
+    module = Module.from_expr(op.add(op.nn.conv2d(var("x", (2, 3, 8, 8)), weight), BIAS))
+    found = quantize(module, [1000 * x for x in inputs(1)], report=False).module
+    result = evaluate(found, np.zeros((2, 3, 8, 8), "float32"))
+    np.testing.assert_allclose(result[:, 2], BIAS[2].item(), atol=0.06)
+
+
+@pytest.mark.parametrize("method", ["percentile", "kl"])
+@pytest.mark.parametrize(("scale", "offset"), [(1e-44, 0), (1e-5, 1000)])
+def test_values_in_a_narrow_range_are_counted(method, scale, offset):
+    values = (np.arange(100) * scale + offset).astype("float32")
+    assert observed(values).range(method, 99.99).high == pytest.approx(values.max(), rel=0.05)
+
+
+IDENTITY = np.array([[0.0, 1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("first", "labels", "problem"),
+    [
+        (lambda x: x, [1], "labels are not as many"),
+        (lambda x: x[:1], [1, 0], "labels are not as many"),
+        (lambda x: (), [1, 0], "has no scores"),
+        (lambda x: x[:, :0], [1, 0], "has no scores"),
+        (lambda x: None, [1, 0], "has no scores"),
+    ],
+)
+def test_results_that_are_no_scores_are_refused(first, labels, problem):
+    with pytest.raises(GraphError, match=problem):
+        compare_top1(first, lambda x: x, [IDENTITY], labels)
+
+
+def test_models_are_compared_on_inputs_by_name():
+    found = compare_top1(lambda x: x, lambda x: -x, [{"x": IDENTITY}], [1, 0])
+    assert (found.count, found.first, found.second) == (2, 2, 0)
 
 
 def test_scales_and_zero_points():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dlcompiler import ops
+from dlcompiler.errors import TuningError
 from dlcompiler.pipeline import build
 from dlcompiler.target import resolve
 
@@ -33,3 +34,27 @@ def test_packed_convolution_weights(sizes):
     out = np.full(packed.static_shape, 77, expected.dtype)
     kernel(weight.reshape(given.static_shape), out)
     np.testing.assert_array_equal(out.reshape(expected.shape), expected)
+
+
+IMAGES = {"c": 4, "h": 5, "w": 5, "o": 8, "kernel": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "key"),
+    [
+        ("dense", {"m": 2, "n": 16, "k": 8, "packed": 8}, "B"),
+        ("conv2d_direct", {**IMAGES, "block": 8}, "weight"),
+        ("conv2d_gemm", {**IMAGES, "block": 4}, "weight"),
+        ("conv2d_winograd", {**IMAGES, "tile": 2}, "weight"),
+        ("depthwise_conv2d", {"c": 8, "h": 5, "w": 5, "kernel": 3, "layout": "NHWC"}, "weight"),
+        ("bitserial_dense", {"m": 2, "n": 16, "k": 8}, "weight"),
+        ("bitserial_conv2d", IMAGES, "weight"),
+    ],
+)
+def test_weights_of_another_shape_are_refused(name, given, key):
+    operator = ops.operator(name)
+    workload = operator.workload(**given)
+    plain = operator.reference(workload, 1).plain
+    for wrong in (plain[key].T, plain[key].ravel(), plain[key].tolist(), None):
+        with pytest.raises(TuningError, match=f"{key} is not as the workload says"):
+            operator.prepack(workload, {**plain, key: wrong})

@@ -124,7 +124,10 @@ def _storing(context: PassContext, store: str) -> PassContext:
     """Return a context in which weights are stored in a dtype; "": as the context says."""
     if store == "":
         return context
-    options = {**context.config.get(STORE_WEIGHTS, {}), "dtype": store}
+    given: object = context.config.get(STORE_WEIGHTS, {})
+    if not isinstance(given, Mapping):  # the passes refuse it
+        return context
+    options = {**given, "dtype": store}
     return replace(context, config={**context.config, STORE_WEIGHTS: options})
 
 

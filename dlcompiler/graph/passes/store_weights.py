@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -91,7 +91,7 @@ def store_weights(
     (bfloat16); below ``2**-14``, float16 is off by at most ``2**-25``. Sums have the accuracy of
     float32. A weight that float16 does not hold, which would be infinite, stays as it is.
     """
-    _check(dtype, operators)
+    _check(dtype, least_bytes, operators)
     if not dtype:
         return module
     typed = infer_types(module)
@@ -105,10 +105,16 @@ def store_weights(
     return with_log(named(replace(typed, functions=functions)), rewriter.log)
 
 
-def _check(dtype: object, operators: Sequence[str]) -> None:
+def _check(dtype: object, least_bytes: object, operators: Sequence[str]) -> None:
     if dtype not in ("", *STORED):
         raise GraphError("store weights", "weights are not stored in this dtype", got=repr(dtype),
                          expected=" or ".join(STORED))  # fmt: skip
+    if type(least_bytes) is not int:
+        raise GraphError("store weights", "least_bytes is no number of bytes",
+                         got=repr(least_bytes), expected="an int")  # fmt: skip
+    if isinstance(operators, str) or not isinstance(operators, Collection):
+        raise GraphError("store weights", "operators is no list of names", got=repr(operators),
+                         expected='such as ("nn.dense",)')  # fmt: skip
     if unknown := [name for name in operators if name not in WEIGHTS]:
         raise GraphError("store weights", "an operator whose weights stay as they are",
                          got=repr(unknown[0]), expected=", ".join(WEIGHTS))  # fmt: skip
@@ -168,7 +174,7 @@ class _Rewriter:
         with np.errstate(over="ignore"):
             narrow = constant.value.astype(dtypes.to_numpy(self.dtype))
         if not np.isfinite(narrow.astype(np.float32)).all():
-            reason = f"the weights of {reader.name} have a number that {self.dtype} does not hold"
+            reason = f"the weights of {reader.name} are not all finite as {self.dtype}"
             self.log.append(decided(NAME, reader, "not rewritten", "too large", reason))
             return None
         saved = nbytes(kind) // 2

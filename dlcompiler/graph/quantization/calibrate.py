@@ -69,7 +69,8 @@ class Observer:
     def count(self, values: Array) -> None:
         """Add an array to the histogram of the whole range."""
         if self.high > self.low:
-            self.counts += np.histogram(values, BINS, (self.low, self.high))[0]
+            wide = values.astype(np.float64)  # float32 has too few numbers in a narrow range
+            self.counts += np.histogram(wide, BINS, (self.low, self.high))[0]
 
     def range(self, method: Method, percentile: float) -> Range:
         """Return the range by a method."""

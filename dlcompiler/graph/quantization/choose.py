@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.inference import infer_types, types_of
 from dlcompiler.graph.ir import (
@@ -82,7 +84,8 @@ def plan_of(module: Module, skip: Collection[str]) -> Plan:
     Raises
     ------
     GraphError
-        A name is that of no call with constant weights, or there are no such calls.
+        A name is that of no call with constant weights, there are no such calls, or weights are
+        infinite or NaN.
     """
     users: dict[Node, list[Node]] = defaultdict(list)
     users[module.main.body].append(module.main)
@@ -99,6 +102,8 @@ def plan_of(module: Module, skip: Collection[str]) -> Plan:
     chosen = [call for call in calls if call.name not in skip]
     if not chosen:
         raise GraphError(OPERATION, "no call with constant weights in float32 is left")
+    for call in chosen:
+        _check_weights(call)
     products = {call: _source(call.args[0]) for call in chosen}
     results = {call: _result(call, users) for call in chosen}
     points = set(products.values())
@@ -119,6 +124,14 @@ def _has_weights(call: Call, types: Mapping[Node, object]) -> bool:
     return operator_of(call) != "nn.matmul" or (
         weight.rank == 2 and not attrs_of(call)["transpose_a"]
     )
+
+
+def _check_weights(call: Call) -> None:
+    weight = call.args[1]
+    assert isinstance(weight, Constant)
+    if not np.isfinite(weight.value).all():
+        raise GraphError(OPERATION, f"the weights of {call.name} have infinities or NaN",
+                         hint="look at the model, or name the call in skip")  # fmt: skip
 
 
 def _source(value: Node) -> Node:

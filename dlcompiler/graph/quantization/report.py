@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.operators.base import Array
+
+OPERATION = "compare two models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ def layer_errors(
             difference = wide - y.astype(np.float64)
             signal[n] += np.sum(wide**2)
             noise[n] += np.sum(difference**2)
-            largest[n] = max(largest[n], np.abs(wide).max(initial=0))
-            error[n] = max(error[n], np.abs(difference).max(initial=0))
+            largest[n] = np.maximum(largest[n], np.abs(wide).max(initial=0))
+            error[n] = np.maximum(error[n], np.abs(difference).max(initial=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(noise > 0, 10 * np.log10(signal / noise), np.inf)
+        ratios = np.where(noise == 0, np.inf, 10 * np.log10(signal / noise))
     rows = zip(names, ratios, largest, error, strict=True)
     return tuple(LayerError(name, float(r), float(x), float(e)) for name, r, x, e in rows)
 
@@ -82,14 +84,14 @@ def compare_top1(first: Any, second: Any, inputs: Iterable[Any], labels: Sequenc
     first, second : callable
         Models: they return scores ``(n, classes)``, or a tuple that begins with them.
     inputs : iterable
-        Arrays; or tuples of arrays for models with several inputs.
+        Arrays; or tuples of arrays for models with several inputs; or mappings by name.
     labels : sequence of int
         The right class of each example, over all inputs.
 
     Raises
     ------
     GraphError
-        The number of labels is not that of the examples.
+        The number of labels is not that of the examples, or a model gives no scores.
 
     Examples
     --------
@@ -99,14 +101,27 @@ def compare_top1(first: Any, second: Any, inputs: Iterable[Any], labels: Sequenc
     """
     classes: tuple[list[Array], list[Array]] = ([], [])
     for given in inputs:
-        args = given if isinstance(given, tuple) else (given,)
         for model, found in zip((first, second), classes, strict=True):
-            scores = model(*args)
-            scores = scores[0] if isinstance(scores, tuple | list) else scores
-            found.append(np.argmax(np.asarray(scores), axis=-1).ravel())
+            found.append(_classes(model, given))
     a, b = (np.concatenate(found) if found else np.zeros(0, int) for found in classes)
     right = np.asarray(labels).ravel()
-    if len(right) != len(a):
-        raise GraphError("compare two models", "the labels are not as many as the examples",
-                         got=f"{len(right)} labels, {len(a)} examples")  # fmt: skip
+    if not len(right) == len(a) == len(b):
+        raise GraphError(OPERATION, "the labels are not as many as the examples",
+                         got=f"{len(right)} labels, {len(a)} and {len(b)} examples")  # fmt: skip
     return Top1(len(a), int((a == right).sum()), int((b == right).sum()), int((a == b).sum()))
+
+
+def _classes(model: Any, given: Any) -> Array:
+    """Return the classes that a model gives to an input."""
+    if isinstance(given, Mapping):
+        scores = model(**given)
+    else:
+        scores = model(*given) if isinstance(given, tuple) else model(given)
+    if isinstance(scores, tuple | list) and scores:
+        scores = scores[0]
+    array = np.asarray(scores)
+    if not array.ndim or not array.shape[-1] or array.dtype.kind not in "iuf":
+        raise GraphError(OPERATION, "the result of a model has no scores",
+                         got=f"{array.dtype} of shape {array.shape}",
+                         expected="numbers of shape (n, classes)")  # fmt: skip
+    return np.asarray(np.argmax(array, axis=-1)).ravel()

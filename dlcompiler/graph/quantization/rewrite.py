@@ -78,8 +78,10 @@ def _weight(old: Call, new: Call, *, per_channel: bool) -> tuple[Call, Array]:
     value, axis = weight.value, channel_axes(old)[0]
     others = tuple(n for n in range(value.ndim) if n != axis)
     magnitude = np.abs(value).max(axis=others if per_channel else None, initial=0)
-    scale = np.asarray(np.where(magnitude > 0, np.maximum(magnitude / 127, SMALLEST_SCALE), 1),
-                       np.float32)  # fmt: skip
+    # The scale of a channel without weights decides how exact its bias is.
+    least = magnitude[magnitude > 0].min(initial=np.inf)
+    filled = np.where(magnitude > 0, magnitude, least if np.isfinite(least) else 0)
+    scale = np.asarray(np.maximum(filled / 127, SMALLEST_SCALE), np.float32)
     shape = [-1 if n == axis else 1 for n in range(value.ndim)]
     along = scale.reshape(shape) if scale.ndim else scale
     integers = np.clip(np.rint(value / along), -127, 127).astype(np.int8)

@@ -84,8 +84,8 @@ def quantize(
     weights are quantized, and the values that they read; so are their results, with bias and
     activation, where they are added or pooled. Results of the model stay float32.
     """
-    _check(method, percentile)
-    plan = plan_of(prepared(module, params or {}), frozenset(skip))
+    _check(method, percentile, skip, calibration)
+    plan = plan_of(prepared(module, params or {}), skip)
     inputs = [_arguments(plan.module, given) for given in calibration]
     if not inputs:
         raise GraphError(OPERATION, "there is no calibration data")
@@ -100,12 +100,18 @@ def quantize(
     return Quantized(after, layers)
 
 
-def _check(method: str, percentile: float) -> None:
+def _check(method: object, percentile: object, skip: object, calibration: object) -> None:
     if method not in METHODS:
         raise GraphError(OPERATION, "no such method", got=repr(method), expected=", ".join(METHODS))
-    if not 50 < percentile <= 100:
+    if not isinstance(percentile, int | float) or not 50 < percentile <= 100:
         raise GraphError(OPERATION, "percentile is out of range", got=repr(percentile),
                          expected="a number above 50, and at most 100")  # fmt: skip
+    if isinstance(skip, str) or not isinstance(skip, Collection):
+        raise GraphError(OPERATION, "skip is no list of names", got=repr(skip),
+                         expected='names of calls, such as ["head"]')  # fmt: skip
+    if isinstance(calibration, str) or not isinstance(calibration, Iterable):
+        raise GraphError(OPERATION, "the calibration data cannot be iterated over",
+                         got=type(calibration).__name__, expected="a list of inputs")  # fmt: skip
 
 
 def _arguments(module: Module, given: Any) -> tuple[Any, ...]:

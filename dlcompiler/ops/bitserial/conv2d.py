@@ -15,7 +15,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference, by_device, given_weight
 from dlcompiler.ops.bitserial.encoding import (
     DTYPE,
     RESULT,
@@ -210,7 +210,8 @@ def _totals(shape: Shape, image: Tensor) -> Tensor:
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the inputs with the codes of weights ``(o, c, kh, kw)`` packed."""
-    return {**arrays, "weight": packed_weight(Encoding.of(workload), arrays["weight"])}
+    codes = given_weight(workload, arrays, shapes.shape_of(workload).weight)
+    return {**arrays, "weight": packed_weight(Encoding.of(workload), codes)}
 
 
 def reference(workload: Workload, seed: int) -> Reference:

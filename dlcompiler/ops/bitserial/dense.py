@@ -16,7 +16,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import Operator, Reference, by_device
+from dlcompiler.ops.base import Operator, Reference, by_device, given_weight
 from dlcompiler.ops.bitserial.encoding import (
     DTYPE,
     RESULT,
@@ -124,7 +124,8 @@ def _totals(planes: Tensor, encoding: Encoding) -> Tensor:
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the inputs with the codes of weights ``(n, k)`` packed."""
-    return {**arrays, "weight": packed_weight(Encoding.of(workload), arrays["weight"])}
+    codes = given_weight(workload, arrays, (int(workload["n"]), int(workload["k"])))
+    return {**arrays, "weight": packed_weight(Encoding.of(workload), codes)}
 
 
 def reference(workload: Workload, seed: int) -> Reference:

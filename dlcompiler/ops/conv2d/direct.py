@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler import te
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device, given_weight
 from dlcompiler.ops.conv2d import fours, shapes
 from dlcompiler.ops.conv2d.direct_schedule import (
     EXTRA_ROWS,
@@ -205,7 +205,9 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the inputs with weights (o, c / groups, kh, kw) as the kernel reads them."""
-    weight = packed_weight(shape_of(workload), workload["block"], arrays["weight"])
+    shape = shape_of(workload)
+    given = given_weight(workload, arrays, shape.weight)
+    weight = packed_weight(shape, workload["block"], given)
     return {**arrays, "weight": weight}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlcompiler import te
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device, given_weight
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
 from dlcompiler.ops.conv2d.gemm_schedule import (
@@ -135,7 +135,9 @@ def reference(workload: Workload, seed: int) -> Reference:
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Return the inputs with weights (o, c / groups, kh, kw) as the kernel reads them."""
-    weight = packed_weight(shape_of(workload), workload["block"], arrays["weight"])
+    shape = shape_of(workload)
+    given = given_weight(workload, arrays, shape.weight)
+    weight = packed_weight(shape, workload["block"], given)
     return {**arrays, "weight": weight}
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from dlcompiler import te
 from dlcompiler.errors import TuningError
-from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device
+from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device, given_weight
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.shapes import Shape
 from dlcompiler.ops.conv2d.winograd_schedule import (
@@ -210,7 +210,8 @@ def define(workload: Workload) -> tuple[Tensor, ...]:
 
 def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
     """Transform and pack ``weight`` ``(o, c, 3, 3)``; other inputs are unchanged."""
-    return {**arrays, "weight": pack(arrays["weight"], workload["tile"])}
+    given = given_weight(workload, arrays, shapes.shape_of(workload).weight)
+    return {**arrays, "weight": pack(given, workload["tile"])}
 
 
 def reference(workload: Workload, seed: int) -> Reference:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dlcompiler.ops.base import Reference
+from dlcompiler.ops.base import Reference, given_weight
 from dlcompiler.ops.gemm.product import Product
 from dlcompiler.ops.rounding import Array, rounded, sum_bound
 from dlcompiler.ops.widening import drawn
@@ -67,7 +67,10 @@ def prepack(workload: Workload, arrays: Mapping[str, Array]) -> Mapping[str, Arr
     product = Product.of(workload)
     if not product.packed or "B" not in arrays:
         return arrays
-    b = arrays["B"].T if product.layout[1] == "T" else arrays["B"]
+    is_turned = product.layout[1] == "T"
+    shape = (product.n, product.k) if is_turned else (product.k, product.n)
+    given = given_weight(workload, arrays, shape, "B")
+    b = given.T if is_turned else given
     together = 4 if product.goes_by_fours else 1
     padded = np.zeros((product.steps * together, product.panels * product.packed), b.dtype)
     padded[: product.k, : product.n] = b

@@ -7,6 +7,7 @@ pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
 
 from onnx import helper, numpy_helper
 
+from dlcompiler.errors import GraphError
 from dlcompiler.graph import build, evaluate, from_onnx, optimize
 from dlcompiler.graph.passes.tools import operator_of
 from tests.graph.frontends.onnx_models import model_of, tensor
@@ -72,3 +73,77 @@ def test_a_convolution_of_operators_on_integers(zero):
     names = {operator_of(each) for each in optimize(module).nodes()}
     assert "qnn.conv2d" in names
     np.testing.assert_array_equal(build(module)(values["x"]), evaluate(module, x=values["x"]))
+
+
+def one_node(op_type, values, result, *, opset=17, **attrs):
+    """Return a model of one node whose first operand is its input; None is left out."""
+    names = [f"v{n}" if value is not None else "" for n, value in enumerate(values)]
+    weights = [numpy_helper.from_array(np.asarray(value), name)
+               for name, value in zip(names[1:], values[1:], strict=True) if name]  # fmt: skip
+    dtype = helper.np_dtype_to_tensor_dtype
+    given = helper.make_tensor_value_info("v0", dtype(values[0].dtype), values[0].shape)
+    found = helper.make_tensor_value_info("y", dtype(np.dtype(result)), None)
+    return model_of([helper.make_node(op_type, names, ["y"], **attrs)], [given], [found], weights,
+                    opset)  # fmt: skip
+
+
+ROW, COLUMN = np.array([1, 255, 7], "uint8"), np.array([-128, 127, 3], "int8")
+MATRIX = np.array([[1, -128], [127, 5], [-3, 4]], "int8")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shape"), [(ROW, MATRIX, (2,)), (ROW[None], COLUMN, (1,)), (ROW, COLUMN, ())]
+)
+def test_vectors_are_multiplied_as_by_numpy(a, b, shape):
+    one, zero, point = np.float32(1), np.uint8(250), np.int8(-5)
+    expected = (a.astype(int) - 250) @ (b.astype(int) + 5)
+    model = one_node("MatMulInteger", [a, b, zero, point], "int32")
+    np.testing.assert_array_equal(build(from_onnx(model))(a), expected, strict=False)
+    values = [a, np.full(1, 1, "f"), zero, b, np.full(1, 0.01, "f"), point, one, np.uint8(3)]
+    found = build(from_onnx(one_node("QLinearMatMul", values, "uint8")))(a)
+    assert found.shape == shape
+    np.testing.assert_array_equal(found, np.clip(np.rint(expected * 0.01) + 3, 0, 255))
+
+
+def test_the_dtype_of_dequantized_numbers_is_an_attribute():
+    values = [ROW, np.float32(0.1), np.uint8(3)]
+    model = one_node("DequantizeLinear", values, "float16", opset=23, output_dtype=10)
+    found = build(from_onnx(model))(ROW)
+    expected = ((ROW.astype("f") - 3) * np.float32(0.1)).astype("float16")
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+IMAGE, FILTERS = np.full((1, 2, 3, 3), 7, "uint8"), np.ones((2, 2, 1, 1), "int8")
+
+
+@pytest.mark.parametrize(
+    ("op_type", "values", "problem"),
+    [
+        ("DequantizeLinear", [ROW, np.float32(1), np.int8(3)], "another dtype than its numbers"),
+        ("DequantizeLinear", [ROW.astype("f"), np.float32(1), None], "takes integers"),
+        ("ConvInteger", [IMAGE, FILTERS, np.int8(3)], "another dtype than its numbers"),
+        ("ConvInteger", [IMAGE, FILTERS, np.array([1, 2], "uint8")], "2 and 1 elements"),
+        ("MatMulInteger", [ROW, MATRIX, np.array([1, 2], "uint8")], "do not fit their numbers"),
+    ],
+)
+def test_zero_points_that_do_not_fit_are_refused(op_type, values, problem):
+    with pytest.raises(GraphError, match=problem):
+        from_onnx(one_node(op_type, values, "float32"))
+
+
+def test_a_bias_that_overflows_int32_stays_a_float():
+    weights = [
+        named("w", np.full((16, 4, 1, 1), 127), "int8"), named("b", [2**31 - 1] * 16, "int32"),
+        named("one", 1, "float32"), named("large", 2**24, "float32"), named("z", 0, "uint8"),
+    ]  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "one"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "one"], ["wd"]),
+        helper.make_node("DequantizeLinear", ["b", "one"], ["bd"]),
+        helper.make_node("Conv", ["d", "wd", "bd"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "large", "z"], ["y"]),
+    ]
+    kinds = [helper.make_tensor_value_info(name, 2, None) for name in "xy"]
+    module = from_onnx(model_of(nodes, kinds[:1], kinds[1:], weights), shapes={"x": (1, 4, 3, 3)})
+    assert "qnn.conv2d" in {operator_of(node) for node in optimize(module).nodes()}
+    assert (build(module)(np.full((1, 4, 3, 3), 255, "uint8")) == 128).all()

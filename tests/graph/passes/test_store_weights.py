@@ -126,11 +126,20 @@ def test_options_of_the_context():
     [
         ({"dtype": "int8"}, "not stored in this dtype"),
         ({"dtype": "float16", "operators": ("nn.softmax",)}, "whose weights stay as they are"),
+        ({"dtype": "float16", "operators": "take"}, "operators is no list of names"),
+        ({"dtype": "float16", "operators": None}, "operators is no list of names"),
+        ({"dtype": "float16", "least_bytes": "1"}, "least_bytes is no number of bytes"),
     ],
 )
 def test_refusals(options, problem):
     with pytest.raises(GraphError, match=problem):
         store_weights(Module.from_expr(var("x", (2,))), **options)
+
+
+def test_options_that_are_no_mapping_are_refused():
+    context = PassContext(config={"store_weights": 5})
+    with pytest.raises(GraphError, match="wrong options of store_weights"):
+        build(Module.from_expr(op.nn.relu(var("x", (2,)))), context=context, store="float16")
 
 
 def test_all_operators_are_known():

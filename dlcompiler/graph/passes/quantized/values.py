@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.graph.ir import Call, Constant, Expr, Node, Tuple
+from dlcompiler.graph.operators.layouts import layout_of
 from dlcompiler.graph.passes.quantized.forms import (
     Dequantized,
     Found,
@@ -26,6 +27,8 @@ from dlcompiler.graph.passes.tools import (
 )
 
 _VIEWS = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice")
+_LARGEST_CENTRED = 255
+"""Of a number of 8 bits less its zero point; [1]."""
 _NEAR = 1e-5
 """Relative difference of scales that are the same but for rounding; [1]."""
 
@@ -101,9 +104,30 @@ def _sum(call: Call, types: KnownTypes) -> Found | None:
             continue
         if types[call] != types[first] or not _is_same_scale(sums, bias, call, types):
             continue
+        if _largest(sums.q) + _largest(bias.q) > limits("int32")[1]:
+            return Found("the sums with the bias may not fit int32", None)
         moved = call_like(call, operator_of(call), sums.q, bias.q, suffix="sums", **call.attrs)
         return Found("the bias has the scale of the sums", sums.moved(call, moved))
     return None
+
+
+def _largest(node: Node) -> float:
+    """Return the largest magnitude of sums of products, which may have a bias."""
+    if isinstance(node, Constant):
+        return float(np.abs(node.value.astype(np.float64)).max(initial=0))
+    if isinstance(node, Call):
+        match operator_of(node):
+            case "add" | "nn.bias_add":
+                return _largest(node.args[0]) + _largest(node.args[1])
+            case "reshape":
+                return _largest(node.args[0])
+            case "qnn.dense" | "qnn.conv2d" if isinstance(node.args[1], Constant):
+                weight = node.args[1].value
+                axis = layout_of(attrs_of(node).get("kernel_layout", "OI")).index("O")
+                others = tuple(n for n in range(weight.ndim) if n != axis)
+                sums = np.abs(weight.astype(np.int64)).sum(axis=others)
+                return float(_LARGEST_CENTRED * sums.max(initial=0))
+    return np.inf
 
 
 def _is_same_scale(sums: Dequantized, bias: Dequantized, call: Call, types: KnownTypes) -> bool:

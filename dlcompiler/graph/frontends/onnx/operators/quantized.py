@@ -10,7 +10,7 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.neural import _conv
+from dlcompiler.graph.frontends.onnx.operators.neural import _conv, _mat_mul
 from dlcompiler.graph.frontends.onnx.reading import dtype_of
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Constant, Expr
@@ -77,6 +77,9 @@ def _quantize_linear(node: Node) -> Expr:
     if node.attr("output_dtype", 0) and zero is None:
         dtype = dtype_of(int(node.attr("output_dtype")))
     wide = node.dtype(scale)
+    if node.attr("precision", 0):
+        wide = dtype_of(int(node.attr("precision")))
+        scale = node.cast(scale, wide)
     if (numbers := _numbers(node, scale, zero, dtype)) is not None and dtype in NARROW:
         return node.call("qnn.quantize", node.cast(x, wide), *numbers, axis=axis, out_dtype=dtype)
     scaled = node.call("divide", node.cast(x, wide), _along(node, scale, x, axis))
@@ -97,6 +100,13 @@ def _rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
 
 def _dequantize_linear(node: Node) -> Expr:
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    _check_integers(node, x, zero)
+    made = _dequantized(node, x, scale, zero)
+    kind = node.attr("output_dtype", 0)
+    return node.cast(made, dtype_of(int(kind))) if kind else made
+
+
+def _dequantized(node: Node, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
     axis = _axis(node, x, scale)
     dtype = node.dtype(x)
     numbers = _numbers(node, scale, zero, dtype)
@@ -108,14 +118,27 @@ def _dequantize_linear(node: Node) -> Expr:
     return node.call("multiply", node.cast(wide, node.dtype(scale)), _along(node, scale, x, axis))
 
 
-def _centred(node: Node, i: int, zero: Expr | None, axis: int | None = None) -> Expr:
+def _check_integers(node: Node, x: Expr, zero: Expr | None) -> None:
+    """Refuse an operand that has no integers, or a zero point of another dtype."""
+    dtype = node.dtype(x)
+    if not dtypes.is_int(dtype):
+        node.fail("takes integers", got=dtype)
+    if zero is not None and node.dtype(zero) != dtype:
+        node.fail("a zero point has another dtype than its numbers", got=node.dtype(zero),
+                  expected=dtype)  # fmt: skip
+
+
+def _centred(node: Node, x: Expr, zero: Expr | None) -> Expr:
     """Return an operand less its zero point, as integers of 32 bits."""
-    x = node.input(i)
+    _check_integers(node, x, zero)
     wide = node.cast(x, "int32")
     if zero is None:
         return wide
-    place = _along(node, zero, x, 0 if axis is None else axis)
-    return node.call("subtract", wide, node.cast(place, "int32"))
+    made = node.call("subtract", wide, node.cast(zero, "int32"))
+    if node.type(made).shape != node.type(x).shape:
+        node.fail("zero points do not fit their numbers", got=str(node.type(zero)),
+                  expected=f"one for all, or for each slice of {node.type(x)}")  # fmt: skip
+    return made
 
 
 def _rows_and_columns(node: Node, zero: Expr | None, x: Expr, *, is_left: bool) -> Expr | None:
@@ -131,13 +154,10 @@ def _product(node: Node, places: tuple[int, int, int | None, int | None]) -> Exp
     sides = []
     for place, zero, is_left in ((places[0], places[2], True), (places[1], places[3], False)):
         value = node.input(place)
-        wide: Expr = node.cast(value, "int32")
         point = None if zero is None else node.optional(zero)
         point = _rows_and_columns(node, point, value, is_left=is_left)
-        if point is not None:
-            wide = node.call("subtract", wide, node.cast(point, "int32"))
-        sides.append(wide)
-    return node.call("nn.matmul", *sides)
+        sides.append(_centred(node, value, point))
+    return _mat_mul(replace(node, inputs=sides))
 
 
 def _mat_mul_integer(node: Node) -> Expr:
@@ -148,7 +168,9 @@ def _q_linear_mat_mul(node: Node) -> Expr:
     total = _product(node, (0, 3, 2, 5))
     both = node.call("multiply", _side(node, 1, is_left=True), _side(node, 4, is_left=False))
     scale = node.call("divide", both, node.input(6))
-    scaled = node.call("multiply", node.cast(total, node.dtype(scale)), scale)
+    scaled: Expr = node.call("multiply", node.cast(total, node.dtype(scale)), scale)
+    if node.rank(scaled) != node.rank(total):
+        scaled = node.reshape(scaled, node.shape(total))
     zero = node.input(7)
     return _rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
 
@@ -159,18 +181,24 @@ def _side(node: Node, i: int, *, is_left: bool) -> Expr:
     return found
 
 
-def _inner_conv(node: Node, data: Expr, weight: Expr) -> Expr:
-    return _conv(replace(node, inputs=[data, weight]))
+def _sums_of_windows(
+    node: Node, images: Expr, weights: Expr, zero: Expr | None, zeros: Expr | None
+) -> Expr:
+    """Return the convolution of integers, less their zero points."""
+    if zero is not None:
+        zero = node.reshape(zero, ())
+    if zeros is not None:
+        zeros = _along(node, zeros, weights, 0)
+    centred = [_centred(node, images, zero), _centred(node, weights, zeros)]
+    return _conv(replace(node, inputs=centred))
 
 
 def _conv_integer(node: Node) -> Expr:
-    return _inner_conv(
-        node, _centred(node, 0, node.optional(2)), _centred(node, 1, node.optional(3))
-    )
+    return _sums_of_windows(node, node.input(0), node.input(1), node.optional(2), node.optional(3))
 
 
 def _q_linear_conv(node: Node) -> Expr:
-    total = _inner_conv(node, _centred(node, 0, node.input(2)), _centred(node, 3, node.input(5)))
+    total = _sums_of_windows(node, node.input(0), node.input(3), node.input(2), node.input(5))
     rank = node.rank(total)
     if node.optional(8) is not None:
         total = node.call("nn.bias_add", total, node.input(8), axis=1)
