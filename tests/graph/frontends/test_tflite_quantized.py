@@ -84,6 +84,10 @@ NEAR = [
     *(Case(op, [(*IMAGES, dtype)], {**WINDOW, "Padding": n % 2}, [dtype], kind="Pool2DOptions",
            scales=[ONE, ONE], version=2)
       for n, dtype in enumerate(["int8", "uint8"]) for op in ("AVERAGE_POOL_2D", "MAX_POOL_2D")),
+    Case("TRANSPOSE_CONV", [ints(2, 8, 12, 5), integers(5, 3, 3, 4), (2, 4, 6, 4, "int8"),
+                            integers(5, dtype="int32", low=-3000, high=3000)],
+         {"Padding": 0, "StrideH": 2, "StrideW": 2}, ["int8"], version=3,
+         scales=[None, per_channel(5), ONE, None, Scales(0.11, -5)]),
     Case("SOFTMAX", [(3, 7, "int8")], {"Beta": 1.0}, ["int8"],
          scales=[Scales(0.1, 3), Scales(1 / 256, -128)], version=2),
     Case("LOGISTIC", [(3, 7, "int8")], {}, ["int8"], scales=[ONE, Scales(1 / 256, -128)],
