@@ -567,14 +567,20 @@ def _tflite_model(folder: Path) -> Sample | None:
     if any(importlib.util.find_spec(name) is None for name in ("tflite", "flatbuffers")):
         return None
     models = importlib.import_module("tests.graph.frontends.tflite_models")
-    case = next(case for case in models.CASES if case.op == "CONV_2D")
+    scales = [models.Scales(0.05, 3)]
+    cases = [
+        next(case for case in models.CASES if case.op == "CONV_2D"),
+        models.Case("QUANTIZE", [], {}, ["int8"], scales=scales),
+        models.Case("RELU", [], {}, ["int8"], scales=scales),
+        models.Case("DEQUANTIZE", []),
+    ]
 
     def check(changed: bytes, path: Path) -> None:
         del path
         module = graph.from_tflite(changed)
         assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
 
-    data = models.model_of(case, [(2, 4, 4, 6)])
+    data = models.network_of(cases, [[(2, 4, 4, 6)]] * len(cases))
     return Sample(data, check, refuses_with=GraphError)
 
 

@@ -16,7 +16,7 @@ from dlcompiler.graph.ir import Call, Constant, Expr, Module, Span, TensorType, 
 from dlcompiler.graph.operators import REGISTRY
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.graph.operators.functions import call as make_call
-from dlcompiler.graph.passes.tools import KnownTypes, operator_of
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, operator_of
 
 
 @dataclass
@@ -85,6 +85,21 @@ class Origin:
             return value
         return self.call("reshape", value, newshape=tuple(shape), allowzero=0 in shape)
 
+    def transposed(self, value: Expr, axes: Sequence[int]) -> Expr:
+        """Return a tensor with its dimensions in another order; a weight is permuted at once."""
+        axes = tuple(axes)
+        if axes == tuple(range(len(axes))):
+            return value
+        if isinstance(value, Constant):
+            return Constant(np.ascontiguousarray(value.value.transpose(axes)), value.name)
+        if isinstance(value, Call) and is_dequantized_weight(value):
+            q, scale, zero = value.args
+            axis = {}
+            if self.rank(scale):
+                axis["axis"] = axes.index(attrs_of(value)["axis"] % len(axes))
+            return self.call("qnn.dequantize", self.transposed(q, axes), scale, zero, **axis)
+        return self.call("transpose", value, axes=axes)
+
     def broadcast(self, value: Expr, shape: Sequence[int]) -> Expr:
         """Return a tensor, repeated to a shape if it has another one."""
         if self.type(value).shape == tuple(shape):
@@ -135,6 +150,13 @@ def is_dequantized(value: Expr) -> bool:
         assert isinstance(value, Call)
         value = value.args[0]
     return operator_of(value) == "qnn.dequantize"
+
+
+def is_dequantized_weight(value: Expr) -> bool:
+    """Tell whether a value is made of integers that are a constant."""
+    if operator_of(value) != "qnn.dequantize" or not isinstance(value, Call):
+        return False
+    return isinstance(value.args[0], Constant)
 
 
 def is_static(kind: TensorType) -> bool:

@@ -23,13 +23,14 @@ and PyTorch has rules of decomposition; both are used.
 ROUTES = (
     ("ONNX", "`graph.from_onnx(path)`",
      "operator sets 1 to the newest one; floats, integers, and quantized models of the forms QDQ "
-     "and QLinear; ONNX's own suite is a test"),
+     "and QLinear, also with the quantized operators of ONNX Runtime; ONNX's own suite is a test"),
     ("PyTorch", "`graph.from_torch(model.eval(), args)`; "
      '`torch.compile(model, backend="dlcompiler")`',
-     "inference of one shape; [PyTorch's own samples](TORCH_OPERATORS.md) are tried"),
+     "inference of one shape; [PyTorch's own samples](TORCH_OPERATORS.md) are tried; quantized "
+     "programs of PT2E (`quantized_decomposed`)"),
     ("TFLite", "`graph.from_tflite(path)`",
-     "floats, weights of 16 or 32 bits; operators are compared with TFLite's interpreter, and the "
-     "seven models of `pyopen-wakeword` agree with it; quantized models are refused"),
+     "floats, and models quantized to 8 or 16 bits; operators are compared with TFLite's "
+     "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
@@ -49,6 +50,7 @@ def frontend_page() -> str:
     own = onnx.OPERATORS.keys() | CONTROL.keys()
     lines = [
         HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
+        *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
     ]  # fmt: skip
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""TFLite models of one operator, written for tests."""
+"""TFLite models of one operator, or of a few, written for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ import numpy as np
 import tflite
 
 _TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int32": "INT32", "int64": "INT64",
-          "int8": "INT8", "uint8": "UINT8", "bool": "BOOL"}  # fmt: skip
+          "int8": "INT8", "uint8": "UINT8", "int16": "INT16", "bool": "BOOL"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What the integers of a tensor stand for: one scale, or one for each slice along an axis."""
+
+    scale: float | Sequence[float]
+    zero: int | Sequence[int] = 0
+    axis: int = 0
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,8 @@ class Case:
     kind: str = ""
     """Name of its table of options; by default from the name of the operator."""
     version: int = 1
+    scales: Sequence[Scales | None] = ()
+    """Of the operands, then of the results; those that are missing have none."""
 
     @property
     def inputs(self) -> list[tuple[tuple[int, ...], str]]:
@@ -44,54 +55,76 @@ def _input(given: tuple[Any, ...]) -> tuple[tuple[int, ...], str]:
 
 def model_of(case: Case, shapes: Sequence[Sequence[int]]) -> bytes:
     """Return the file of a model with one operator, whose results have these shapes."""
+    return network_of([case], [shapes])
+
+
+def network_of(cases: Sequence[Case], shapes: Sequence[Sequence[Sequence[int]]]) -> bytes:
+    """Return the file of a model of operators, each of which takes the first result before it.
+
+    The first operand of each but the first operator is left out in its case, and has the scales of
+    that result. The outputs of the model are the results of the last operator.
+    """
     builder = flatbuffers.Builder(1024)
-    buffers, tensors, operands, inputs = [b""], [], [], []
-    for given in case.operands:
-        if given is None:
-            operands.append(-1)
-            continue
-        if isinstance(given, tuple):
-            shape, dtype = _input(given)
-            inputs.append(len(tensors))
-            tensors.append((shape, dtype, 0))
-        else:
-            buffers.append(given.tobytes())
-            tensors.append((given.shape, str(given.dtype), len(buffers) - 1))
-        operands.append(len(tensors) - 1)
-    results = [len(tensors) + n for n in range(len(case.results))]
-    tensors += [(tuple(s), dtype, 0) for s, dtype in zip(shapes, case.results, strict=True)]
+    buffers, tensors, inputs, items, codes = [b""], [], [], [], []
+    results: list[int] = []
+    for number, (case, own) in enumerate(zip(cases, shapes, strict=True)):
+        scales = iter([*case.scales, *[None] * 99])
+        operands = results[:1]
+        for given in case.operands:
+            found = next(scales)
+            if given is None:
+                operands.append(-1)
+                continue
+            if isinstance(given, tuple):
+                inputs.append(len(tensors))
+                tensors.append((*_input(given), 0, found))
+            else:
+                buffers.append(given.tobytes())
+                tensors.append((given.shape, str(given.dtype), len(buffers) - 1, found))
+            operands.append(len(tensors) - 1)
+        results = [len(tensors) + n for n in range(len(case.results))]
+        tensors += [(tuple(s), dtype, 0, next(scales))
+                    for s, dtype in zip(own, case.results, strict=True)]  # fmt: skip
+        kind, options = _options(builder, case)
+        items.append(_table(
+            builder, "Operator", Inputs=_numbers(builder, operands),
+            Outputs=_numbers(builder, results), BuiltinOptionsType=kind, BuiltinOptions=options,
+            OpcodeIndex=number,
+        ))  # fmt: skip
+        code = getattr(tflite.BuiltinOperator, case.op)
+        codes.append(_table(
+            builder, "OperatorCode", DeprecatedBuiltinCode=min(code, 127), Version=case.version,
+            BuiltinCode=code,
+        ))  # fmt: skip
     made_tensors = [_tensor(builder, n, *each) for n, each in enumerate(tensors)]
-    kind, options = _options(builder, case)
-    item = _table(
-        builder, "Operator", Inputs=_numbers(builder, operands),
-        Outputs=_numbers(builder, results), BuiltinOptionsType=kind, BuiltinOptions=options,
-    )  # fmt: skip
     graph = _table(
         builder, "SubGraph", Tensors=_vector(builder, made_tensors),
         Inputs=_numbers(builder, inputs), Outputs=_numbers(builder, results),
-        Operators=_vector(builder, [item]),
-    )  # fmt: skip
-    number = getattr(tflite.BuiltinOperator, case.op)
-    code = _table(
-        builder, "OperatorCode", DeprecatedBuiltinCode=min(number, 127), Version=case.version,
-        BuiltinCode=number,
+        Operators=_vector(builder, items),
     )  # fmt: skip
     made_buffers = [
         _table(builder, "Buffer", Data=builder.CreateByteVector(data) if data else None)
         for data in buffers
     ]
     model = _table(
-        builder, "Model", Version=3, OperatorCodes=_vector(builder, [code]),
+        builder, "Model", Version=3, OperatorCodes=_vector(builder, codes),
         Subgraphs=_vector(builder, [graph]), Buffers=_vector(builder, made_buffers),
     )  # fmt: skip
     builder.Finish(model, b"TFL3")
     return bytes(builder.Output())
 
 
-def _tensor(builder: Any, n: int, shape: Sequence[int], dtype: str, buffer: int) -> int:
+def _tensor(builder: Any, n: int, shape: Sequence[int], dtype: str, buffer: int,
+            scales: Scales | None) -> int:  # fmt: skip
     kind = getattr(tflite.TensorType, _TYPES[dtype])
+    made = None if scales is None else _table(
+        builder, "QuantizationParameters",
+        Scale=int(builder.CreateNumpyVector(np.atleast_1d(np.asarray(scales.scale, np.float32)))),
+        ZeroPoint=int(builder.CreateNumpyVector(np.atleast_1d(np.asarray(scales.zero, np.int64)))),
+        QuantizedDimension=scales.axis,
+    )  # fmt: skip
     return _table(builder, "Tensor", Shape=_numbers(builder, shape), Type=kind, Buffer=buffer,
-                  Name=builder.CreateString(f"t{n}"), HasRank=True)  # fmt: skip
+                  Name=builder.CreateString(f"t{n}"), HasRank=True, Quantization=made)  # fmt: skip
 
 
 def _options(builder: Any, case: Case) -> tuple[int, int | None]:

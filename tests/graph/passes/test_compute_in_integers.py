@@ -196,3 +196,84 @@ def test_weights_of_uint8_are_centred():
     assert "qnn.dense" in names(after)
     x = np.array([[255, 0]], "uint8")
     np.testing.assert_allclose(evaluate(after, x=x), evaluate(module, x=x), rtol=1e-6)
+
+
+def a_rare_convolution(name, seed, *, per_channel):
+    """Return a convolution along rows, or a transposed one, between integers, and its input."""
+    rng = np.random.default_rng(seed)
+    is_flat, is_turned = "1d" in name, "transpose" in name
+    size, kernel = ((7,), (3,)) if is_flat else ((5, 4), (3, 2))
+    c, o = 4, 6
+    dtype = ["uint8", "int8"][seed % 2]
+    x = drawn(rng, (2, c, *size), dtype)
+    weight = rng.integers(-127, 128, (c, o, *kernel) if is_turned else (o, c, *kernel))
+    scale = rng.uniform(0.001, 0.01, o).astype("float32") if per_channel else np.float32(0.004)
+    w = op.qnn.dequantize(weight.astype("int8"), scale, np.zeros((), "int8"), axis=int(is_turned))
+    attrs = {"strides": 2, "padding": 1} if is_turned else {"strides": 1 + seed % 2, "padding": 1}
+    call = getattr(op.nn, name)(numbers_of(var("x", x.shape, dtype), 0.02, 3), w, **attrs)
+    bias = rng.integers(-9999, 9999, o).astype("int32")
+    wide = op.qnn.dequantize(bias, np.float32(0.02) * scale, np.zeros((), "int32"), axis=0)
+    made = op.nn.relu(op.nn.bias_add(call, wide, axis=1))
+    return Module.from_expr(quantized(made, 0.07, 5)), x
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("name", ["conv1d", "conv1d_transpose", "conv2d_transpose"])
+def test_convolutions_that_are_written_by_others(name, per_channel):
+    module, x = a_rare_convolution(name, int(per_channel), per_channel=per_channel)
+    after = compute_in_integers(module)
+    found = names(after)
+    assert "qnn.conv2d" in found
+    assert not {f"nn.{name}", "nn.conv2d", "qnn.dequantize"} & set(found)
+    expected, got = evaluate(module, x=x).astype(int), evaluate(after, x=x)
+    assert abs(expected - got).max() <= 1
+    assert (expected != got).mean() < 0.03
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["conv1d", "conv1d_transpose", "conv2d_transpose"])
+def test_kernels_of_convolutions_that_are_written_by_others(name, seed):
+    module, x = a_rare_convolution(name, seed, per_channel=seed > 1)
+    expected = evaluate(compute_in_integers(module), x=x)
+    np.testing.assert_array_equal(build(module, threads=1)(x), expected)
+
+
+def test_scales_of_each_group_of_a_transposed_convolution_stay_floats():
+    w = op.qnn.dequantize(np.ones((4, 2, 3, 3), "int8"), np.array([0.1, 0.2], "float32"),
+                          np.zeros((), "int8"), axis=1)  # fmt: skip
+    made = op.nn.conv2d_transpose(numbers_of(var("x", (1, 4, 3, 3), "int8")), w, groups=2)
+    assert "nn.conv2d_transpose" in names(compute_in_integers(Module.from_expr(made)))
+
+
+def a_computed_product(dtypes, shapes, turns, zeros):
+    """Return a product of two matrices of integers that a run computes, and both of them."""
+    rng = np.random.default_rng(len(shapes[0]))
+    given = [drawn(rng, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    a, b = (
+        numbers_of(var(name, x.shape, str(x.dtype)), scale, zero)
+        for name, x, scale, zero in zip("ab", given, (0.02, 0.03), zeros, strict=True)
+    )
+    made = op.nn.matmul(a, b, transpose_a=turns[0], transpose_b=turns[1])
+    return Module.from_expr(quantized(made, 0.4, 9)), given
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "shapes", "turns", "zeros"),
+    [
+        (("uint8", "uint8"), ((2, 3, 5, 7), (2, 3, 7, 4)), (False, False), (255, 3)),
+        (("int8", "int8"), ((3, 7), (5, 7)), (False, True), (-128, 127)),
+        (("uint8", "int8"), ((2, 7, 1), (2, 7, 11)), (True, False), (0, 0)),
+    ],
+)
+def test_products_of_two_computed_matrices(dtypes, shapes, turns, zeros):
+    module, given = a_computed_product(dtypes, shapes, turns, zeros)
+    after = compute_in_integers(module)
+    assert "qnn.matmul" in names(after)
+    assert not {"nn.matmul", "qnn.dequantize"} & set(names(after))
+    a, b = (x.astype(int) - zero for x, zero in zip(given, zeros, strict=True))
+    a, b = (np.swapaxes(x, -1, -2) if turn else x for x, turn in zip((a, b), turns, strict=True))
+    scale = np.float32(np.float32(0.02) * np.float32(0.03)) / np.float32(0.4)
+    expected = np.clip(np.rint((a @ b).astype("float32") * scale) + 9, 0, 255)
+    np.testing.assert_array_equal(evaluate(after, *given), expected)
+    np.testing.assert_array_equal(build(after, threads=1)(*given), expected)

@@ -11,7 +11,7 @@ from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph.frontends.onnx import functions, inputs
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators import OPERATORS
+from dlcompiler.graph.frontends.onnx.operators import DOMAINS
 from dlcompiler.graph.frontends.onnx.reading import (
     OPERATION,
     domain_of,
@@ -230,9 +230,10 @@ class Importer:
         if not domain and node.op_type in CONTROL:
             made = CONTROL[node.op_type](node, self, dict(scope))
             return dict(zip(node.outputs, made, strict=False))
-        if key not in self.functions and not domain and node.op_type in OPERATORS:
+        converter = DOMAINS.get(domain, {}).get(node.op_type)
+        if key not in self.functions and converter is not None:
             try:
-                found = OPERATORS[node.op_type](node)
+                found = converter(node)
             except DLCompilerError as error:
                 if error.operation.startswith(OPERATION):
                     raise

@@ -7,9 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlcompiler.errors import DLCompilerError, GraphError
-from dlcompiler.graph.frontends.origin import folded
+from dlcompiler.graph.frontends.origin import Origin, folded
 from dlcompiler.graph.frontends.tflite.node import TfliteNode
 from dlcompiler.graph.frontends.tflite.operators import OPERATORS
+from dlcompiler.graph.frontends.tflite.quantized import (
+    BIASES,
+    RAW,
+    Scales,
+    dequantized,
+    dequantized_bias,
+    quantized,
+    scales_of,
+)
 from dlcompiler.graph.frontends.tflite.reading import (
     OPERATION,
     array_of,
@@ -44,7 +53,7 @@ def from_tflite(source: Any, *, shapes: Mapping[str, Sequence[int]] | None = Non
     Parameters
     ----------
     source : path or bytes
-        The model: floats, with weights of 16 or 32 bits.
+        The model: of floats, or quantized to 8 or 16 bits.
     shapes : mapping, optional
         Shapes of inputs, by their names, where the model leaves extents open: the file has 1 there.
 
@@ -52,17 +61,23 @@ def from_tflite(source: Any, *, shapes: Mapping[str, Sequence[int]] | None = Non
     -------
     Module
         Calls have the names of the tensors that they make. Images stay in the layout NHWC. The
-        result is a tensor, or a tuple of the outputs.
+        result is a tensor, or a tuple of the outputs. An operator on quantized tensors is one on
+        floats between `qnn.dequantize` and `qnn.quantize`; inputs and outputs of the model stay
+        the integers that they are in the file.
 
     Raises
     ------
     GraphError
-        The file is damaged, an operator is not known, or the model computes with integers that
-        stand for numbers.
+        The file is damaged, or an operator is not known.
 
     Notes
     -----
     Both branches of a condition are computed, and the right one is chosen.
+
+    TFLite scales sums by an integer of 32 bits and a shift, and rounds halves away from zero; here
+    a float32 number scales them, and halves are rounded to even. An integer of a result may thus
+    differ by 1. Where weights are integers and data are floats, TFLite rounds the data to 8 bits
+    first; here the data stay as they are.
 
     **Source:** the schema of TensorFlow Lite, version 3.
     """
@@ -82,6 +97,17 @@ def from_tflite(source: Any, *, shapes: Mapping[str, Sequence[int]] | None = Non
 
 def _places(count: int, item: Any) -> list[int]:
     return [int(item(n)) for n in range(limited(count))]
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """A graph while its operators become calls."""
+
+    graph: Any
+    values: dict[int, Expr]
+    """Number of a tensor -> its value as the file stores it."""
+    numbers: dict[int, Expr] = field(default_factory=dict)
+    """Number of a tensor -> what it stands for."""
 
 
 @dataclass
@@ -126,20 +152,23 @@ class Importer:
             raise GraphError(OPERATION, "a branch is missing, or inside itself", got=str(number))
         graph = self.model.Subgraphs(number)
         limited(graph.TensorsLength())
-        values: dict[int, Expr] = dict(
+        scope = _Scope(graph, dict(
             zip(_places(graph.InputsLength(), graph.Inputs), given, strict=True)
-        )
+        ))  # fmt: skip
         for n in range(limited(graph.OperatorsLength())):
             item = graph.Operators(n)
             outputs = _places(item.OutputsLength(), item.Outputs)
-            node = self._node(graph, item, outputs, values)
-            for place, value in zip(outputs, self._converted(node), strict=False):
-                values[place] = value
-        return [self._value(graph, place, values)
+            node = self._node(scope, item, outputs)
+            stored = [self.tensor_type(graph, place) for place in outputs]
+            made = zip(outputs, self._converted(node), stored, strict=False)
+            for place, value, kind in made:
+                scope.values[place] = self._stored(scope, node, place, value, kind)
+        return [self._value(scope, place)
                 for place in _places(graph.OutputsLength(), graph.Outputs)]  # fmt: skip
 
-    def _value(self, graph: Any, place: int, values: dict[int, Expr]) -> Expr:
-        """Return the value of a tensor: one that is computed, or a constant."""
+    def _value(self, scope: _Scope, place: int) -> Expr:
+        """Return the value of a tensor as it is stored: one that is computed, or a constant."""
+        graph, values = scope.graph, scope.values
         if place not in values:
             if not 0 <= place < graph.TensorsLength():
                 raise GraphError(OPERATION, "an operator reads a tensor that is not there",
@@ -155,19 +184,60 @@ class Importer:
             values[place] = Constant(array, self.tensor_name(graph, place))
         return values[place]
 
-    def _node(
-        self, graph: Any, item: Any, outputs: Sequence[int], values: dict[int, Expr]
-    ) -> TfliteNode:
+    def _scales(self, graph: Any, place: int) -> Scales | None:
+        """Return what the integers of a tensor stand for; None for other tensors."""
+        if not 0 <= place < graph.TensorsLength():
+            return None
+        what = f"tensor {self.tensor_name(graph, place)!r}"
+        return scales_of(graph.Tensors(place), self.tensor_type(graph, place), what)
+
+    def _number(self, scope: _Scope, place: int) -> Expr:
+        """Return what a tensor stands for; each one is dequantized once."""
+        if place not in scope.numbers:
+            value, scales = self._value(scope, place), self._scales(scope.graph, place)
+            if scales is not None:
+                origin = self._origin(scope.graph, place, "numbers")
+                value = folded(dequantized(origin, value, scales), self.types, MOST_FOLDED)
+            scope.numbers[place] = value
+        return scope.numbers[place]
+
+    def _origin(self, graph: Any, place: int, what: str) -> Origin:
+        name = self.tensor_name(graph, place)
+        return Origin(f"{name}.{what}", self.types, span=Span(node=name))
+
+    def _operands(self, scope: _Scope, name: str, places: Sequence[int]) -> list[Expr | None]:
+        """Return the operands of an operator; None for one that is left out."""
+        take = self._value if name in RAW else self._number
+        found = [None if place < 0 else take(scope, place) for place in places]
+        data, weight, bias = BIASES.get(name, (0, 0, len(places)))
+        if bias >= len(places) or places[bias] < 0:
+            return found
+        value = self._value(scope, places[bias])
+        scales = [self._scales(scope.graph, places[n]) for n in (data, weight)]
+        if self.types.tensor(value).dtype in ("int32", "int64") and scales[0] and scales[1]:
+            origin = self._origin(scope.graph, places[bias], "numbers")
+            found[bias] = dequantized_bias(origin, value, scales[0], scales[1])
+        return found
+
+    def _stored(
+        self, scope: _Scope, node: TfliteNode, place: int, value: Expr, kind: TensorType
+    ) -> Expr:
+        """Return a result as the file stores it; a constant one is computed at once."""
+        scales = None if node.op_name in RAW else self._scales(scope.graph, place)
+        if scales is not None:
+            origin = self._origin(scope.graph, place, "integers")
+            value = quantized(origin, value, scales, kind.dtype)
+        return self._checked(node, value, kind)
+
+    def _node(self, scope: _Scope, item: Any, outputs: Sequence[int]) -> TfliteNode:
         """Return an operator with its operands and options."""
-        tflite = tflite_package()
+        tflite, graph = tflite_package(), scope.graph
         code = self.model.OperatorCodes(item.OpcodeIndex())
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = _name_of(tflite.BuiltinOperator, number)
         if name == "CUSTOM":
             name = f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')}"
         own = self.tensor_name(graph, outputs[0]) if outputs else ""
-        for place in outputs:
-            self._refuse_quantized(graph, place, name, own)
         options = None
         if item.BuiltinOptionsType():
             kind = getattr(tflite, _name_of(tflite.BuiltinOptions, item.BuiltinOptionsType()))
@@ -176,23 +246,19 @@ class Importer:
             options.Init(table.Bytes, table.Pos)
         return TfliteNode(
             own, self.types, name,
-            [None if place < 0 else self._value(graph, place, values)
-             for place in _places(item.InputsLength(), item.Inputs)],
-            [self.tensor_type(graph, place) for place in outputs], options, span=Span(node=own),
+            self._operands(scope, name, _places(item.InputsLength(), item.Inputs)),
+            [self._wanted(graph, place, name) for place in outputs], options,
+            span=Span(node=own),
         )  # fmt: skip
 
-    def _refuse_quantized(self, graph: Any, place: int, op_name: str, own: str) -> None:
-        """Refuse an operator whose result is integers that stand for numbers."""
-        found = graph.Tensors(place).Quantization()
-        if found is not None and found.ScaleLength() and op_name != "DEQUANTIZE":
-            raise GraphError(
-                f"{OPERATION}: {op_name} {own}",
-                "it computes with integers that stand for numbers (a quantized model)",
-                hint="import the model before it was quantized",
-            )
+    def _wanted(self, graph: Any, place: int, name: str) -> TensorType:
+        """Return the type of a result before it is quantized."""
+        kind = self.tensor_type(graph, place)
+        is_raw = name in RAW or self._scales(graph, place) is None
+        return kind if is_raw else TensorType(kind.shape, "float32")
 
     def _converted(self, node: TfliteNode) -> Sequence[Expr]:
-        """Return the values of an operator, with the types that the file gives them."""
+        """Return the values of an operator, before they are quantized."""
         if node.op_name == "IF":
             return self._branches(node)
         converter = OPERATORS.get(node.op_name)
@@ -207,7 +273,7 @@ class Importer:
             if error.operation.startswith(OPERATION):
                 raise
             node.fail(error.problem, got=error.got, expected=error.expected)
-        return [self._checked(node, *pair) for pair in zip(found, node.results, strict=False)]
+        return found
 
     def _checked(self, node: TfliteNode, value: Expr, wanted: TensorType) -> Expr:
         """Return a value that has its type in the file; a constant one is computed at once."""

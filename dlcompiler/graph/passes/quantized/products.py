@@ -53,17 +53,17 @@ def _conv2d(call: Call, types: KnownTypes) -> Found | None:
             for part in parts
         ])  # fmt: skip
 
-    own = _of_integers(call, types)
+    own = of_integers(call, types)
     if own is not None and own.zero is not None and terms:
         value = made(own.q, own.parts, own.zero)
-        return Found(_REASON, value) if _has_result(call, types, SUMS) else None
-    pair = _of_floats(call, types, channel - len(shape))
+        return Found(_REASON, value) if has_result(call, types, SUMS) else None
+    pair = of_floats(call, types, channel - len(shape))
     if pair is None or isinstance(pair, Found):
         return pair
     data, weight, parts = pair
     if terms > MOST_TERMS:
         return Found("the sums do not fit int32", None)
-    return _scaled(call, made(data.q, parts, int(data.zero)), data, weight, images.index("C") - 4)
+    return scaled(call, made(data.q, parts, int(data.zero)), data, weight, images.index("C") - 4)
 
 
 def _added(call: Call, sums: Sequence[Call]) -> Call:
@@ -74,7 +74,8 @@ def _added(call: Call, sums: Sequence[Call]) -> Call:
     return first
 
 
-def _has_result(call: Call, types: KnownTypes, dtype: str) -> bool:
+def has_result(call: Call, types: KnownTypes, dtype: str) -> bool:
+    """Tell whether a call has a result of a dtype."""
     return types.tensor(call).dtype == dtype
 
 
@@ -88,7 +89,7 @@ class _Integers(NamedTuple):
     """Zero point of the data; None if a run decides it."""
 
 
-def _of_integers(call: Call, types: KnownTypes) -> _Integers | None:
+def of_integers(call: Call, types: KnownTypes) -> _Integers | None:
     """Return the operands of a product of int32 that have 8 bits; None for another product."""
     data = centred(call.args[0], types)
     if data is None or types.tensor(call.args[1]).dtype != SUMS:
@@ -98,7 +99,7 @@ def _of_integers(call: Call, types: KnownTypes) -> _Integers | None:
     return None if parts is None else _Integers(data.q, parts, data.number(types))
 
 
-def _of_floats(
+def of_floats(
     call: Call, types: KnownTypes, channel: int
 ) -> tuple[Dequantized, Dequantized, tuple[Array, ...]] | Found | None:
     """Return data and weights of a product of floats that are dequantized; or why there are none.
@@ -113,7 +114,7 @@ def _of_floats(
         The dimension of the weights that may have several scales, counted from the end.
     """
     data, weight = (dequantized(arg, types) for arg in call.args)
-    if data is None or weight is None or not _has_result(call, types, "float32"):
+    if data is None or weight is None or not has_result(call, types, "float32"):
         return None
     if not data.is_byte or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
         return None
@@ -123,7 +124,7 @@ def _of_floats(
     return _WEIGHTS if parts is None else (data, weight, parts)
 
 
-def _scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
+def scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
     """Return sums times the scales of both operands."""
     scale = np.asarray(data.scale * weight.scale, np.float32)
     attrs = axis_of(scale, axis)
@@ -166,18 +167,18 @@ def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: 
         ])  # fmt: skip
         return sums if is_flat else call_like(call, "reshape", sums, suffix="sums", newshape=out)
 
-    own = _of_integers(call, types)
+    own = of_integers(call, types)
     if own is not None:
-        if not _has_result(call, types, SUMS):
+        if not has_result(call, types, SUMS):
             return None
         if own.zero is not None:
             return Found(_REASON, made(own.q, own.parts, own.zero))
         return _with_zero_point(call, made(own.q, own.parts, 0), own.parts, 1 - channel, types)
-    pair = _of_floats(call, types, channel - 2)
+    pair = of_floats(call, types, channel - 2)
     if pair is None or isinstance(pair, Found):
         return pair
     inputs, factors, parts = pair
-    return _scaled(call, made(inputs.q, parts, int(inputs.zero)), inputs, factors, -1)
+    return scaled(call, made(inputs.q, parts, int(inputs.zero)), inputs, factors, -1)
 
 
 def _with_zero_point(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dlcompiler.graph.decisions import Decision, Verdict
 from dlcompiler.graph.ir import Call, Expr, Module
-from dlcompiler.graph.passes.quantized import products, values
+from dlcompiler.graph.passes.quantized import products, rewritten, values
+from dlcompiler.graph.passes.quantized.computed import computed_product
 from dlcompiler.graph.passes.quantized.forms import Rules
 from dlcompiler.graph.passes.tools import (
     KnownTypes,
@@ -15,7 +16,7 @@ from dlcompiler.graph.passes.tools import (
 )
 
 NAME = "compute_in_integers"
-RULES: Rules = {**products.RULES, **values.RULES}
+RULES: Rules = {**products.RULES, **rewritten.RULES, **values.RULES}
 """Operator -> the rule for its calls."""
 
 
@@ -38,7 +39,8 @@ def compute_in_integers(module: Module) -> Module:
     Scales and zero points must be known. Biases of integers are added to the sums; operators that
     move or compare elements take integers; what the limits of a dtype cut off is not cut off
     before. Products of int32 whose operands have 8 bits become such calls, too: `QLinearConv`,
-    `ConvInteger` and `MatMulInteger` of ONNX are imported as such products.
+    `ConvInteger` and `MatMulInteger` of ONNX are imported as such products. Convolutions along rows
+    and transposed ones are first written by convolutions of images.
 
     Parameters
     ----------
@@ -57,10 +59,17 @@ def compute_in_integers(module: Module) -> Module:
     def rule(old: Call, new: Call, types: KnownTypes) -> Expr | None:
         name = operator_of(new)
         found = RULES[name](new, types) if name in RULES else None
+        if found is None and name == "nn.matmul":
+            found = computed_product(new, types)
         if found is None:
             return None
         verdict: Verdict = "rewritten" if found.value is not None else "not rewritten"
         log.append(decided(NAME, old, verdict, name, found.reason))
         return found.value
 
-    return with_log(rewrite_calls(module, rule), log)
+    made = rewrite_calls(module, rule)
+    if any(each.rule in rewritten.RULES and each.verdict == "rewritten" for each in log):
+        first, log = log, []
+        made = rewrite_calls(made, rule)  # these rules make calls that others recognise
+        log = first + [each for each in log if each not in first]
+    return with_log(made, log)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dlcompiler.graph.frontends.onnx.node import Converter
 from dlcompiler.graph.frontends.onnx.operators import (
     columns,
+    contrib,
     elementwise,
     grams,
     indexing,
@@ -37,3 +38,5 @@ OPERATORS: Mapping[str, Converter] = {
     **transforms.TABLE,
 }
 """Converters of the standard operators; versions are told apart inside."""
+DOMAINS: Mapping[str, Mapping[str, Converter]] = {"": OPERATORS, contrib.DOMAIN: contrib.TABLE}
+"""Converters of each domain; "" is the standard."""

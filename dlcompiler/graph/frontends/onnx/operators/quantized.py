@@ -57,11 +57,29 @@ def _numbers(node: Node, scale: Expr, zero: Expr | None, dtype: str) -> tuple[Ex
         return None
     if zero is None:
         zero = constant_of(np.zeros(node.shape(scale), "int64"), dtype)
+    if _is_one(node, scale) and _is_one(node, zero) and node.dtype(zero) == dtype:
+        return _scalar(node, scale), _scalar(node, zero)
     if node.shape(scale) != node.shape(zero) or node.dtype(zero) != dtype:
         return None
-    if node.shape(scale) == (1,):
-        return _scalar(node, scale), _scalar(node, zero)
     return scale, zero
+
+
+def _is_one(node: Node, value: Expr) -> bool:
+    return node.shape(value) in ((), (1,))
+
+
+def one_scale(node: Node, scale: Expr, zero: Expr | None, dtype: str) -> tuple[Expr, Expr]:
+    """Return the scale and the zero point of all elements of a tensor.
+
+    Raises
+    ------
+    GraphError
+        There are several, or the zero point has another dtype than the tensor.
+    """
+    found = _numbers(node, scale, zero, dtype)
+    if found is None or node.rank(found[0]):
+        node.fail("it has no single scale and zero point", got=str(node.type(scale)))
+    return found
 
 
 def _scalar(node: Node, value: Expr) -> Expr:
@@ -83,10 +101,10 @@ def _quantize_linear(node: Node) -> Expr:
     if (numbers := _numbers(node, scale, zero, dtype)) is not None and dtype in NARROW:
         return node.call("qnn.quantize", node.cast(x, wide), *numbers, axis=axis, out_dtype=dtype)
     scaled = node.call("divide", node.cast(x, wide), _along(node, scale, x, axis))
-    return _rounded(node, scaled, None if zero is None else _along(node, zero, x, axis), dtype)
+    return rounded(node, scaled, None if zero is None else _along(node, zero, x, axis), dtype)
 
 
-def _rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
+def rounded(node: Node, x: Expr, zero: Expr | None, dtype: str) -> Expr:
     """Return numbers as the nearest integers of a dtype, with a zero point."""
     if not dtypes.is_int(dtype) or dtypes.bits(dtype) > 16:
         node.fail("no integers of 8 or 16 bits", got=dtype)
@@ -172,7 +190,7 @@ def _q_linear_mat_mul(node: Node) -> Expr:
     if node.rank(scaled) != node.rank(total):
         scaled = node.reshape(scaled, node.shape(total))
     zero = node.input(7)
-    return _rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
+    return rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
 
 
 def _side(node: Node, i: int, *, is_left: bool) -> Expr:
@@ -207,7 +225,7 @@ def _q_linear_conv(node: Node) -> Expr:
                       node.reshape(node.input(6), ()))  # fmt: skip
     scaled = node.call("multiply", node.cast(total, node.dtype(scale)), scale)
     zero = node.input(7)
-    return _rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
+    return rounded(node, scaled, node.reshape(zero, ()), node.dtype(zero))
 
 
 def _channels(node: Node, value: Expr, rank: int) -> Expr:

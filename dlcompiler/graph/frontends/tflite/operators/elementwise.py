@@ -54,11 +54,16 @@ def _cast(node: TfliteNode) -> Expr:
 
 
 def _dequantize(node: TfliteNode) -> Expr:
-    """Return weights of 16 bits as float32; integers are refused where they are made."""
+    """Return weights of 16 bits as float32; the importer dequantizes integers."""
     x = node.input(0)
     if not node.dtype(x).startswith("float"):
-        node.fail("its integers stand for numbers (a quantized model)", got=node.dtype(x))
+        node.fail("its integers have no scale", got=node.dtype(x))
     return node.cast(x, node.out_dtype)
+
+
+def _quantize(node: TfliteNode) -> Expr:
+    """Return numbers as they are; the importer quantizes results."""
+    return node.input(0)
 
 
 _UNARY = {
@@ -83,6 +88,6 @@ TABLE: dict[str, Converter] = {
     "DIV": _binary("divide"), "SQUARED_DIFFERENCE": _squared_difference,
     "RELU_N1_TO_1": _bounded(-1.0, 1.0), "RELU_0_TO_1": _bounded(0.0, 1.0),
     "LEAKY_RELU": _leaky_relu, "PRELU": _prelu, "GELU": _gelu, "SELECT": _select,
-    "SELECT_V2": _select, "CAST": _cast, "DEQUANTIZE": _dequantize,
+    "SELECT_V2": _select, "CAST": _cast, "DEQUANTIZE": _dequantize, "QUANTIZE": _quantize,
 }  # fmt: skip
 """The converters of this module."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dlcompiler.graph.frontends.tflite.node import Converter, TfliteNode
 from dlcompiler.graph.frontends.windows import same_pads
-from dlcompiler.graph.ir import Constant, Expr
+from dlcompiler.graph.ir import Expr
 
 _SAME, _VALID = 0, 1
 
@@ -71,14 +69,10 @@ def _depthwise(node: TfliteNode) -> Expr:
     """Convolve each channel on its own; weights are (1, kh, kw, channels · multiplier)."""
     images, weights = _images(node, 0), _images(node, 1)
     strides, dilation = _steps(node), _dilation(node)
-    weight = node.input(1)
-    if isinstance(weight, Constant):
-        weight = Constant(np.ascontiguousarray(weight.value.transpose(3, 1, 2, 0)), weight.name)
-    else:
-        weight = node.call("transpose", weight, axes=(3, 1, 2, 0))
     made = node.call(
-        "nn.conv2d", node.input(0), weight, strides=strides, dilation=dilation,
-        padding=_pads(node, images[1:3], weights[1:3], strides, dilation), groups=images[3],
+        "nn.conv2d", node.input(0), node.transposed(node.input(1), (3, 1, 2, 0)),
+        strides=strides, dilation=dilation, groups=images[3],
+        padding=_pads(node, images[1:3], weights[1:3], strides, dilation),
         data_layout="NHWC", kernel_layout="OHWI",
     )  # fmt: skip
     return _finished(node, made, 2)
@@ -98,8 +92,7 @@ def _transpose_conv(node: TfliteNode) -> Expr:
     after = [n - b for n, b in zip(cut, before, strict=True)]
     extra = [max(w - f, 0) for f, w in zip(full, wanted[1:3], strict=True)]
     made = node.call(
-        "nn.conv2d_transpose", node.input(2), node.call("transpose", node.input(1),
-                                                        axes=(3, 0, 1, 2)),
+        "nn.conv2d_transpose", node.input(2), node.transposed(node.input(1), (3, 0, 1, 2)),
         strides=strides, padding=(*before, *after), output_padding=tuple(extra),
         data_layout="NHWC", kernel_layout="IOHW",
     )  # fmt: skip

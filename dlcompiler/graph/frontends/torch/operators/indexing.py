@@ -10,7 +10,7 @@ import numpy as np
 from dlcompiler import dtypes
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.frontends.torch.node import AtenNode, Converter
-from dlcompiler.graph.frontends.torch.operators.views import part, transposed
+from dlcompiler.graph.frontends.torch.operators.views import part
 from dlcompiler.graph.ir import Expr
 
 
@@ -80,11 +80,11 @@ def _index(node: AtenNode) -> Expr:
     chosen = _chosen(node, "elements")
     axes = [axis for axis, _ in chosen]
     rest = [n for n in range(node.rank(x)) if n not in axes]
-    first = transposed(node, x, [*axes, *rest])
+    first = node.transposed(x, [*axes, *rest])
     made = node.call("adv_index", node.tuple([first, *(index for _, index in chosen)]))
     rank, lead = node.rank(made) - len(rest), _lead(axes)
     order = [*range(rank, rank + lead), *range(rank), *range(rank + lead, rank + len(rest))]
-    return transposed(node, made, order)
+    return node.transposed(made, order)
 
 
 def _index_put(node: AtenNode) -> Expr:
@@ -106,11 +106,11 @@ def _index_put(node: AtenNode) -> Expr:
     values = node.broadcast(values, wanted)
     order = [*range(lead, lead + rank), *range(lead), *range(lead + rank, len(wanted))]
     made = node.call(
-        "scatter_nd", transposed(node, x, [*axes, *rest]),
-        node.call("stack", node.tuple(places), axis=0), transposed(node, values, order),
+        "scatter_nd", node.transposed(x, [*axes, *rest]),
+        node.call("stack", node.tuple(places), axis=0), node.transposed(values, order),
         mode="add" if node["accumulate"] else "update",
     )  # fmt: skip
-    return transposed(node, made, [int(n) for n in np.argsort([*axes, *rest])])
+    return node.transposed(made, [int(n) for n in np.argsort([*axes, *rest])])
 
 
 def _masked(node: AtenNode, x: Expr, mask: Expr, values: Expr) -> Expr:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from dlcompiler.graph.frontends.origin import is_dequantized_weight
 from dlcompiler.graph.frontends.torch.node import AtenNode, Converter
 from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Constant, Expr
@@ -11,9 +10,9 @@ from dlcompiler.graph.ir import Constant, Expr
 
 def product(node: AtenNode, a: Expr, b: Expr) -> Expr:
     """Return a matrix product; one with a weight is a dense layer."""
-    if isinstance(b, Constant) and node.rank(b) == 2 and node.rank(a) >= 2:
-        weight = Constant(np.ascontiguousarray(b.value.T), b.name)
-        return node.call("nn.dense", a, weight)
+    is_weight = isinstance(b, Constant) or is_dequantized_weight(b)
+    if is_weight and node.rank(b) == 2 and node.rank(a) >= 2:
+        return node.call("nn.dense", a, node.transposed(b, (1, 0)))
     return node.call("nn.matmul", a, b)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,19 +19,10 @@ def _shaped(node: AtenNode) -> Expr:
     return node.reshape(x, node.out_shape)
 
 
-def transposed(node: AtenNode, x: Expr, axes: Sequence[int]) -> Expr:
-    """Return a tensor with permuted dimensions; a weight is permuted at once."""
-    if tuple(axes) == tuple(range(len(axes))):
-        return x
-    if isinstance(x, Constant):
-        return Constant(np.ascontiguousarray(x.value.transpose(axes)), x.name)
-    return node.call("transpose", x, axes=tuple(axes))
-
-
 def _permute(node: AtenNode) -> Expr:
     x = node.tensor("self")
     rank = node.rank(x)
-    return transposed(node, x, [axis % max(rank, 1) for axis in node["dims"]])
+    return node.transposed(x, [axis % max(rank, 1) for axis in node["dims"]])
 
 
 def _swap(node: AtenNode) -> Expr:
@@ -43,12 +33,12 @@ def _swap(node: AtenNode) -> Expr:
     if rank:
         a, b = node.axis(first, rank), node.axis(second, rank)
         order[a], order[b] = order[b], order[a]
-    return transposed(node, x, order)
+    return node.transposed(x, order)
 
 
 def _t(node: AtenNode) -> Expr:
     x = node.tensor("self")
-    return transposed(node, x, range(node.rank(x))[::-1])
+    return node.transposed(x, range(node.rank(x))[::-1])
 
 
 def _expand(node: AtenNode) -> Expr:
@@ -193,7 +183,7 @@ def _diagonal(node: AtenNode) -> Expr:
     first, second = (node.axis(name, len(shape)) for name in ("dim1", "dim2"))
     offset, count = int(node["offset"]), node.out_shape[-1]
     rest = [n for n in range(len(shape)) if n not in (first, second)]
-    x = transposed(node, x, [*rest, first, second])
+    x = node.transposed(x, [*rest, first, second])
     flat = node.reshape(x, (*(shape[n] for n in rest), shape[first] * shape[second]))
     places = np.arange(count) * (shape[second] + 1)
     places += offset if offset >= 0 else -offset * shape[second]
@@ -225,7 +215,7 @@ def _unfold(node: AtenNode) -> Expr:
     places = np.arange(count)[:, None] * step + np.arange(size)
     windows = node.call("take", x, constant_of(places.astype("int64")), axis=axis)
     order = [n for n in range(rank + 1) if n != axis + 1]
-    return transposed(node, windows, [*order, axis + 1])
+    return node.transposed(windows, [*order, axis + 1])
 
 
 TABLE: dict[str, Converter] = {
