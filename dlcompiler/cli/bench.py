@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -127,9 +127,14 @@ def _contest(args: argparse.Namespace) -> int:
     return _report(document)
 
 
+def _peers(args: argparse.Namespace, known: Iterable[str] = REGISTRY) -> tuple[str, ...]:
+    """Return the peers that are asked for; by default all that are known."""
+    return tuple(known if args.peers is None else filter(None, args.peers.split(",")))
+
+
 def _settings(args: argparse.Namespace) -> Settings:
     return Settings(
-        peers=tuple(name for name in args.peers.split(",") if name),
+        peers=_peers(args),
         threads=threads_of(args.threads, "bench"),
         is_tuned=not args.untuned,
         judged_only=args.rows == "judged",
@@ -264,7 +269,7 @@ def _ended(document: dict[str, Any], args: argparse.Namespace) -> int:
 def _models(args: argparse.Namespace) -> int:
     """Measure whole models: all of the suite, or those that are named."""
     given = _settings(args)
-    peers = tuple(name for name in given.peers if name in MODEL_PEERS)
+    peers = tuple(name for name in _peers(args, MODEL_PEERS) if name in MODEL_PEERS)
     settings = ModelSettings(peers, given.threads, limits=given.limits)
     with contextlib.ExitStack() as stack:
         store = None
@@ -291,7 +296,7 @@ def _live(
     say("")
     runs = []
     for name, table in found.items():
-        peers = [peer for peer in args.peers.split(",") if peer]
+        peers = _peers(args)
         runs.append(live_run(name, seed=args.seed, peers=peers, best_s=table.best.median_s))
         say(str(runs[-1]))
     verdicts = [asdict(verdict) for verdict in judge_live(runs)]
@@ -388,8 +393,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--peers",
-        default=",".join(REGISTRY),
-        help="libraries to compare with, if installed (default: %(default)s)",
+        help=f"libraries to compare with, if installed (default: {','.join(REGISTRY)}; for whole "
+        f"models {','.join(MODEL_PEERS)})",
     )
     threads = "number of threads of our kernels and of all peers, or all"
     parser.add_argument("--threads", default="1", help=threads)

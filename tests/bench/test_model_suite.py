@@ -56,6 +56,17 @@ def test_a_model_means_the_same_as_onnx_and_in_torch(name, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * largest)
 
 
+def test_what_torch_compiles_means_the_same(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "compile", lambda network: network)  # that takes some ten seconds
+    module = builders.mlp().bound
+    (tmp_path / "model.onnx").write_bytes(onnx_of(module))
+    parameter, x = inputs_of(module)
+    run = torch_model.compiled_offer(ModelJob(str(tmp_path / "model.onnx"), {parameter: x}, 1))
+    run.call()
+    np.testing.assert_allclose(run.result()[0], evaluate(module, x), rtol=1e-4, atol=1e-5)
+
+
 def test_a_classifier_gives_scores():
     module = builders.mlp().bound
     scores = model_suite.without_softmax(module)

@@ -1,4 +1,4 @@
-"""PyTorch on a whole model: the nodes of an ONNX file, run eagerly or compiled by ``torch.compile``.
+"""PyTorch on a whole model: the nodes of an ONNX file, eager, or compiled by ``torch.compile``.
 
 A function is chosen for each node before the first call. The operators are those of the models of
 `dlcompiler.bench.onnx_export`; a file with another one is refused.
