@@ -39,10 +39,18 @@ def inputs_of(module):
     return param.name, whole.astype(dtype) if "int" in dtype else numbers.random(shape, dtype)
 
 
+@pytest.fixture
+def torch():
+    """PyTorch; its gradients, which a peer turns off, are on again for other tests."""
+    package = pytest.importorskip("torch")
+    yield package
+    package.set_grad_enabled(True)
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.usefixtures("torch")
 def test_a_model_means_the_same_as_onnx_and_in_torch(name, tmp_path):
-    pytest.importorskip("torch")
     module = SMALL[name]().bound
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx_of(module))
@@ -56,9 +64,10 @@ def test_a_model_means_the_same_as_onnx_and_in_torch(name, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * largest)
 
 
-def test_what_torch_compiles_means_the_same(tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch")
+def test_what_torch_compiles_means_the_same(tmp_path, monkeypatch, torch):
     monkeypatch.setattr(torch, "compile", lambda network: network)  # that takes some ten seconds
+    inductor = pytest.importorskip("torch._inductor.config")
+    monkeypatch.setattr(inductor, "freezing", inductor.freezing)
     module = builders.mlp().bound
     (tmp_path / "model.onnx").write_bytes(onnx_of(module))
     parameter, x = inputs_of(module)

@@ -119,7 +119,7 @@ def _largest(node: Node) -> float:
         match operator_of(node):
             case "add" | "nn.bias_add":
                 return _largest(node.args[0]) + _largest(node.args[1])
-            case "reshape":
+            case "reshape" | "transpose" | "expand_dims" | "squeeze" | "strided_slice":
                 return _largest(node.args[0])
             case "qnn.dense" | "qnn.conv2d" if isinstance(node.args[1], Constant):
                 weight = node.args[1].value
