@@ -82,8 +82,6 @@ def compiled_offer(job: ModelJob) -> Offer:
     """
     torch = torch_with(job.threads)
     nodes = _nodes(torch, job)
-    options: Any = importlib.import_module("torch._inductor.config")
-    options.freezing = True  # weights are constants, and are packed once
     network = torch.nn.Module()
     fixed = [name for name, tensor in nodes.weights.items() if tensor.is_floating_point()]
     network.fixed = torch.nn.ParameterList(
@@ -95,7 +93,8 @@ def compiled_offer(job: ModelJob) -> Offer:
         return nodes.run(weights, dict(zip(nodes.inputs, inputs, strict=True)))
 
     network.forward = forward
-    compiled = torch.compile(network.eval())
+    # Frozen weights are constants, and are packed once.
+    compiled = torch.compile(network.eval(), options={"freezing": True})
     found: list[Any] = []
 
     def call() -> None:
