@@ -66,7 +66,7 @@ def test_a_model_means_the_same_as_onnx_and_in_torch(name, tmp_path):
 
 def test_what_torch_compiles_means_the_same(tmp_path, monkeypatch, torch):
     # It takes some ten seconds, in vain.
-    monkeypatch.setattr(torch, "compile", lambda network, options: network)
+    monkeypatch.setattr(torch, "compile", lambda network: network)
     module = builders.mlp().bound
     (tmp_path / "model.onnx").write_bytes(onnx_of(module))
     parameter, x = inputs_of(module)

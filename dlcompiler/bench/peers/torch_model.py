@@ -93,13 +93,15 @@ def compiled_offer(job: ModelJob) -> Offer:
         return nodes.run(weights, dict(zip(nodes.inputs, inputs, strict=True)))
 
     network.forward = forward
-    # Frozen weights are constants, and are packed once.
-    compiled = torch.compile(network.eval(), options={"freezing": True})
+    compiled = torch.compile(network.eval())
     found: list[Any] = []
 
     def call() -> None:
         found[:] = compiled(*nodes.inputs.values())
 
+    options: Any = importlib.import_module("torch._inductor.config")
+    with options.patch(freezing=True):  # weights become constants, and are packed once
+        call()
     return Offer("compiled", call, lambda: [numpy_of(torch, tensor) for tensor in found])
 
 
