@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dlcompiler.autotune import RecordStore, best
 from dlcompiler.errors import ScheduleError, TargetError
@@ -38,6 +38,8 @@ from dlcompiler.te import Tensor
 Records: TypeAlias = str | Path | RecordStore
 MOST_NAMES = 6
 """Most operators whose names are in the name of a kernel; [1]."""
+_LOOKED_AT = 64
+"""Elements that tell most weights apart; [1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +248,8 @@ def symbol_of(function: Function) -> str:
 def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
     """Replace the weights of a model by those that its kernels read.
 
-    Kernels that pack a weight in the same way read the same array: the cells of a recurrence, some
-    of which are fused otherwise, would else need the cache twice.
+    Equal arrays are stored once: the cells of a recurrence, each of which may have a constant of
+    its own, would else need the cache several times.
 
     Parameters
     ----------
@@ -257,7 +259,7 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
         Of the steps.
     """
     packed: dict[tuple[int, int | None], int] = {}
-    forms: dict[int, list[int]] = {}
+    alike: dict[tuple[Any, ...], list[int]] = {}
     weights: list[Array] = []
 
     def number_of(old: int, kernel: int | None, pack: Packing | None) -> int:
@@ -265,7 +267,7 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
         if key not in packed:
             whole = steps.weights[old]
             made = whole if pack is None else pack(whole)
-            known = forms.setdefault(old, [])
+            known = alike.setdefault(_look(made), [])
             found = next((n for n in known if _has_same_bytes(weights[n], made)), None)
             if found is None:
                 found = len(weights)
@@ -284,6 +286,12 @@ def pack_weights(steps: Steps, kernels: Sequence[ModelKernel]) -> None:
                 places[n] = replace(place, number=number, bytes=weights[number].nbytes)
         steps.steps[at] = replace(step, places=tuple(places))
     steps.weights[:] = weights
+
+
+def _look(array: Array) -> tuple[Any, ...]:
+    """Return what equal arrays have in common, and most others do not."""
+    some = array.reshape(-1)[:: max(array.size // _LOOKED_AT, 1)]
+    return array.shape, array.dtype, some.tobytes()
 
 
 def _has_same_bytes(a: Array, b: Array) -> bool:
