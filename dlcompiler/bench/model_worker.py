@@ -94,7 +94,8 @@ def _offers(
         except Absent as reason:
             absent[name] = str(reason)
         except Exception as error:  # of a library that is not ours
-            absent[name] = f"{type(error).__name__}: {error}"
+            said = str(error).partition("\n")[0]
+            absent[name] = f"{type(error).__name__}: {said}"
     return found, absent
 
 

@@ -47,7 +47,10 @@ PYTHON_FUNCTIONS: frozenset[str] = frozenset(
 
 #: Functions of `dlcompiler.runtime.native`, which is itself compiled when one is first needed.
 OWN_FUNCTIONS: frozenset[str] = frozenset(
-    {"dlc_parallel_for", "dlc_workspace_alloc", "dlc_workspace_free"}
+    {
+        *("dlc_parallel_for", "dlc_pool_hold", "dlc_pool_release"),
+        *("dlc_workspace_alloc", "dlc_workspace_free"),
+    }
 )
 
 PACKED, EXTERN = "dlc_packed.", "dlc_extern."

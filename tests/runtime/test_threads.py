@@ -18,6 +18,7 @@ from dlcompiler.runtime.arguments import Param
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import compile_ir
 from dlcompiler.runtime.thread_pool import THREAD_POOL
+from dlcompiler.target.detect import available_cores
 
 #: C[0] = 1 at the start of each piece, then nothing until C[1] is set: a kernel that hangs.
 WAIT = """
@@ -208,6 +209,25 @@ def test_idle_helpers_sleep_and_surplus_ones_leave(count_up, count):
     assert not THREAD_POOL.helpers
     assert not any(helper.is_alive() for helper in helpers)
     assert sleepers() == 0
+    threads.set_num_threads(None)
+
+
+def test_helpers_stay_awake_until_a_model_ends(count_up):
+    if available_cores() < 2:
+        pytest.skip("one core: helpers do not spin")
+    hold, release = (ctypes.CFUNCTYPE(None)(native.address(name)) for name in native.HOLDING)
+    sleepers = ctypes.CFUNCTYPE(ctypes.c_int32)(native.address("dlc_pool_sleepers"))
+    threads.set_num_threads(2)
+    count_up(np.zeros(1000, np.int32))
+    assert comes_true(lambda: sleepers() == 1)
+    hold()
+    assert comes_true(lambda: sleepers() == 0), "it is woken"
+    assert comes_true(lambda: sleepers() == 1), "a model of some seconds does not keep a core busy"
+    array = np.zeros(1000, np.int32)
+    count_up(array)
+    np.testing.assert_array_equal(array, 1)
+    release()
+    assert comes_true(lambda: sleepers() == 1)
     threads.set_num_threads(None)
 
 

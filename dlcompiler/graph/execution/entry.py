@@ -26,6 +26,7 @@ from dlcompiler.graph.execution.steps import Place, Step, Steps
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.runtime.function import Function
 from dlcompiler.runtime.llvm import LoadedModule, Options, compile_ir
+from dlcompiler.runtime.native import HOLDING
 
 SYMBOL = "model"
 _SETTERS = {"kernels": "set_kernel", "weights": "set_weight"}
@@ -72,6 +73,10 @@ class _Writer:
         self.steps = steps
         self.weights = weights
         self.kernels = kernels
+        self.uses_threads = any(kernel.uses_threads for kernel in kernels)
+        shared = [step for step in steps.steps if kernels[step.kernel].uses_threads]
+        self.holds = len(shared) > 1
+        """Whether helpers are to be there from one parallel loop to the next."""
         self.lines: list[str] = []
         self.count = 0
         no_memory = f"{OutOfMemory.PROBLEM}: the arena of the model ({steps.plan.bytes} bytes)"
@@ -85,9 +90,13 @@ class _Writer:
     def written(self) -> Entry:
         arrays = [f"ptr %a{n}" for n in range(len(self.steps.params))]
         self._begin()
+        if self.holds:
+            self.lines.append(f"call void @{HOLDING[0]}()")
         for step in self.steps.steps:
             self._step(step)
         self.lines += ["br label %done", "done:"]
+        if self.holds:
+            self.lines.append(f"call void @{HOLDING[1]}()")
         if self.steps.plan.bytes:
             self.lines.append("call void @dlc_workspace_free(ptr %arena)")
         self.lines.append("ret void")
@@ -104,8 +113,10 @@ class _Writer:
             "declare noalias ptr @dlc_workspace_alloc(i64) nounwind",
             "declare void @dlc_workspace_free(ptr) nounwind",
         ]
-        if any(kernel.uses_threads for kernel in self.kernels):  # so that helpers are started
+        if self.uses_threads:  # so that helpers are started
             lines.append("declare void @dlc_parallel_for(ptr, ptr, i64, i64) nounwind")
+        if self.holds:
+            lines += [f"declare void @{name}() nounwind" for name in HOLDING]
         for table, setter in _SETTERS.items():
             lines += [
                 f"define void @{setter}(i64 %n, ptr %value) {{",

@@ -121,7 +121,8 @@ def select_conv2d(
             + ", ".join(item.operator.name for item in candidates)
             + ("; is_exact allows sums of products only" if is_exact else ""),
         )
-    tried = [pair for pair in found if anchor(pair[1]) in known] or found
+    # What was found on one core does not decide for several.
+    tried = [pair for pair in found if target.cores == 1 and anchor(pair[1]) in known] or found
     operator, workload = min(tried, key=lambda pair: _estimate(pair[0], pair[1], target))
     return Selection(operator, workload, config_for(operator, workload, target, known))
 

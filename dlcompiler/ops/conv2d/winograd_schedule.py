@@ -13,7 +13,7 @@ from dlcompiler.ops.conv2d.winograd_transforms import TAPS
 from dlcompiler.ops.conv2d.winograd_weights import PANEL
 from dlcompiler.ops.gemm.predict import step_cycles
 from dlcompiler.ops.prefetching import prefetch_weights
-from dlcompiler.ops.sharing import is_worth_sharing, product_cycles
+from dlcompiler.ops.sharing import product_cycles
 from dlcompiler.ops.stages import Loop, stages_by_role, unroll
 from dlcompiler.schedule import Schedule
 from dlcompiler.space import Config, Knob, Space, Workload, divisors, parallel_knob
@@ -26,10 +26,11 @@ _UNROLLED = (1, 2, 4)
 _BLOCK_BYTES = 2 * 1024 * 1024
 """Most memory for the transformed tiles of a block, of images and of results; more if the weights
 take more: each block loads them anew [byte]."""
-_SAVED = 2
-"""Measured speedup over the definition, with the time of the transforms."""
-_SHARED_LOOPS = 4
-"""Number of parallel loops in a row; each must be worth the cost of starting threads. Measured."""
+_MOVED_BYTES = 10
+"""Transformed values that a core loads in a cycle if another one stored them [byte]; this and the
+next measured on an Emerald Rapids."""
+_LEAST_SAVED = 4e4
+"""What two loops on several cores must save to be worth starting the threads [cycle]."""
 _LEAST_CYCLES = 4.4
 """Least time of a step of a register tile: a nearly hidden latency of a multiply-add [cycle]."""
 _AHEAD_BYTES = 8192
@@ -95,14 +96,25 @@ def default_config(workload: Workload, target: Target) -> Config:
         (r for r in values["rows"] if r == 1 or Machine.of(target).fits(r, vectors)),
         key=lambda r: (-(-count // r) * _step_cycles(r, vectors), -r),
     )
-    cycles = product_cycles(shape.flops, shape.dtype, target)
     return choices.config(
         rows=rows,
         unroll=max(values["unroll"]),
         block=block if 1 in values["block"] else 0,
         group=values["group"][min(1, len(values["group"]) - 1)],
-        parallel=is_worth_sharing(cycles / _SAVED / _SHARED_LOOPS, target),
+        parallel=_saved_by_cores(shape, tile, target) > _LEAST_SAVED,
     )
+
+
+def _saved_by_cores(shape: Shape, tile: int, target: Target) -> float:
+    """Estimate what several cores save: a part of the products, less what they read anew [cycle].
+
+    The image is transformed by channels, and the products are shared by channels of the result.
+    """
+    down, across = tiles_of(shape, tile)
+    elements = shape.n * down * across * (tile + TAPS - 1) ** 2
+    products = product_cycles(2 * elements * shape.c * shape.o, shape.dtype, target)
+    moved = elements * (shape.c + shape.o) * dtypes.bytes_of(shape.dtype)
+    return products * (1 - 1 / target.cores) - moved / _MOVED_BYTES
 
 
 def _tile_vectors(shape: Shape, target: Target) -> int:

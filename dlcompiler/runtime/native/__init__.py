@@ -29,6 +29,10 @@ from dlcompiler.target.detect import available_memory_bytes
 #: i64 end)`` runs ``void body(i64 begin, i64 end, ptr env)`` for chunks of the range.
 PARALLEL_FOR = "dlc_parallel_for"
 
+#: Names by which a model says that it begins and ends: ``void dlc_pool_hold()``,
+#: ``void dlc_pool_release()``.
+HOLDING = ("dlc_pool_hold", "dlc_pool_release")
+
 #: Names by which kernels get memory, ``ptr dlc_workspace_alloc(i64 bytes)``, null where there is
 #: none, and give it back: ``void dlc_workspace_free(ptr)``.
 WORKSPACE = ("dlc_workspace_alloc", "dlc_workspace_free")
@@ -39,6 +43,9 @@ WAKES = 4
 """How many sleeping threads one wakes; those wake as many more, where there are."""
 CHUNKS = 8
 """Chunks of a thread's share; other threads may take all but one of them."""
+
+HELD_NS = 5_000_000
+"""How long an idle helper spins during a model [ns]."""
 
 _LEAST_LIMIT_BYTES = 64 << 20
 _POISONED_STACK_BYTES = 256 << 10
@@ -84,6 +91,7 @@ def constants() -> Mapping[str, object]:
         "max_threads": MAX_THREADS,
         "chunks": CHUNKS,
         "wakes": WAKES,
+        "held_ns": HELD_NS,
         "open": _signed(_OPEN),
         "not_open": _signed(~_OPEN),
         "waiting": _WAITING,

@@ -20,6 +20,8 @@
 @sleepers = internal global i32 0, align 64
 ; How many sleepers a launch still wants: each wakes some, so that the caller need not wake them all.
 @uncalled = internal global i32 0, align 64
+; How many models run: between their kernels helpers spin longer.
+@holders = internal global i32 0, align 64
 ; Helpers from this number on leave.
 @limit = internal global i32 0, align 64
 @spin_ns = internal global i64 0, align 8
@@ -45,6 +47,7 @@ define void @dlc_pool_reset() {
   store atomic i32 0, ptr @gate seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4
   store atomic i32 0, ptr @limit seq_cst, align 4
+  store atomic i32 0, ptr @holders seq_cst, align 4
   call void @waiting_reset()
   ret void
 }
@@ -146,6 +149,32 @@ work:
   store atomic i32 0, ptr @slot release, align 4
   br label %done
 done:
+  ret void
+}
+
+; A model that begins wakes the helpers, so that they are there for its first parallel loop; until it
+; ends, they spin for ${held_ns} ns at least. To wake a thread on a core that the system has put to
+; sleep takes longer than most loops.
+define void @dlc_pool_hold() {
+entry:
+  %old = atomicrmw add ptr @holders, i32 1 seq_cst
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %any = icmp sgt i32 %asleep, 0
+  %spin = load atomic i64, ptr @spin_ns monotonic, align 8
+  %spins = icmp sgt i64 %spin, 0
+  %useful = and i1 %any, %spins
+  br i1 %useful, label %wake, label %done
+wake:
+  %before = atomicrmw add ptr @epoch, i32 1 seq_cst
+  store atomic i32 %asleep, ptr @uncalled monotonic, align 4
+  call void @wake_some()
+  br label %done
+done:
+  ret void
+}
+
+define void @dlc_pool_release() {
+  %old = atomicrmw sub ptr @holders, i32 1 seq_cst
   ret void
 }
 
@@ -279,7 +308,15 @@ rest:
   %time = call i64 @now()
   %spent = sub i64 %time, %start
   %early = icmp slt i64 %spent, %limit
-  br i1 %early, label %look, label %late
+  br i1 %early, label %look, label %ask
+ask:
+  %holders = load atomic i32, ptr @holders monotonic, align 4
+  %held = icmp sgt i32 %holders, 0
+  %spins = icmp sgt i64 %limit, 0
+  %soon = icmp slt i64 %spent, ${held_ns}
+  %holds = and i1 %held, %spins
+  %longer = and i1 %holds, %soon
+  br i1 %longer, label %look, label %late
 changed:
   ret i1 true
 late:

@@ -11,8 +11,13 @@ from dlcompiler.autotune.records.record import Record, target_key
 from dlcompiler.autotune.trial import Result
 from dlcompiler.errors import GraphError
 from dlcompiler.graph import build, builders, constant, evaluate, op, tasks, var
+from dlcompiler.graph.execution.entry import KernelFacts, entry_of
+from dlcompiler.graph.execution.preparation import prepared
+from dlcompiler.graph.execution.steps import steps_of
 from dlcompiler.graph.ir import Constant, Function, Module, Tuple, TupleType, Var
+from dlcompiler.graph.passes.base import PassContext
 from dlcompiler.ops import operator
+from dlcompiler.runtime.native import HOLDING
 from dlcompiler.target import resolve
 from tests.graph.passes.fusion.test_kernel_counts import MODELS
 from tests.graph.random_graphs import flat
@@ -337,3 +342,15 @@ def test_equal_weights_are_stored_once():
     assert model.weight_bytes == 2 * weight.nbytes
     data = np.full((1, 64), 0.5, "f")
     np.testing.assert_allclose(model(data), evaluate(model.module, data), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kernels", "holds"), [(1, 0), (2, 1)])
+def test_a_model_with_several_parallel_kernels_holds_the_helpers(kernels, holds):
+    state = var("x", (1, 4))
+    weight = constant(np.eye(4, dtype="f"))
+    for _ in range(kernels):
+        state = op.nn.dense(state, weight)
+    steps = steps_of(prepared(Module.from_expr(state), {}, PassContext(3), "main"))
+    text = entry_of(steps, [KernelFacts((), uses_threads=True)] * len(steps.kernels), 2).text
+    for name in HOLDING:
+        assert text.count(f"call void @{name}()") == holds
