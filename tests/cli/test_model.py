@@ -46,7 +46,7 @@ def test_json_has_what_was_measured(path, tmp_path, capsys):
 def test_kernels_are_tuned_and_the_model_is_measured_again(path, tmp_path, monkeypatch, capsys):
     reads = tuple((level.name, 100.0) for level in resolve("cpu").caches)
     ceilings = Ceilings(1, "float32", 100.0, (*reads, ("memory", 10.0)))
-    monkeypatch.setattr(models, "known_ceilings", lambda threads: ceilings)
+    monkeypatch.setattr(models, "ceilings_here", lambda threads, worker: ceilings)
     db = str(tmp_path / "records.db")
     options = ["--peers", "", "--db", db, "--profile", *QUICK]
     assert main(["model", path, *options, "--tune", "3", "--json"]) == 0
