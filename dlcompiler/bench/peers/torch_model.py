@@ -64,12 +64,7 @@ def offer(job: ModelJob) -> Offer:
     """
     torch = torch_with(job.threads)
     nodes = _nodes(torch, job)
-    found: list[Any] = []
-
-    def call() -> None:
-        found[:] = nodes.run(nodes.weights, nodes.inputs)
-
-    return Offer("eager", call, lambda: [numpy_of(torch, tensor) for tensor in found])
+    return _offer(torch, "eager", lambda: nodes.run(nodes.weights, nodes.inputs))
 
 
 def compiled_offer(job: ModelJob) -> Offer:
@@ -94,15 +89,20 @@ def compiled_offer(job: ModelJob) -> Offer:
 
     network.forward = forward
     compiled = torch.compile(network.eval())
+    made = _offer(torch, "compiled", lambda: compiled(*nodes.inputs.values()))
+    options: Any = importlib.import_module("torch._inductor.config")
+    with options.patch(freezing=True):  # weights become constants, and are packed once
+        made.call()
+    return made
+
+
+def _offer(torch: Any, way: str, run: Callable[[], Sequence[Any]]) -> Offer:
     found: list[Any] = []
 
     def call() -> None:
-        found[:] = compiled(*nodes.inputs.values())
+        found[:] = run()
 
-    options: Any = importlib.import_module("torch._inductor.config")
-    with options.patch(freezing=True):  # weights become constants, and are packed once
-        call()
-    return Offer("compiled", call, lambda: [numpy_of(torch, tensor) for tensor in found])
+    return Offer(way, call, lambda: [numpy_of(torch, tensor) for tensor in found])
 
 
 def _nodes(torch: Any, job: ModelJob) -> _Nodes:

@@ -76,7 +76,7 @@ class _Writer:
         self.uses_threads = any(kernel.uses_threads for kernel in kernels)
         shared = [step for step in steps.steps if kernels[step.kernel].uses_threads]
         self.holds = len(shared) > 1
-        """Whether helpers are to be there from one parallel loop to the next."""
+        """Whether helper threads stay awake between its parallel kernels."""
         self.lines: list[str] = []
         self.count = 0
         no_memory = f"{OutOfMemory.PROBLEM}: the arena of the model ({steps.plan.bytes} bytes)"
