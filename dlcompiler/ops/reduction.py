@@ -52,6 +52,7 @@ class Function:
 
 
 _MANY_REGISTERS = 32
+"""Vector registers from which on a turn reads two lines: with 16, maxima are slower by it; [1]."""
 _CYCLES, _POSITION_CYCLES = 0.3, 0.6
 """Time of an element on one core, and the same for positions [cycle]; measured for float32."""
 

@@ -35,6 +35,7 @@ _TILE_VECTORS = (1, 2, 3, 4)
 _MOST_ACCUMULATORS = 28
 _NEARLY = 1.03
 _PAGE_BYTES = 4096
+"""Size of a page of memory; each channel of a larger image lies on pages of its own [byte]."""
 EXTRA_PIXELS = 63
 """Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 

@@ -45,7 +45,7 @@ CHUNKS = 8
 """Chunks of a thread's share; other threads may take all but one of them."""
 
 HELD_NS = 5_000_000
-"""How long an idle helper spins during a model [ns]."""
+"""Longest time that an idle helper spins while a model runs [ns]."""
 
 _LEAST_LIMIT_BYTES = 64 << 20
 _POISONED_STACK_BYTES = 256 << 10

@@ -153,7 +153,7 @@ done:
 }
 
 ; A model that begins wakes the helpers, so that they are there for its first parallel loop; until it
-; ends, they spin for ${held_ns} ns at least. To wake a thread on a core that the system has put to
+; ends, an idle one spins for up to ${held_ns} ns. To wake a thread on a core that the system has put to
 ; sleep takes longer than most loops.
 define void @dlc_pool_hold() {
 entry:

@@ -8,7 +8,7 @@ kernels with the least time that their operations and bytes allow.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -84,7 +84,7 @@ def _summary(profile: Profile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Neighbouring kernels whose names begin alike, or one kernel."""
+    """Neighbouring kernels whose names begin with the same words."""
 
     depth: int
     first: int
@@ -99,28 +99,29 @@ def _flame(profile: Profile) -> tuple[list[Mark], float]:
     """Return the marks of the upper part, and its height; [px]."""
     total = profile.seconds or 1.0
     starts = [0.0, *accumulate(each.seconds for each in profile)]
-    spans = (
-        [_Span(0, 0, len(profile), "the model", "the model"), *_groups(profile)] if profile else []
-    )
+    spans = list(_spans(profile)) if profile else []
     deepest = max((span.depth for span in spans), default=0)
     scale = Scale(0.0, total, _MARGIN, USUAL - _MARGIN)
     marks: list[Mark] = []
     for span in spans:
         left, right = scale.at(starts[span.first]), scale.at(starts[span.last])
-        seconds = starts[span.last] - starts[span.first]
-        about = f"{span.name}: {format_seconds(seconds)}, {percent(seconds / total)}"
+        about = _about(span.name, starts[span.last] - starts[span.first], total)
         marks += _bar(span.words, about, "box", BLUE, (left, right, 4 + span.depth * _LANE_PX))
     colors = _colors(profile)
     y = 4 + (deepest + 1) * _LANE_PX
     for n, each in enumerate(profile):
         place = (scale.at(starts[n]), scale.at(starts[n + 1]), y)
-        about = f"{each.name}: {format_seconds(each.seconds)}, {percent(each.seconds / total)}"
+        about = _about(each.name, each.seconds, total)
         marks += _bar(each.name, about, "node", colors.get(_kind(each), "none"), place)
     foot = y + _LANE_PX
     marks.append(line(_MARGIN, foot + 4, USUAL - _MARGIN, foot + 4))
     for value in scale.ticks(6):
         marks.append(text(scale.at(value), foot + 18, format_seconds(value), "middle"))
     return marks + _legend(colors, foot + 28), foot + 46
+
+
+def _about(name: str, seconds: float, total: float) -> str:
+    return f"{name}: {format_seconds(seconds)}, {percent(seconds / total)}"
 
 
 def _legend(colors: Mapping[str, str], y: float) -> list[Mark]:
@@ -150,8 +151,9 @@ def _bar(
     return marks
 
 
-def _groups(profile: Profile) -> Iterator[_Span]:
-    """Yield the parts of the model: neighbours whose names begin with the same words."""
+def _spans(profile: Profile) -> Iterator[_Span]:
+    """Yield the whole model, and the parts of it that the names share."""
+    yield _Span(0, 0, len(profile), "the model", "the model")
     words = [_words(each.name) for each in profile]
     yield from _parts(words, 0, len(words), 0, 1)
 
@@ -193,10 +195,10 @@ def _kind(time: KernelTime) -> str:
 
 def _colors(profile: Profile) -> dict[str, str]:
     """Return a colour for each of the kinds of kernels that take most."""
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for each in profile:
-        spent[_kind(each)] += each.seconds  # type: ignore[assignment]  # seconds, not a count
-    kinds = [name for name, _ in spent.most_common() if name][: len(_KIND_COLORS)]
+        spent[_kind(each)] += each.seconds
+    kinds = sorted(filter(None, spent), key=lambda name: -spent[name])
     return dict(zip(kinds, _KIND_COLORS, strict=False))
 
 
