@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench sweep tuning check check-style check-types check-layers check-pages format golden clean
+.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers random-models tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench sweep tuning check check-style check-types check-layers check-pages format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -46,6 +46,10 @@ fuzz-arith: $(INSTALLED) ## simplify 100,000 random expressions of each integer 
 
 fuzz-files: $(INSTALLED) ## damage 10,000 files of each kind and read them (COUNT=…, ARGS="--seed 2 --reader link")
 	@$(RUN)/python -m tests.fuzz_files --count $(or $(COUNT),10000) $(ARGS)
+
+random-models: $(INSTALLED) ## compile and run 2,000 random graphs, of which the tests try 400; keeps what it prints (ten minutes)
+	@DLCOMPILER_OBJECT_CACHE=off $(RUN)/python -m tests.fuzz_graphs --models --cases 2000 \
+	  | tee tests/graph/execution/random_models.txt
 
 fuzz-math: $(INSTALLED) ## measure the errors of exp, log, sin … on all float32, going on where the last run stopped (SECONDS=600)
 	@$(RUN)/python -m tests.fuzz_math --seconds $(or $(SECONDS),600) $(ARGS)

@@ -37,7 +37,8 @@ def main(folder: str, *what: str) -> int:
     venv.create(environment, with_pip=True)
     python = environment / "bin" / "python"
     target = [str(Path(word).resolve()) if Path(word).exists() else word for word in what]
-    pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *target]
+    pip = [python, "-m", "pip", "install", "-qq", "--no-compile"]
+    pip += ["--disable-pip-version-check", *target]
     expected = {package: _shipped_files(home) for package, home in PACKAGES.items()}
     elsewhere = environment / "elsewhere"
     elsewhere.mkdir()

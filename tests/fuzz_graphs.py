@@ -8,6 +8,7 @@ compared with the interpreter.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 import traceback
@@ -35,6 +36,13 @@ def main() -> int:
         else:
             check(options.replay, names)
         return 0
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    print(
+        f"revision {revision.stdout.strip() or 'unknown'}, {time.strftime('%Y-%m-%d')}",
+        flush=True,
+    )
     start, failed, seed = time.monotonic(), 0, options.first
     while seed < options.first + options.cases and time.monotonic() - start < options.seconds:
         try:
