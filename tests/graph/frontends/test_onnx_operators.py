@@ -288,6 +288,16 @@ def test_mel_filters():
     check("MelWeightMatrix", *sizes, *edges, known=range(5))
 
 
+@pytest.mark.parametrize(
+    ("op", "dtypes"), [("Conv", "ff"), ("ConvTranspose", "ff"), ("ConvInteger", "BB")]
+)
+def test_a_kernel_shape_that_contradicts_the_weights_is_refused(op, dtypes):
+    arrays = [np.zeros(shape, d) for shape, d in zip([(1, 1, 4, 4), (1, 1, 2, 3)], dtypes,
+                                                     strict=True)]  # fmt: skip
+    with pytest.raises(GraphError, match=r"kernel_shape is not what the weights have"):
+        from_onnx(model(op, arrays, {"kernel_shape": [3, 2]}))
+
+
 DAMAGED = [
     ("DFT", [np.zeros((2, 5, 1), "f")], {"onesided": 1}, ()),
     ("Col2Im", [np.zeros((1, 4, 9), "f"), whole(4, 4), whole(2, 2)], {"pads": [0] * 4}, (1, 2)),

@@ -10,6 +10,7 @@ import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
 from dlcompiler.graph.frontends.onnx.operators.windows import (
+    kernel_of,
     listed,
     pads_of,
     spatial_rank,
@@ -22,7 +23,7 @@ from dlcompiler.graph.ir import Constant, Expr
 def _conv(node: Node) -> Expr:
     x, weight = node.input(0), node.input(1)
     rank = spatial_rank(node, x)
-    kernel = node.shape(weight)[2:]
+    kernel = kernel_of(node, weight)
     strides, dilation = listed(node, "strides", rank), listed(node, "dilations", rank)
     sizes = node.shape(x)[2:] if str(node.attr("auto_pad", "NOTSET")) != "NOTSET" else ()
     made = node.call(
@@ -40,7 +41,7 @@ def _biased(node: Node, made: Expr, bias: Expr | None) -> Expr:
 def _conv_transpose(node: Node) -> Expr:
     x, weight = node.input(0), node.input(1)
     rank = spatial_rank(node, x)
-    kernel = node.shape(weight)[2:]
+    kernel = kernel_of(node, weight)
     strides, dilation = listed(node, "strides", rank), listed(node, "dilations", rank)
     extra = tuple(node.attr("output_padding") or (0,) * rank)
     full = [

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.onnx.operators.windows import listed, pads_of
+from dlcompiler.graph.frontends.onnx.operators.windows import kernel_of, listed, pads_of
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 
@@ -111,7 +111,8 @@ def _deform_conv(node: Node) -> Expr:
     if node.rank(x) != 4 or node.rank(weight) != 4:
         node.fail("no images of two dimensions", got=f"{node.type(x)}, {node.type(weight)}")
     batch, channels, *image = node.shape(x)
-    filters, depth, *kernel = node.shape(weight)
+    filters, depth = node.shape(weight)[:2]
+    kernel = kernel_of(node, weight)
     strides, dilations = listed(node, "strides", 2), listed(node, "dilations", 2)
     groups, parts = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
     out, taps = node.shape(offset)[2:], math.prod(kernel)

@@ -24,6 +24,16 @@ def spatial_rank(node: Node, x: Expr) -> int:
     return rank
 
 
+def kernel_of(node: Node, weight: Expr) -> tuple[int, ...]:
+    """Return the sizes of the windows of a weight, which an attribute may repeat."""
+    found = node.shape(weight)[2:]
+    repeated = tuple(node.attr("kernel_shape") or found)
+    if repeated != found:
+        node.fail("kernel_shape is not what the weights have", got=repr(repeated),
+                  expected=repr(found))  # fmt: skip
+    return found
+
+
 def pads_of(
     node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
     dilation: Sequence[int],
