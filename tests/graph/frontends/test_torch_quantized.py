@@ -109,6 +109,45 @@ def test_scales_that_are_tensors(dtype):
     np.testing.assert_allclose(found[1], expected[1].numpy(), atol=0.051)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+@pytest.mark.parametrize("choose", [OPS.choose_qparams, OPS.choose_qparams_symmetric])
+def test_scales_that_the_program_chooses(choose, dtype):
+    limits = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+
+    class Model(nn.Module):
+        def forward(self, x):
+            return choose(x, *limits, 1e-7, dtype)
+
+    generator = torch.Generator().manual_seed(3)
+    for x in (torch.randn((4, 9), generator=generator), torch.rand((4, 9), generator=generator),
+              -torch.rand((4, 9), generator=generator), torch.zeros(4, 9)):  # fmt: skip
+        module = graph.from_torch(Model().eval(), (x,))
+        for found, expected in zip(graph.build(module)(x.numpy()), Model()(x), strict=True):
+            np.testing.assert_array_equal(found, expected.numpy(), strict=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+@pytest.mark.parametrize("multiply", [nn.functional.linear, lambda x, w, b: x @ w.t() + b])
+def test_a_product_of_data_whose_scale_is_chosen_when_it_runs(multiply, dtype):
+    limits = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    weight = torch.randint(-127, 128, (5, 9), dtype=torch.int8)
+    scales, zeros = torch.full((5,), 0.01), torch.zeros(5, dtype=torch.int64)
+
+    class Model(nn.Module):
+        def forward(self, x):
+            wide = OPS.dequantize_per_channel(weight, scales, zeros, 0, -127, 127, torch.int8)
+            how = *limits, dtype
+            scale, zero = OPS.choose_qparams(x, *limits, 1e-7, dtype)
+            x = OPS.dequantize_per_tensor(OPS.quantize_per_tensor(x, scale, zero, *how),
+                                          scale, zero, *how)  # fmt: skip
+            return multiply(x, wide, torch.ones(5))
+
+    x = torch.randn((2, 4, 9), generator=torch.Generator().manual_seed(5)) + 0.5
+    module = graph.from_torch(Model().eval(), (x,))
+    assert "qnn.dense" in {operator_of(node) for node in graph.optimize(module).nodes()}
+    np.testing.assert_allclose(graph.build(module)(x.numpy()), Model()(x).numpy(), atol=1e-4)
+
+
 @pytest.mark.campaign
 def test_a_weight_that_the_program_quantizes():
     weight = torch.randn(5, 9)

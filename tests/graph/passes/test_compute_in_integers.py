@@ -157,7 +157,7 @@ SCALE, WEIGHT = np.float32(0.1), np.full((2, 3), 100, "int8")
 @pytest.mark.parametrize(
     ("data", "weight"),
     [
-        (op.qnn.dequantize(var("x", (4, 3), "int8"), var("s", ()), np.int8(0)),
+        (op.qnn.dequantize(var("x", (4, 3), "int8"), var("s", (4,)), np.int8(0), axis=0),
          numbers_of(WEIGHT)),
         (numbers_of(var("x", (4, 3), "int8")),
          op.qnn.dequantize(np.full((2, 3), 255, "uint8"), SCALE, np.uint8(0))),
@@ -168,7 +168,7 @@ SCALE, WEIGHT = np.float32(0.1), np.full((2, 3), 100, "int8")
         (numbers_of(var("x", (4, 3), "int8")), numbers_of(var("w", (2, 3), "int8"))),
         (numbers_of(var("x", (4, 3), "int8"), scale=0.0), numbers_of(WEIGHT)),
     ],
-    ids=["scale of a run", "weights too large", "scales inside sums", "scales of data",
+    ids=["scales of a run", "weights too large", "scales inside sums", "scales of data",
          "weights of a run", "scale 0"],
 )  # fmt: skip
 def test_products_that_stay_floats(data, weight):

@@ -23,7 +23,7 @@ from dlcompiler.graph.passes.quantized.forms import (
     in_int8,
     known,
 )
-from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, shape_of
+from dlcompiler.graph.passes.tools import KnownTypes, attrs_of, call_like, operator_of, shape_of
 
 SUMS = "int32"
 LARGEST_PRODUCT = 255 * 255
@@ -127,9 +127,15 @@ def of_floats(
 def scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
     """Return sums times the scales of both operands."""
     scale = np.asarray(data.scale * weight.scale, np.float32)
-    attrs = axis_of(scale, axis)
+    return _times(call, sums, scale, scale, axis)
+
+
+def _times(call: Call, sums: Call, scale: Expr | Array, like: Array, axis: int) -> Found:
+    """Return sums times a scale, or one for each slice: it has the shape of an array."""
     zero = np.zeros((), np.int32)
-    return Found(_REASON, call_like(call, "qnn.dequantize", sums, scale, zero, **attrs))
+    return Found(
+        _REASON, call_like(call, "qnn.dequantize", sums, scale, zero, **axis_of(like, axis))
+    )
 
 
 def _dense(call: Call, types: KnownTypes) -> Found | None:
@@ -174,6 +180,12 @@ def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: 
         if own.zero is not None:
             return Found(_REASON, made(own.q, own.parts, own.zero))
         return _with_zero_point(call, made(own.q, own.parts, 0), own.parts, 1 - channel, types)
+    chosen = _chosen(call, types, channel - 2)
+    if chosen is not None:
+        q, scale, zero, scales, parts = chosen
+        sums = _less_zero_point(call, made(q, parts, 0), zero, parts, 1 - channel)
+        scale = call_like(call, "multiply", scale, scales, suffix="scale")
+        return _times(call, sums, scale, scales, -1)
     pair = of_floats(call, types, channel - 2)
     if pair is None or isinstance(pair, Found):
         return pair
@@ -191,9 +203,43 @@ def _with_zero_point(
     zero = types.tensor(data.zero)
     if zero.rank and zero.shape[-1] != 1:
         return None  # it differs inside the sums
+    return Found(_REASON, _less_zero_point(call, sums, data.zero, parts, along))
+
+
+def _less_zero_point(
+    call: Call, sums: Call, zero: Expr, parts: Sequence[Array], along: int
+) -> Call:
+    """Return sums less a zero point, an int32, times the sums of the weights."""
     columns = sum(part.astype(np.int64).sum(axis=along) for part in parts)
-    moved = call_like(call, "multiply", data.zero, np.asarray(columns, np.int32), suffix="zero")
-    return Found(_REASON, call_like(call, "subtract", sums, moved))
+    moved = call_like(call, "multiply", zero, np.asarray(columns, np.int32), suffix="zero")
+    return call_like(call, "subtract", sums, moved)
+
+
+def _chosen(
+    call: Call, types: KnownTypes, channel: int
+) -> tuple[Expr, Expr, Expr, Array, tuple[Array, ...]] | None:
+    """Return the operands of a product of floats whose data have a scale that a run decides.
+
+    These are the integers, their scale, their zero point as int32, the scales of the weights, and
+    the weights less their zero points.
+    """
+    data, weight = call.args[0], dequantized(call.args[1], types)
+    if operator_of(data) != "qnn.dequantize":
+        return None
+    assert isinstance(data, Call)
+    q, scale, zero = data.args
+    if isinstance(scale, Constant):
+        return None
+    is_one = types.tensor(scale).rank == types.tensor(zero).rank == 0
+    if not is_one or types.tensor(q).dtype not in BYTES or types.tensor(scale).dtype != "float32":
+        return None
+    if weight is None or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
+        return None
+    if not has_result(call, types, "float32") or not (weight.is_whole or weight.axis == channel):
+        return None
+    parts = centred_weight(weight.q.value, weight.zero, weight.axis)
+    wide = call_like(call, "cast", zero, suffix="zero", dtype=SUMS)
+    return None if parts is None else (q, scale, wide, weight.scale, parts)
 
 
 RULES: Rules = {"nn.conv2d": _conv2d, "nn.dense": _dense, "nn.matmul": _matmul}

@@ -36,7 +36,8 @@ def compute_in_integers(module: Module) -> Module:
         %0 = qnn.conv2d(%x, meta[relay.Constant][0], input_zero_point=3);
         qnn.requantize(%0, 0.0625f, 0u8)
 
-    Scales and zero points must be known. Biases of integers are added to the sums; operators that
+    Scales and zero points must be known; only those of the data of a product with known weights may
+    be what a run computes. Biases of integers are added to the sums; operators that
     move or compare elements take integers; what the limits of a dtype cut off is not cut off
     before. Products of int32 whose operands have 8 bits become such calls, too: `QLinearConv`,
     `ConvInteger` and `MatMulInteger` of ONNX are imported as such products. Convolutions along rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -101,7 +102,36 @@ def _dequantize(node: AtenNode) -> Expr:
     return node.cast(node.call("qnn.dequantize", x, kind.scale, kind.zero, **axis), node.out_dtype)
 
 
+def _choose(node: AtenNode, is_symmetric: bool) -> list[Expr]:
+    """Return the scale and the zero point with which integers reach all elements of a tensor.
+
+    As PyTorch's observers do, for numbers that are finite; 0 is always an integer.
+    """
+    x = node.cast(node.tensor("input"), "float32")
+    least, most, uses = node["quant_min"], node["quant_max"], dtype_of(node["dtype"])
+    nothing = node.number(0.0, "float32")
+    low = node.call("minimum", node.call("min", x), nothing)
+    high = node.call("maximum", node.call("max", x), nothing)
+    steps = float(most - least)
+    zero: Expr
+    if is_symmetric:
+        reach, steps = node.call("maximum", node.call("negative", low), high), steps / 2
+    else:
+        reach = node.call("subtract", high, low)
+    scale = node.call("divide", reach, node.number(steps, "float32"))
+    scale = node.call("maximum", scale, node.number(node["eps"], "float32"))
+    if is_symmetric:
+        zero = node.number(128 if uses == "uint8" else 0, "int64")
+    else:
+        below = node.call("round", node.call("divide", low, scale))
+        zero = node.call("subtract", node.number(least, "float32"), below)
+        zero = node.cast(node.call("clip", zero, a_min=least, a_max=most), "int64")
+    return [node.reshape(value, (1,)) for value in (node.cast(scale, "float64"), zero)]
+
+
 TABLE: dict[str, Converter] = {
+    f"{LIBRARY}choose_qparams": partial(_choose, is_symmetric=False),
+    f"{LIBRARY}choose_qparams_symmetric": partial(_choose, is_symmetric=True),
     **{f"{LIBRARY}quantize_per_{part}": _quantize for part in ("tensor", "channel")},
     **{f"{LIBRARY}dequantize_per_{part}": _dequantize for part in ("tensor", "channel")},
 }
