@@ -88,13 +88,13 @@ def test_steps_of_a_recurrence_share_their_weights():
 
 def test_a_convolution_and_what_follows_is_one_kernel_with_packed_weights():
     given = builders.resnet(18, image=32)
-    model = build(given.module, params=given.params)
+    model = build(given.module, "x86-64-avx2", params=given.params)
     assert len(model.steps) == 24
     packed = [kernel.name for kernel in model.kernels if kernel.packings]
     assert "fused_conv2d_add_add_relu" in packed
     assert "fused_dense_add" in packed
     assert {kernel.operator for kernel in model.kernels} == {
-        "dense", "pool2d", "conv2d_direct", "reduction", "softmax",
+        "dense", "pool2d", "conv2d_direct", "conv2d_gemm", "reduction", "softmax",
     }  # fmt: skip
 
 

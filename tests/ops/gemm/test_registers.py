@@ -56,7 +56,7 @@ def test_inner_loops_of_int8_add_four_products_at_a_time(target, instruction):
     cfg = MATMUL.default_config(workload, target)
     schedule, args = MATMUL.template(workload, target, cfg)
     func = lower(schedule, args)
-    text = llvm.assembly(emit(func, target).text, llvm.Options.for_target(target))
+    text = llvm.emit_assembly(emit(func, target).text, llvm.Options.for_target(target))
     loops = inner_loops(func, text, "matmul.sums")
     largest = max(loops, key=lambda loop: loop.count(instruction))
     assert largest.stack_accesses == ()
