@@ -33,7 +33,8 @@ ROUTES = (
      "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
     ("Darknet", "`graph.from_darknet(cfg, weights)`",
      "inference of classifiers and of YOLO 2 to 4; layers are compared with their definitions, "
-     "computed by NumPy; published weights were not tried"),
+     "computed by NumPy, and small networks agree with OpenCV's reader; published weights were not "
+     "tried"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
