@@ -80,6 +80,7 @@ from dlcompiler.space import Knob, Workload
 from dlcompiler.target import resolve
 from dlcompiler.target.accelerators.vta import preset
 from tests.autotune.conftest import make_record
+from tests.graph.frontends import darknet_reference
 
 ROOT = Path(__file__).parents[1]
 
@@ -537,15 +538,21 @@ def _graph(folder: Path) -> Sample:
     return Sample(text, check, Inside(text, bytes))
 
 
-def _graph_text(folder: Path) -> Sample:
-    del folder
+def _read_by(data: bytes, read: Callable[[bytes], graph.Module]) -> Sample:
+    """Return a model that comes back from its text as it was read."""
 
     def check(changed: bytes, path: Path) -> None:
         del path
-        module = graph.parse(changed.decode("utf-8", "surrogateescape"))
+        module = read(changed)
         assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
 
-    return Sample(graph.module_text(_small_graph()).encode(), check)
+    return Sample(data, check, refuses_with=GraphError)
+
+
+def _graph_text(folder: Path) -> Sample:
+    del folder
+    text = graph.module_text(_small_graph()).encode()
+    return _read_by(text, lambda changed: graph.parse(changed.decode("utf-8", "surrogateescape")))
 
 
 def _onnx_model(folder: Path) -> Sample | None:
@@ -554,12 +561,7 @@ def _onnx_model(folder: Path) -> Sample | None:
         return None
     models = importlib.import_module("tests.graph.frontends.onnx_models")
 
-    def check(changed: bytes, path: Path) -> None:
-        del path
-        module = graph.from_onnx(changed)
-        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
-
-    return Sample(models.a_model().SerializeToString(), check, refuses_with=GraphError)
+    return _read_by(models.a_model().SerializeToString(), graph.from_onnx)
 
 
 def _tflite_model(folder: Path) -> Sample | None:
@@ -575,13 +577,20 @@ def _tflite_model(folder: Path) -> Sample | None:
         models.Case("DEQUANTIZE", []),
     ]
 
-    def check(changed: bytes, path: Path) -> None:
-        del path
-        module = graph.from_tflite(changed)
-        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
-
     data = models.network_of(cases, [[(2, 4, 4, 6)]] * len(cases))
-    return Sample(data, check, refuses_with=GraphError)
+    return _read_by(data, graph.from_tflite)
+
+
+def _darknet_network(folder: Path) -> Sample:
+    del folder
+    return _read_by(darknet_reference.SMALL.encode(), graph.from_darknet)
+
+
+def _darknet_weights(folder: Path) -> Sample:
+    del folder
+    text = darknet_reference.SMALL
+    data = darknet_reference.weights_of(text, (1, 3, 8, 8))
+    return _read_by(data, lambda changed: graph.from_darknet(text.encode(), changed))
 
 
 def _array_file(folder: Path) -> Sample:
@@ -746,6 +755,8 @@ READERS = (
     Reader("graph", ("graph.text.document",), _graph),
     Reader("ONNX model", ("graph.frontends.onnx.reading",), _onnx_model),
     Reader("TFLite model", ("graph.frontends.tflite.reading",), _tflite_model),
+    Reader("Darknet network", ("graph.frontends.darknet.reading",), _darknet_network),
+    Reader("Darknet weights", ("graph.frontends.darknet.reading",), _darknet_weights),
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from dlcompiler.graph.frontends import onnx, tflite, torch
+from dlcompiler.graph.frontends import darknet, onnx, tflite, torch
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 
 HEAD = """\
@@ -31,12 +31,16 @@ ROUTES = (
     ("TFLite", "`graph.from_tflite(path)`",
      "floats, and models quantized to 8 or 16 bits; operators are compared with TFLite's "
      "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
+    ("Darknet", "`graph.from_darknet(cfg, weights)`",
+     "inference of classifiers and of YOLO 2 to 4; layers are compared with their definitions, "
+     "computed by NumPy, and small networks agree with OpenCV's reader; published weights were not "
+     "tried"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
     ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
      "not tried"),
-    ("CoreML, MXNet, Caffe2, CNTK, Darknet", "only what they export as ONNX",
+    ("CoreML, MXNet, Caffe2, CNTK", "only what they export as ONNX",
      "not tried: there is no reader of their own files"),
 )  # fmt: skip
 """Library, how its models come in, and what is known of it."""
@@ -52,6 +56,7 @@ def frontend_page() -> str:
         HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
         *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
+        *_section("Darknet (layers)", darknet.OPERATORS),
     ]  # fmt: skip
     return "\n".join(lines)
 
