@@ -86,7 +86,7 @@ def test_convolutions(rank, is_transposed):
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_compiled_convolutions(rank, part):
     for seed in range(100 + part * 5, 105 + part * 5):
