@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from dlcompiler.graph.frontends import onnx, tflite, torch
+from dlcompiler.graph.frontends import mxnet, onnx, tflite, torch
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 
 HEAD = """\
@@ -31,12 +31,15 @@ ROUTES = (
     ("TFLite", "`graph.from_tflite(path)`",
      "floats, and models quantized to 8 or 16 bits; operators are compared with TFLite's "
      "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
+    ("MXNet", '`graph.from_mxnet(symbol, params, shapes={"data": (1, 3, 224, 224)})`',
+     "the JSON of a symbol and the file of `mx.nd.save`, also of old versions, without the package "
+     "`mxnet`; operators, layers of Gluon and four small models are compared with MXNet 1.9.1"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
     ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
      "not tried"),
-    ("CoreML, MXNet, Caffe2, CNTK, Darknet", "only what they export as ONNX",
+    ("CoreML, Caffe2, CNTK, Darknet", "only what they export as ONNX",
      "not tried: there is no reader of their own files"),
 )  # fmt: skip
 """Library, how its models come in, and what is known of it."""
@@ -52,6 +55,7 @@ def frontend_page() -> str:
         HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
         *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
+        *_section("MXNet", mxnet.OPERATORS),
     ]  # fmt: skip
     return "\n".join(lines)
 
