@@ -378,6 +378,16 @@ def shapes() -> Any:
     return S.Group(made)
 
 
+def recurrent() -> Any:
+    """Return recurrent layers with their last states."""
+    x, made = S.var("x"), []
+    for mode in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        for layers, both_ways in ((1, False), (2, True)):
+            made.append(S.RNN(x, mode=mode, state_size=3, num_layers=layers,
+                              bidirectional=both_ways, state_outputs=True))  # fmt: skip
+    return S.Group(made)
+
+
 def attention() -> Any:
     """Return the products of attention, of two heads with three elements."""
     both, query, pair = S.var("both"), S.var("query"), S.var("pair")
@@ -440,6 +450,7 @@ def main() -> None:
     write_gluon("resnet", resnet(), data=floats(2, 3, 16, 16))
     write_gluon("mobilenet", mobilenet(), data=floats(1, 3, 16, 16))
     write_gluon("texts", Texts(), data=numbers.integers(0, 20, (7, 2)).astype("float32"))
+    write_symbol("recurrent", recurrent(), x=floats(5, 2, 4))
     write_symbol("squeezenet", squeezenet(), data=floats(1, 3, 20, 20))
     write_symbol(
         "elementwise",

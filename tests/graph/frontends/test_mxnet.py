@@ -12,7 +12,7 @@ from dlcompiler.errors import GraphError
 
 FOLDER = Path(__file__).parent / "files" / "mxnet"
 NETWORKS = ["mobilenet", "resnet", "squeezenet", "texts"]
-OPERATORS = ["attention", "deconvolutions", "elementwise", "images", "shapes"]
+OPERATORS = ["attention", "deconvolutions", "elementwise", "images", "recurrent", "shapes"]
 
 
 def paths(name):
@@ -231,6 +231,9 @@ def test_a_file_that_ends_anywhere_is_refused():
         (symbol_of("Pad", {"mode": "edge", "pad_width": "(1, 1)"}), "pad_width does not fit"),
         (symbol_of("_zeros", {"shape": "(99999, 99999)"}, 0), "no tensor has such a shape"),
         (symbol_of("_mul_scalar", {"scalar": "nan"}), "no number"),
+        (symbol_of("_mul_scalar", {"scalar": "1e300"}), "a number is no float32"),
+        (symbol_of("_eye", {"N": "9999", "M": "9999"}, 0), "no tensor has such a shape"),
+        (symbol_of("_arange", {"stop": "1e12"}, 0), "no such range"),
         (symbol_of("elemwise_add", inputs=2), "'x1' has no shape, and no weights"),
         (symbol_of("UpSampling", {"scale": "2", "sample_type": "nearest"}), "do not fit"),
         (symbol_of("Pooling", {"kernel": "(2, 2)"}), "another number of dimensions"),

@@ -7,10 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from dlcompiler.graph.frontends.mxnet.reading import DTYPES, MOST_ELEMENTS, OPERATION
-from dlcompiler.graph.frontends.origin import Origin
-from dlcompiler.graph.ir import Expr
+import numpy as np
+from numpy.typing import ArrayLike
 
+from dlcompiler.graph.frontends.mxnet.reading import DTYPES, MOST_ELEMENTS, OPERATION
+from dlcompiler.graph.frontends.origin import Origin, constant_of
+from dlcompiler.graph.ir import Constant, Expr
+
+MOST_NUMBERS = 1 << 24
+"""Most elements of a constant that is made for a node; [1]."""
 Outputs: TypeAlias = "Expr | Sequence[Expr]"
 """What a converter returns: the only result, or all. Those that it cannot compute are left out at
 the end, and refused if something reads them.
@@ -35,6 +40,23 @@ class MxnetNode(Origin):
         if i >= len(self.inputs):
             self.fail(f"operand {i} is missing")
         return self.inputs[i]
+
+    # -- constants --------------------------------------------------------------------------------
+
+    def numbers(self, values: ArrayLike, dtype: str) -> Constant:
+        """Return numbers as a constant; refuse a dtype that does not have them."""
+        array = np.asarray(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = constant_of(array, dtype)
+        is_float = "float" in dtype
+        is_kept = np.isfinite(made.value) == np.isfinite(array) if is_float else made.value == array
+        if not np.all(is_kept):
+            self.fail(f"a number is no {dtype}", got=str(np.ravel(array)[~np.ravel(is_kept)][0]))
+        return made
+
+    def scalar(self, value: float | bool, like: Expr | str) -> Constant:
+        """Return a number of the dtype of another tensor; refuse one that it does not have."""
+        return self.numbers(value, like if isinstance(like, str) else self.dtype(like))
 
     # -- attributes -------------------------------------------------------------------------------
 
@@ -110,9 +132,9 @@ class MxnetNode(Origin):
             self.fail("there is no such axis", got=f"axis {axis} of {rank} dimensions")
         return axis % rank
 
-    def limited(self, shape: Sequence[int]) -> tuple[int, ...]:
+    def limited(self, shape: Sequence[int], most: int = MOST_ELEMENTS) -> tuple[int, ...]:
         """Return the shape of a result that does not come from operands."""
-        if any(n < 0 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
+        if any(n < 0 for n in shape) or math.prod(shape) > most:
             self.fail("no tensor has such a shape", got=repr(shape)[:100])
         return tuple(shape)
 

@@ -33,11 +33,8 @@ def _binary(name: str) -> Converter:
 
 def _scalar(node: MxnetNode) -> Constant:
     """Return the attribute ``scalar`` as a number of the dtype of the data."""
-    dtype, value = node.dtype(node.input(0)), node.number("scalar")
     node.text("is_int")
-    if "int" in dtype and value != round(value, 0):
-        node.fail("a fraction and integers are not combined here", got=f"{value} and {dtype}")
-    return node.scalar(value, dtype)
+    return node.scalar(node.number("scalar"), node.input(0))
 
 
 def _with_scalar(name: str) -> Converter:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dlcompiler.graph.frontends.mxnet.node import Converter, MxnetNode
-from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
 from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
@@ -108,8 +107,9 @@ def _pool(node: MxnetNode) -> Expr:
     total = node.call("multiply", made, node.scalar(math.prod(kernel), x))
     if kind == "sum":
         return total
-    counts = _counts(sizes, kernel, strides, pads, node.shape(made)[2:])
-    return node.call("divide", total, constant_of(counts, node.dtype(x)))
+    out = node.limited(node.shape(made)[2:], MOST_NUMBERS)
+    counts = node.numbers(_counts(sizes, kernel, strides, pads, out), node.dtype(x))
+    return node.call("divide", total, counts)
 
 
 def _reached(

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from dlcompiler.graph.frontends.mxnet.node import Converter, MxnetNode
-from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
 from dlcompiler.graph.ir import Expr
 
 
@@ -73,10 +72,10 @@ def _softmax(name: str, sign: int = 1) -> Converter:
 def _inside(node: MxnetNode, axis: int) -> Expr:
     """Return which elements along an axis are before the lengths of the second operand."""
     rank, length = node.rank(node.input(0)), node.input(1)
-    extent = node.shape(node.input(0))[axis]
+    (extent,) = node.limited((node.shape(node.input(0))[axis],), MOST_NUMBERS)
     places = np.arange(extent).reshape([-1 if n == axis else 1 for n in range(rank)])
     ends = node.call("expand_dims", length, axis=axis, num_newaxis=1)
-    return node.call("less", constant_of(places, node.dtype(length)), ends)
+    return node.call("less", node.numbers(places, node.dtype(length)), ends)
 
 
 def _softmax_output(node: MxnetNode) -> Expr:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dlcompiler.graph.frontends.mxnet.node import Converter, MxnetNode
+from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
+from dlcompiler.graph.operators.base import Array
 
 
 def _flatten(node: MxnetNode) -> Expr:
@@ -191,6 +192,7 @@ def _cut(node: MxnetNode, parts: dict[int, slice]) -> Expr:
         if len(places) == extent and places.step > 0:
             continue
         if places.step < 0:
+            node.limited((len(places),), MOST_NUMBERS)
             x = node.call("take", x, constant_of(np.asarray(places, "int64")), axis=axis)
             continue
         x = node.call("strided_slice", x, begin=(places.start,), strides=(places.step,),
@@ -271,9 +273,9 @@ def _arange(node: MxnetNode) -> Expr:
     node.text("ctx")
     if node.flag("infer_range") or not has_stop:
         node.fail("its length comes from what reads it")
-    if not step or not 0 <= (count := math.ceil((stop - start) / step)) * repeat <= _MOST_NUMBERS:
+    if not step or not 0 <= (count := math.ceil((stop - start) / step)) * repeat <= MOST_NUMBERS:
         node.fail("no such range", got=f"from {start} to {stop} by {step}")
-    return constant_of(np.repeat(start + np.arange(count) * step, repeat), dtype)
+    return node.numbers(_steps(start, step, np.arange(count).repeat(repeat)), dtype)
 
 
 def _arange_like(node: MxnetNode) -> Expr:
@@ -284,19 +286,23 @@ def _arange_like(node: MxnetNode) -> Expr:
     if axis is not None:
         shape = (shape[node.axis(len(shape))],)
     count = math.prod(shape)
-    if repeat < 1 or count > _MOST_NUMBERS:
+    if repeat < 1 or count > MOST_NUMBERS:
         node.fail("no such range", got=f"{count} numbers, each {repeat} times")
-    numbers = start + np.arange(count) // repeat * step
-    return constant_of(numbers.reshape(shape), node.dtype(node.input(0)))
+    numbers = _steps(start, step, np.arange(count) // repeat)
+    return node.numbers(numbers.reshape(shape), node.dtype(node.input(0)))
+
+
+def _steps(start: float, step: float, places: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(start + places * step)
 
 
 def _eye(node: MxnetNode) -> Expr:
     rows, columns = node.integer("N"), node.integer("M", 0)
     node.text("ctx")
-    shape = node.limited((rows, columns or rows))
-    if math.prod(shape) > _MOST_NUMBERS:
-        node.fail("it is too large", got=repr(shape))
-    return constant_of(np.eye(shape[0], shape[1], node.integer("k", 0)), node.dtype_attr("float32"))
+    rows, columns = node.limited((rows, columns or rows), MOST_NUMBERS)
+    ones = np.eye(rows, columns, node.integer("k", 0))
+    return node.numbers(ones, node.dtype_attr("float32"))
 
 
 def _cumsum(node: MxnetNode) -> Expr:
@@ -314,9 +320,6 @@ def _shape_array(node: MxnetNode) -> Expr:
 def _size_array(node: MxnetNode) -> Expr:
     return constant_of(np.asarray([math.prod(node.shape(node.input(0)))], "int64"))
 
-
-_MOST_NUMBERS = 1 << 24
-"""Most numbers of a range; [1]."""
 
 TABLE: dict[str, Converter] = {
     "Flatten": _flatten, "flatten": _flatten, "Reshape": _reshape, "reshape": _reshape,
