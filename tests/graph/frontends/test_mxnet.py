@@ -119,6 +119,14 @@ def test_shapes_and_dtypes_of_inputs():
     assert str(graph.type_of(module.main.body)) == str(graph.TensorType((4, 5), "float64"))
 
 
+@pytest.mark.parametrize("name", ["mobilenet", "resnet", "squeezenet"])
+def test_the_batch_may_be_open(name):
+    arrays, expected = values(name)
+    shape = (graph.ANY, *arrays["data"].shape[1:])
+    module = graph.from_mxnet(*paths(name), shapes={"data": shape})
+    assert_same(graph.evaluate(module, arrays["data"]), expected, [name])
+
+
 def test_tuples_of_python_2():
     module = graph.from_mxnet(
         symbol_of("Reshape", {"shape": "(0L, -1L)"}), shapes={"x0": (2, 3, 4)}

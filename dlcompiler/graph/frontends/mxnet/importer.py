@@ -52,7 +52,8 @@ def from_mxnet(
         The weights, ``NAME-0000.params``, as `mx.nd.save` writes them, or arrays by their names.
     shapes : mapping, optional
         Shapes of the inputs, by their names. Inputs are the variables without weights. The file
-        itself has no shapes, but for variables that were made with one.
+        itself has no shapes, but for variables that were made with one. `ANY` leaves the batch
+        open.
     dtypes : mapping, optional
         Dtypes of inputs, by their names; float32 by default.
 

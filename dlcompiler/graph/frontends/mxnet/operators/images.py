@@ -34,6 +34,13 @@ def _window(node: MxnetNode, name: str, rank: int, default: int, least: int = 1)
     return found
 
 
+def _sizes(node: MxnetNode) -> tuple[int, ...]:
+    """Return the spatial extents of the images, which must be known; the batch may be open."""
+    found = node.type(node.input(0)).shape[2:]
+    known = tuple(n for n in found if isinstance(n, int))
+    return known if len(known) == len(found) else node.shape(node.input(0))
+
+
 def _biased(node: MxnetNode, made: Expr, *, is_plain: bool) -> Expr:
     if node.flag("no_bias", is_plain):
         return made
@@ -60,7 +67,7 @@ def _deconv(node: MxnetNode) -> Expr:
     pads, extra = _window(node, "pad", rank, 0, 0), _window(node, "adj", rank, 0, 0)
     wanted = _window(node, "target_shape", rank, 0, 0)
     if any(wanted):
-        sizes = node.shape(node.input(0))[2:]
+        sizes = _sizes(node)
         cut = [
             (n - 1) * step + (k - 1) * d + 1 - want
             for n, step, k, d, want in zip(sizes, strides, kernel, dilation, wanted, strict=True)
@@ -87,7 +94,8 @@ def _pool(node: MxnetNode) -> Expr:
     if node.flag("global_pool"):
         return _global(node, kind, rank, order)
     kernel, strides = _window(node, "kernel", rank, 0), _window(node, "stride", rank, 1)
-    pads, sizes = _window(node, "pad", rank, 0, 0), node.shape(x)[2:]
+    pads = _window(node, "pad", rank, 0, 0)
+    sizes = _sizes(node) if rule == "full" else ()
     after = _reached(sizes, kernel, strides, pads) if rule == "full" else pads
     is_longer = after != pads
     attrs: dict[str, Any] = {"pool_size": kernel, "strides": strides, "layout": LAYOUTS[rank]}
@@ -107,9 +115,8 @@ def _pool(node: MxnetNode) -> Expr:
     total = node.call("multiply", made, node.scalar(math.prod(kernel), x))
     if kind == "sum":
         return total
-    out = node.limited(node.shape(made)[2:], MOST_NUMBERS)
-    counts = node.numbers(_counts(sizes, kernel, strides, pads, out), node.dtype(x))
-    return node.call("divide", total, counts)
+    counts = _counts(node, sizes, kernel, strides, pads)
+    return node.call("divide", total, node.numbers(counts, node.dtype(x)))
 
 
 def _reached(
@@ -124,12 +131,15 @@ def _reached(
 
 
 def _counts(
-    sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int],
-    out: Sequence[int],
+    node: MxnetNode, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+    pads: Sequence[int],
 ) -> Array:  # fmt: skip
     """Return how many elements each window has, with the padding but not with what is beyond it."""
+    windows = list(zip(sizes, kernel, strides, pads, strict=True))
+    out = [1 - (k - size - 2 * pad) // step for size, k, step, pad in windows]
+    node.limited(out, MOST_NUMBERS)
     lines = []
-    for size, k, step, pad, count in zip(sizes, kernel, strides, pads, out, strict=True):
+    for (size, k, step, pad), count in zip(windows, out, strict=True):
         first = np.arange(count) * step - pad
         lines.append(np.minimum(first + k, size + pad) - first)
     return np.asarray(reduce(np.multiply.outer, lines))

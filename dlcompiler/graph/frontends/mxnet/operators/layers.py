@@ -14,8 +14,7 @@ def _fully_connected(node: MxnetNode) -> Expr:
     """Multiply rows by the transposed weights; `flatten` makes one row of all but the batch."""
     x, units = node.input(0), node.integer("num_hidden")
     if node.flag("flatten", True) and node.rank(x) != 2:
-        shape = node.shape(x)
-        x = node.reshape(x, (shape[0], math.prod(shape[1:])))
+        x = node.call("nn.batch_flatten", x)
     made = node.call("nn.dense", x, node.input(1), units=units)
     return made if node.flag("no_bias") else node.call("add", made, node.input(2))
 

@@ -8,24 +8,25 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
-from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.origin import constant_of, is_static
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
 
 def _flatten(node: MxnetNode) -> Expr:
-    shape = node.shape(node.input(0))
-    return node.reshape(node.input(0), (shape[0], math.prod(shape[1:])))
+    return node.call("nn.batch_flatten", node.input(0))
 
 
 def _reshape(node: MxnetNode) -> Expr:
     x, codes = node.input(0), node.integers("shape")
     is_turned, keeps_first = node.flag("reverse"), node.flag("keep_highest")
     old = node.integers("target_shape")
-    shape = node.shape(x)
     if not codes:  # before version 0.9: 0 is what -1 is now
         codes = tuple(n or -1 for n in old)
         codes = (0, *codes[1:]) if keeps_first else codes
+    if min(codes, default=0) >= -1 and not is_turned and not is_static(node.type(x)):
+        return node.call("reshape", x, newshape=codes)
+    shape = node.shape(x)
     if is_turned:
         found = _coded_shape(node, shape[::-1], codes[::-1])[::-1]
     else:
