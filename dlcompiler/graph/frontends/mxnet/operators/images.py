@@ -214,7 +214,7 @@ def _batch_norm(node: MxnetNode) -> list[Expr]:
     x = node.input(0)
     node.flag("use_global_stats")  # in inference they are always used
     node.flag("output_mean_var")
-    for name in ("min_calib_range", "max_calib_range", "axis_size", "key", "ndev"):
+    for name in ("min_calib_range", "max_calib_range", "key", "ndev"):
         node.text(name)
     given = [node.cast(node.input(i), node.dtype(x)) for i in range(1, 5)]
     made = node.call(
