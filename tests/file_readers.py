@@ -15,15 +15,13 @@ import base64
 import contextlib
 import gzip
 import hashlib
-import importlib
-import importlib.util
 import io
 import json
 import sqlite3
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +42,7 @@ from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.bench.sweep import read_sweep, summary, texts_of
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
-from dlcompiler.errors import DLCompilerError, GraphError, UserError
+from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph import op
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.json_text import parse
@@ -79,42 +77,11 @@ from dlcompiler.simulate.accelerators.measured import compare_file
 from dlcompiler.space import Knob, Workload
 from dlcompiler.target import resolve
 from dlcompiler.target.accelerators.vta import preset
+from tests import model_files
 from tests.autotune.conftest import make_record
-from tests.graph.frontends import darknet_reference
+from tests.file_samples import Inside, Reader, Sample
 
 ROOT = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The JSON that a file holds, for damage behind a compression or a digest."""
-
-    text: bytes
-    pack: Callable[[bytes], bytes]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A good file."""
-
-    data: bytes
-    check: Callable[[bytes, Path], None]
-    """Reads the damaged bytes, which are in the file, too; raises what the reader raises, or an
-    AssertionError where the reader returned something wrong."""
-    inside: Inside | None = None
-    suffix: str = ""
-    refuses_with: type[DLCompilerError] = UserError
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A reader of files."""
-
-    name: str
-    modules: tuple[str, ...]
-    """Where its code opens and parses files."""
-    make: Callable[[Path], Sample | None]
-    """Makes the sample in a folder; None: not on this machine."""
 
 
 # -- code ------------------------------------------------------------------------------------------
@@ -538,59 +505,12 @@ def _graph(folder: Path) -> Sample:
     return Sample(text, check, Inside(text, bytes))
 
 
-def _read_by(data: bytes, read: Callable[[bytes], graph.Module]) -> Sample:
-    """Return a model that comes back from its text as it was read."""
-
-    def check(changed: bytes, path: Path) -> None:
-        del path
-        module = read(changed)
-        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
-
-    return Sample(data, check, refuses_with=GraphError)
-
-
 def _graph_text(folder: Path) -> Sample:
     del folder
     text = graph.module_text(_small_graph()).encode()
-    return _read_by(text, lambda changed: graph.parse(changed.decode("utf-8", "surrogateescape")))
-
-
-def _onnx_model(folder: Path) -> Sample | None:
-    del folder
-    if importlib.util.find_spec("onnx") is None:
-        return None
-    models = importlib.import_module("tests.graph.frontends.onnx_models")
-
-    return _read_by(models.a_model().SerializeToString(), graph.from_onnx)
-
-
-def _tflite_model(folder: Path) -> Sample | None:
-    del folder
-    if any(importlib.util.find_spec(name) is None for name in ("tflite", "flatbuffers")):
-        return None
-    models = importlib.import_module("tests.graph.frontends.tflite_models")
-    scales = [models.Scales(0.05, 3)]
-    cases = [
-        next(case for case in models.CASES if case.op == "CONV_2D"),
-        models.Case("QUANTIZE", [], {}, ["int8"], scales=scales),
-        models.Case("RELU", [], {}, ["int8"], scales=scales),
-        models.Case("DEQUANTIZE", []),
-    ]
-
-    data = models.network_of(cases, [[(2, 4, 4, 6)]] * len(cases))
-    return _read_by(data, graph.from_tflite)
-
-
-def _darknet_network(folder: Path) -> Sample:
-    del folder
-    return _read_by(darknet_reference.SMALL.encode(), graph.from_darknet)
-
-
-def _darknet_weights(folder: Path) -> Sample:
-    del folder
-    text = darknet_reference.SMALL
-    data = darknet_reference.weights_of(text, (1, 3, 8, 8))
-    return _read_by(data, lambda changed: graph.from_darknet(text.encode(), changed))
+    return model_files.read_by(
+        text, lambda changed: graph.parse(changed.decode("utf-8", "surrogateescape"))
+    )
 
 
 def _array_file(folder: Path) -> Sample:
@@ -753,10 +673,12 @@ READERS = (
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
     Reader("graph", ("graph.text.document",), _graph),
-    Reader("ONNX model", ("graph.frontends.onnx.reading",), _onnx_model),
-    Reader("TFLite model", ("graph.frontends.tflite.reading",), _tflite_model),
-    Reader("Darknet network", ("graph.frontends.darknet.reading",), _darknet_network),
-    Reader("Darknet weights", ("graph.frontends.darknet.reading",), _darknet_weights),
+    Reader("ONNX model", ("graph.frontends.onnx.reading",), model_files.onnx_model),
+    Reader("MXNet symbol", ("graph.frontends.mxnet.reading",), model_files.mxnet_model(0)),
+    Reader("MXNet arrays", ("graph.frontends.mxnet.reading",), model_files.mxnet_model(1)),
+    Reader("TFLite model", ("graph.frontends.tflite.reading",), model_files.tflite_model),
+    Reader("Darknet network", ("graph.frontends.darknet.reading",), model_files.darknet_network),
+    Reader("Darknet weights", ("graph.frontends.darknet.reading",), model_files.darknet_weights),
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

@@ -42,7 +42,13 @@ from dlcompiler.graph.execution import (
     load_model,
     tasks,
 )
-from dlcompiler.graph.frontends import from_darknet, from_onnx, from_tflite, from_torch
+from dlcompiler.graph.frontends import (
+    from_darknet,
+    from_mxnet,
+    from_onnx,
+    from_tflite,
+    from_torch,
+)
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -139,6 +145,7 @@ __all__ = [
     "expr_text",
     "from_darknet",
     "from_json",
+    "from_mxnet",
     "from_onnx",
     "from_tflite",
     "from_torch",

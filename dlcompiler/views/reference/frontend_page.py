@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from dlcompiler.graph.frontends import darknet, onnx, tflite, torch
+from dlcompiler.graph.frontends import darknet, mxnet, onnx, tflite, torch
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 
 HEAD = """\
@@ -35,12 +35,15 @@ ROUTES = (
      "inference of classifiers and of YOLO 2 to 4; layers are compared with their definitions, "
      "computed by NumPy, and small networks agree with OpenCV's reader; published weights were not "
      "tried"),
+    ("MXNet", '`graph.from_mxnet(symbol, params, shapes={"data": (1, 3, 224, 224)})`',
+     "the JSON of a symbol and the file of `mx.nd.save`, also of old versions, without the package "
+     "`mxnet`; operators, layers of Gluon and four small models are compared with MXNet 1.9.1"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
     ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
      "not tried"),
-    ("CoreML, MXNet, Caffe2, CNTK", "only what they export as ONNX",
+    ("CoreML, Caffe2, CNTK", "only what they export as ONNX",
      "not tried: there is no reader of their own files"),
 )  # fmt: skip
 """Library, how its models come in, and what is known of it."""
@@ -57,6 +60,7 @@ def frontend_page() -> str:
         *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
         *_section("Darknet (layers)", darknet.OPERATORS),
+        *_section("MXNet", mxnet.OPERATORS),
     ]  # fmt: skip
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 HELPERS = {
+    "mxnet": ["mxnet_models.py"],
     "onnx": ["onnx_cases.py", "onnx_models.py"],
     "tflite": ["tflite_models.py"],
     "flatbuffers": ["tflite_models.py"],
