@@ -9,7 +9,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "extensions"))
+sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent)]
 # Sphinx looks for it before the extension that fills it runs.
 START_PAGE = HERE.parent / "build/docs/start/static"
 START_PAGE.mkdir(parents=True, exist_ok=True)
@@ -30,6 +30,7 @@ extensions = [
     "listed_names",
     "start_page",
     "screen_readers",
+    "smaller_notebooks",
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from traitlets.config import Config
 
+from tests.notebook_sizes import SMALLER
 from tests.widgets import jupyter
 
 pytest.importorskip("dlcompiler_widgets")
@@ -30,19 +31,6 @@ HAS_RUN = """
 HOLDS = """
 text => document.querySelector(".dlc-static")?.textContent.includes(text)
 """
-SMALLER = {
-    "01_quickstart.ipynb": {"n = 1024": "n = 256", "trials=48": "trials=8"},
-    "03_autotuning.ipynb": {
-        "trials=64, seed=0, db": "trials=20, seed=0, db",
-        "trials=64, tuner=tuner": "trials=20, tuner=tuner",
-        "seeds=4": "seeds=2",
-    },
-    "04_gpu.ipynb": {"n = 4096": "n = 256"},
-    "05_accelerator.ipynb": {"rows, columns, inner = 64, 8, 16": "rows, columns, inner = 16, 8, 4"},
-    "06_fusion.ipynb": {"budget_s=1.0": "budget_s=0.01", "resnet(50)": "resnet(50, image=32)"},
-    "07_models.ipynb": {"trials=16": "trials=3", "budget_s=3.0": "budget_s=0.01"},
-}
-"""By notebook, what stands in one of its cells -> what the test runs instead."""
 ANSWERS = {
     "01_quickstart.ipynb": [
         "print(dlc.lower(s, [image, weight, result], observers=[dlc.show_changes]))",
