@@ -15,15 +15,13 @@ import base64
 import contextlib
 import gzip
 import hashlib
-import importlib
-import importlib.util
 import io
 import json
 import sqlite3
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +42,7 @@ from dlcompiler.bench.page import page
 from dlcompiler.bench.shipping import known_configs
 from dlcompiler.bench.sweep import read_sweep, summary, texts_of
 from dlcompiler.compat.autotvm.recording import encode, load_from_file
-from dlcompiler.errors import DLCompilerError, GraphError, UserError
+from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph import op
 from dlcompiler.graph.passes import fuse_ops
 from dlcompiler.json_text import parse
@@ -80,40 +78,10 @@ from dlcompiler.space import Knob, Workload
 from dlcompiler.target import resolve
 from dlcompiler.target.accelerators.vta import preset
 from tests.autotune.conftest import make_record
+from tests.file_samples import Inside, Reader, Sample
+from tests.graph.frontends.file_readers import MODEL_READERS
 
 ROOT = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The JSON that a file holds, for damage behind a compression or a digest."""
-
-    text: bytes
-    pack: Callable[[bytes], bytes]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A good file."""
-
-    data: bytes
-    check: Callable[[bytes, Path], None]
-    """Reads the damaged bytes, which are in the file, too; raises what the reader raises, or an
-    AssertionError where the reader returned something wrong."""
-    inside: Inside | None = None
-    suffix: str = ""
-    refuses_with: type[DLCompilerError] = UserError
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A reader of files."""
-
-    name: str
-    modules: tuple[str, ...]
-    """Where its code opens and parses files."""
-    make: Callable[[Path], Sample | None]
-    """Makes the sample in a folder; None: not on this machine."""
 
 
 # -- code ------------------------------------------------------------------------------------------
@@ -548,42 +516,6 @@ def _graph_text(folder: Path) -> Sample:
     return Sample(graph.module_text(_small_graph()).encode(), check)
 
 
-def _onnx_model(folder: Path) -> Sample | None:
-    del folder
-    if importlib.util.find_spec("onnx") is None:
-        return None
-    models = importlib.import_module("tests.graph.frontends.onnx_models")
-
-    def check(changed: bytes, path: Path) -> None:
-        del path
-        module = graph.from_onnx(changed)
-        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
-
-    return Sample(models.a_model().SerializeToString(), check, refuses_with=GraphError)
-
-
-def _tflite_model(folder: Path) -> Sample | None:
-    del folder
-    if any(importlib.util.find_spec(name) is None for name in ("tflite", "flatbuffers")):
-        return None
-    models = importlib.import_module("tests.graph.frontends.tflite_models")
-    scales = [models.Scales(0.05, 3)]
-    cases = [
-        next(case for case in models.CASES if case.op == "CONV_2D"),
-        models.Case("QUANTIZE", [], {}, ["int8"], scales=scales),
-        models.Case("RELU", [], {}, ["int8"], scales=scales),
-        models.Case("DEQUANTIZE", []),
-    ]
-
-    def check(changed: bytes, path: Path) -> None:
-        del path
-        module = graph.from_tflite(changed)
-        assert graph.modules_equal(graph.parse(graph.module_text(module)), module)
-
-    data = models.network_of(cases, [[(2, 4, 4, 6)]] * len(cases))
-    return Sample(data, check, refuses_with=GraphError)
-
-
 def _array_file(folder: Path) -> Sample:
     del folder
     stream = io.BytesIO()
@@ -744,8 +676,7 @@ READERS = (
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
     Reader("graph", ("graph.text.document",), _graph),
-    Reader("ONNX model", ("graph.frontends.onnx.reading",), _onnx_model),
-    Reader("TFLite model", ("graph.frontends.tflite.reading",), _tflite_model),
+    *MODEL_READERS,
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

@@ -42,7 +42,7 @@ from dlcompiler.graph.execution import (
     load_model,
     tasks,
 )
-from dlcompiler.graph.frontends import from_onnx, from_tflite, from_torch
+from dlcompiler.graph.frontends import from_coreml, from_onnx, from_tflite, from_torch
 from dlcompiler.graph.inference import Types, infer_types, type_of, types_of
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import (
@@ -137,6 +137,7 @@ __all__ = [
     "decisions_json",
     "evaluate",
     "expr_text",
+    "from_coreml",
     "from_json",
     "from_onnx",
     "from_tflite",

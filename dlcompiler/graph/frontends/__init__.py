@@ -1,7 +1,8 @@
 """Models of other libraries as modules of graphs."""
 
+from dlcompiler.graph.frontends.coreml import from_coreml
 from dlcompiler.graph.frontends.onnx import from_onnx
 from dlcompiler.graph.frontends.tflite import from_tflite
 from dlcompiler.graph.frontends.torch import from_torch
 
-__all__ = ["from_onnx", "from_tflite", "from_torch"]
+__all__ = ["from_coreml", "from_onnx", "from_tflite", "from_torch"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from dlcompiler.graph.frontends import onnx, tflite, torch
+from dlcompiler.graph.frontends import coreml, onnx, tflite, torch
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 
 HEAD = """\
@@ -31,12 +31,15 @@ ROUTES = (
     ("TFLite", "`graph.from_tflite(path)`",
      "floats, and models quantized to 8 or 16 bits; operators are compared with TFLite's "
      "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
+    ("CoreML", "`graph.from_coreml(path)` of a `.mlmodel` or `.mlpackage`",
+     "programs (MIL) and networks of layers, floats of 32 and 16 bits, compressed weights; models "
+     "that coremltools 9 made of PyTorch's agree with PyTorch (CoreML itself runs on macOS only)"),
     ("Keras 3", "a saved model by the backend torch: set `KERAS_BACKEND=torch`, then "
      '`graph.from_torch(keras.models.load_model("m.keras").eval(), args)`',
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
     ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
      "not tried"),
-    ("CoreML, MXNet, Caffe2, CNTK, Darknet", "only what they export as ONNX",
+    ("MXNet, Caffe2, CNTK, Darknet", "only what they export as ONNX",
      "not tried: there is no reader of their own files"),
 )  # fmt: skip
 """Library, how its models come in, and what is known of it."""
@@ -52,6 +55,8 @@ def frontend_page() -> str:
         HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
         *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
+        *_section("CoreML programs (MIL)", coreml.OPERATORS),
+        *_section("CoreML networks (layers)", coreml.LAYERS),
     ]  # fmt: skip
     return "\n".join(lines)
 
