@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from dlcompiler.graph.frontends.origin import Origin, constant_of
+from dlcompiler.graph.frontends.origin import Origin
 from dlcompiler.graph.ir import Expr
 
 
@@ -18,9 +16,12 @@ def cut(origin: Origin, x: Expr, bounds: Sequence[slice]) -> Expr:
         count = len(range(first, last, step))
         if (first, count, step) == (0, shape[axis], 1):
             continue
-        places = np.arange(first, first + count * step, step, dtype="int64")[:count]
-        x = origin.call("take", x, constant_of(places), axis=axis) if step < 0 else origin.call(
-            "strided_slice", x, begin=(first,), end=(max(last, first),), strides=(step,),
-            axes=(axis,),
+        if step < 0:  # cut from the other end, then reverse
+            first, last = first + (count - 1) * step, first + 1
+        x = origin.call(
+            "strided_slice", x, begin=(first if count else 0,), end=(last if count else 0,),
+            strides=(abs(step),), axes=(axis,),
         )  # fmt: skip
+        if step < 0:
+            x = origin.call("reverse", x, axis=axis)
     return x

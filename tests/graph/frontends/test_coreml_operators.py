@@ -243,6 +243,16 @@ OPERATIONS = {
     "thresholded_relu": ({"alpha": 0.5}, lambda x: np.where(x >= 0.5, x, 0)),
     "threshold": ({"alpha": 0.5}, lambda x: np.maximum(x, 0.5)),
     "gelu": ({"mode": "SIGMOID_APPROXIMATION"}, lambda x: x / (1 + np.exp(-1.702 * x))),
+    "split": ({"axis": 1, "split_sizes": [4]}, lambda x: x),
+    "stack": ({"values": ["%x", "%x"], "axis": -1}, lambda x: np.stack([x, x], -1)),
+    "concat": ({"values": ["%x", "%x"], "axis": -1, "interleave": True},
+               lambda x: x.repeat(2, 1)),
+    "einsum": ({"values": ["%x", "%x"], "equation": "ij,kj->ik"}, lambda x: x @ x.T),
+    "reduce_argmax": ({"axis": 0}, lambda x: x.argmax(0).astype("int32")),
+    "argsort": ({"axis": 1, "ascending": True}, lambda x: np.argsort(x, 1).astype("int32")),
+    "topk": ({"k": 2, "return_indices": False}, lambda x: -np.sort(-x, 1)[:, :2]),
+    "select": ({"cond": np.eye(3, 4) == 1, "a": "%x", "b": 2.0}, lambda x: np.where(
+        np.eye(3, 4) == 1, x, 2)),
     "layer_norm": ({"axes": [0, 1]}, lambda x: (x - x.mean()) / np.sqrt(x.var() + 1e-5)),
 }  # fmt: skip
 """Operation -> its parameters, and what it makes of (3, 4) elements."""
@@ -251,7 +261,8 @@ OPERATIONS = {
 def parameters(given):
     """Return parameters, with lists as arrays: a list of a program holds several operands."""
     return {
-        key: np.asarray(each) if isinstance(each, list) else each for key, each in given.items()
+        key: np.asarray(each) if isinstance(each, list) and "%x" not in each else each
+        for key, each in given.items()
     }
 
 
@@ -260,9 +271,31 @@ def test_an_operation(kind):
     inputs, compute = OPERATIONS[kind]
     x = floats(3, 4)
     expected = np.asarray(compute(x))
-    found = run(one(kind, parameters(inputs), expected.shape), x)
+    dtype = "int32" if expected.dtype == "int32" else "float32"
+    found = run(one(kind, parameters(inputs), expected.shape, dtype=dtype), x)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rule", "first"), [("same", 0), ("same_lower", 1)])
+def test_a_pool_with_the_same_number_of_windows(rule, first):
+    x = floats(1, 1, 1, 4)
+    inputs = {"kernel_sizes": np.array([1, 2]), "strides": np.array([1, 1]), "pad_type": rule,
+              "exclude_padding_from_average": True, "ceil_mode": False}  # fmt: skip
+    found = run(one("avg_pool", inputs, x.shape, x.shape), x).reshape(-1)
+    row = np.pad(x.reshape(-1), (first, 1 - first), "edge")
+    np.testing.assert_allclose(found, (row[1:] + row[:-1]) / 2, rtol=1e-5)
+
+
+def test_the_result_of_a_classifier_is_its_probabilities():
+    operations = [
+        operation("softmax", {"x": "%x", "axis": -1}, {"p": ("float32", (3,))}),
+        operation("classify", {"probabilities": "%p", "classes": np.arange(3)},
+                  {"label": ("int32", ()), "all": ("float32", ())}),
+    ]  # fmt: skip
+    x = floats(3)
+    data = program(operations, {"x": ("float32", (3,))}, ["label", "all"])
+    np.testing.assert_allclose(run(data, x), softmax(x, 0), rtol=1e-5)
 
 
 def test_attention_with_a_mask():

@@ -32,4 +32,6 @@ def converted(node: _Node, table: Mapping[str, Callable[[_Node], Any]]) -> list[
         if error.operation.startswith(OPERATION):
             raise
         node.fail(error.problem, got=error.got, expected=error.expected)
+    except (IndexError, OverflowError, TypeError, ValueError) as error:  # of NumPy
+        node.fail("its operands do not fit", got=f"{type(error).__name__}: {error}"[:200])
     return [folded(value, node.types, MOST_FOLDED) for value in found]

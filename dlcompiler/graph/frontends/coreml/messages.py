@@ -20,7 +20,7 @@ from dlcompiler.errors import GraphError
 from dlcompiler.graph.operators.base import Array
 
 OPERATION = "import a CoreML model"
-MOST_FIELDS = 20_000_000
+MOST_FIELDS = 2_000_000
 """Most fields of a file; [1]."""
 MOST_DEPTH = 64
 """Most messages inside each other; [1]."""
@@ -73,7 +73,7 @@ class Message(dict[str, Any]):
         super().__init__()
         self.kind = kind
         self.fields = fields
-        self.others: list[int] = []
+        self.others: set[int] = set()
         """Numbers of fields that the table does not have."""
 
     def __missing__(self, name: str) -> Any:
@@ -107,7 +107,7 @@ class _Reader:
         for number, wire, value in self._fields(data):
             given = fields.get(number)
             if given is None:
-                found.others.append(number)
+                found.others.add(number)
             elif given.is_map:
                 key, inner = self._entry(value, wire, given, depth)
                 found.setdefault(given.name, {})[key] = inner
@@ -116,8 +116,9 @@ class _Reader:
             else:
                 found.pop(given.name, None)  # the last one of a choice is chosen
                 found[given.name] = self._value(value, wire, given.kind, depth)
-        for given in fields.values():
-            if given.is_repeated and given.name in found:
+        repeated = [each for each in fields.values() if each.is_repeated] if found else []
+        for given in repeated:
+            if given.name in found:
                 found[given.name] = self._elements(found[given.name], given, depth)
         return found
 
@@ -214,6 +215,8 @@ def damaged(what: str) -> GraphError:
 
 def _varint(data: memoryview, place: int) -> tuple[int, int]:
     """Return an integer of 64 bits, of which each byte has seven, and the place behind it."""
+    if place < len(data) and data[place] < 128:
+        return data[place], place + 1
     found = 0
     for shift in range(0, 70, 7):
         if place >= len(data):

@@ -12,6 +12,9 @@ from dlcompiler.graph.frontends.origin import Origin, constant_of
 from dlcompiler.graph.ir import Constant, Expr
 from dlcompiler.graph.operators.base import Array
 
+MOST_NUMBERS = 4096
+"""Most axes, extents or bounds of an operator; [1]."""
+
 Outputs: TypeAlias = "Expr | Sequence[Expr]"
 Operand: TypeAlias = "Expr | str"
 Extents: TypeAlias = "tuple[int | None, ...]"
@@ -27,6 +30,13 @@ class CoremlOrigin(Origin):
     def describe(self) -> str:
         """Return what is done, the operator and the name of its result."""
         return f"{OPERATION}: {self.op_name} {self.name}".strip()
+
+    def listed(self, numbers: Sequence[int] | Array, what: str) -> list[int]:
+        """Return axes, extents or bounds as a list of a limited length."""
+        if len(numbers) > MOST_NUMBERS:
+            self.fail(f"it has too many numbers as {what}", got=str(len(numbers)),
+                      expected=f"at most {MOST_NUMBERS}")  # fmt: skip
+        return [int(n) for n in numbers]
 
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis, counted from the front."""
@@ -82,7 +92,7 @@ class Operation(CoremlOrigin):
         array = self.array(name)
         if array.dtype.kind not in "iub":
             self.fail(f"{name} has no integers", got=str(array.dtype))
-        return [int(n) for n in array.reshape(-1)]
+        return self.listed(array.reshape(-1), name)
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return a known integer."""
@@ -134,11 +144,11 @@ class Layer(CoremlOrigin):
         given = self.params[name]
         if given is None:
             self.fail(f"its {name} are missing")
-        return constant_of(weights_of(given, tuple(shape), f"{name} of {self.name!r}"))
+        return constant_of(weights_of(given, tuple(shape), f"array {name} of {self.name!r}"))
 
     def integers(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """Return a list of integers; the default if it is empty."""
-        return [int(n) for n in self.params[name]] or list(default)
+        return self.listed(self.params[name], name) or list(default)
 
 
 OperationConverter: TypeAlias = Callable[[Operation], Outputs]

@@ -35,8 +35,8 @@ class ProgramImporter:
         block = _block(function)
         for item in block["operations"]:
             self._operation(item)
-        results = [self._tensor(name) for name in block["outputs"]]
-        return params, results
+        names = [name for name in block["outputs"] if self.values.get(name) != ""]
+        return params, [self._tensor(name) for name in names]
 
     def _param(self, given: Message) -> Var:
         """Return an input; the description of the model has a size for one that is open."""
@@ -67,6 +67,9 @@ class ProgramImporter:
         if item["type"] == "const":
             self.values[name] = self._value(item["attributes"].get("val"), name)
             return
+        if item["type"] == "classify":
+            self._classify(item, name)
+            return
         types = [type_of(each["type"], f"value {each['name']!r}") for each in outputs]
         inputs = {key: self._operands(each, name) for key, each in item["inputs"].items()}
         if item["type"].startswith("constexpr_"):
@@ -85,6 +88,13 @@ class ProgramImporter:
         for each, value, wanted in zip(outputs, made, node.results, strict=True):
             self._check(node, value, *wanted)
             self.values[each["name"]] = value
+
+    def _classify(self, item: Message, name: str) -> None:
+        """Take the probabilities as the results of a classifier; its label is a text."""
+        probabilities = item["inputs"].get("probabilities")
+        self.values.update({each["name"]: "" for each in item["outputs"]})
+        if probabilities is not None and item["outputs"]:
+            self.values[item["outputs"][-1]["name"]] = self._operands(probabilities, name)[0]
 
     def _check(
         self, node: Operation, value: Expr, dtype: str, extents: Sequence[int | None]

@@ -29,7 +29,7 @@ def weights_of(given: Message, shape: tuple[int, ...], what: str) -> Array:
     if given["float16Value"]:
         return array_of(given["float16Value"], shape, "float16", what).astype(np.float32)
     if given["rawValue"] or given["int8RawValue"]:
-        raise GraphError(OPERATION, f"{what} have a format that is not known")
+        raise GraphError(OPERATION, f"{what} has a format that is not known")
     return array_of(given["floatValue"].tobytes(), shape, "float32", what)
 
 
@@ -42,10 +42,10 @@ def _unquantized(given: Message, shape: tuple[int, ...], what: str) -> Array:
     if table is not None:
         values = table["floatValue"]
         if numbers.size and int(numbers.max()) >= values.size:
-            raise GraphError(OPERATION, f"{what} have indices outside of their table")
+            raise GraphError(OPERATION, f"{what} has indices outside of their table")
         return np.asarray(values[numbers].reshape(shape))
     if linear is None:
-        raise GraphError(OPERATION, f"{what} have a format that is not known")
+        raise GraphError(OPERATION, f"{what} has a format that is not known")
     channels = shape[0] if shape else 1
     parts = [
         _column(part, channels, len(shape), what) for part in (linear["scale"], linear["bias"])
@@ -58,7 +58,7 @@ def _column(values: Array, channels: int, rank: int, what: str) -> Array:
     if values.size == 0:
         return np.zeros((), np.float32)
     if values.size not in (1, channels):
-        raise GraphError(OPERATION, f"{what} have another number of scales than of channels",
+        raise GraphError(OPERATION, f"{what} has another number of scales than of channels",
                          got=str(values.size), expected=str(channels))  # fmt: skip
     return values.reshape(-1, *(1,) * (rank - 1)) if values.size > 1 else values.reshape(())
 

@@ -128,7 +128,7 @@ def _of_channels(node: Layer, given: Message, name: str) -> Expr:
     if given[name] is None:
         node.fail(f"its {name} are missing")
     count = count_of(given[name])
-    weights = weights_of(given[name], (count,), f"{name} of {node.name!r}")
+    weights = weights_of(given[name], (count,), f"array {name} of {node.name!r}")
     return constant_of(weights.reshape(-1, 1, 1))
 
 

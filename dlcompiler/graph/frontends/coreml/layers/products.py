@@ -155,7 +155,7 @@ def _gates(node: Layer, part: Message, ending: str, shape: tuple[int, ...]) -> E
         given = part[gate + ending]
         if given is None:
             node.fail(f"its {gate}{ending} is missing")
-        found.append(weights_of(given, shape, f"{gate}{ending} of {node.name!r}"))
+        found.append(weights_of(given, shape, f"array {gate}{ending} of {node.name!r}"))
     return constant_of(np.concatenate(found))
 
 

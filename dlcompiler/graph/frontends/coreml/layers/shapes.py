@@ -123,13 +123,12 @@ def _stack(node: Layer) -> Expr:
 
 
 def _split(node: Layer) -> list[Expr]:
-    return tensors.split(node, node.input(), -3, node.params["nOutputs"] or node.count, [])
+    return tensors.split(node, node.input(), -3, node.count, [])
 
 
 def _split_nd(node: Layer) -> list[Expr]:
-    given = node.params
-    return tensors.split(node, node.input(), given["axis"], given["numSplits"] or node.count,
-                         node.integers("splitSizes"))  # fmt: skip
+    sizes = node.integers("splitSizes")
+    return tensors.split(node, node.input(), node.params["axis"], node.count, sizes)
 
 
 def _slice(node: Layer) -> Expr:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from dlcompiler.graph.frontends.coreml import tensors
+from dlcompiler.graph.frontends.coreml.conversion import MOST_FOLDED
 from dlcompiler.graph.frontends.coreml.node import Operation, OperationConverter
-from dlcompiler.graph.frontends.coreml.reading import MOST_ELEMENTS
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.frontends.slices import cut
 from dlcompiler.graph.ir import Expr
@@ -46,7 +46,10 @@ def _stack(node: Operation) -> Expr:
 
 
 def _split(node: Operation) -> list[Expr]:
-    return tensors.split(node, node.input(), node.integer("axis"), node.integer("num_splits", 0),
+    count = len(node.results)
+    if node.integer("num_splits", count) != count:
+        node.fail("it has another number of results than parts", got=str(count))
+    return tensors.split(node, node.input(), node.integer("axis"), count,
                          node.integers("split_sizes", []))  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def _range(node: Operation) -> Expr:
     if not step or not math.isfinite((end - start) / step):
         node.fail("its bounds give no count", got=f"{start}, {end}, {step}")
     count = max(math.ceil((end - start) / step), 0)
-    if count > MOST_ELEMENTS:
+    if count > MOST_FOLDED:
         node.fail("its result is too large", got=str(count))
     return constant_of(start + np.arange(count) * step, node.out_dtype)
 
