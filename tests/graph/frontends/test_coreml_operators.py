@@ -86,6 +86,7 @@ OLD = {
 """Layer -> its parameters, and what it makes of `X`."""
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", OLD)
 def test_a_layer_of_the_first_versions(kind):
     params, expected = OLD[kind]
@@ -188,6 +189,7 @@ EXACT = {
 """Layer -> its parameters, and what it makes of (3, 4) elements."""
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", [kind for kind, case in EXACT.items() if case[1]])
 def test_a_layer_with_the_dimensions_of_its_input(kind):
     params, compute = EXACT[kind]
@@ -266,6 +268,7 @@ def parameters(given):
     }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_an_operation(kind):
     inputs, compute = OPERATIONS[kind]

@@ -69,9 +69,8 @@ def tables_of(text: str) -> Tables:
 class Message(dict[str, Any]):
     """The fields of a message that the file has, by name."""
 
-    def __init__(self, kind: str, fields: Mapping[int, Field]) -> None:
+    def __init__(self, fields: Mapping[int, Field]) -> None:
         super().__init__()
-        self.kind = kind
         self.fields = fields
         self.others: set[int] = set()
         """Numbers of fields that the table does not have."""
@@ -103,7 +102,7 @@ class _Reader:
         if depth > MOST_DEPTH:
             raise damaged(f"messages more than {MOST_DEPTH} deep")
         fields = self.tables[kind]
-        found = Message(kind, fields)
+        found = Message(fields)
         for number, wire, value in self._fields(data):
             given = fields.get(number)
             if given is None:

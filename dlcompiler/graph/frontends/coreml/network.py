@@ -115,19 +115,18 @@ class NetworkImporter:
 
     def _layer(self, layer: Message) -> None:
         """Add the results of a layer to the values."""
-        name, kind = layer["output"][0] if layer["output"] else "", layer.chosen() or ""
+        name = layer["output"][0] if layer["output"] else ""
+        kind = next((key for key, given in layer.items() if isinstance(given, Message)), "")
         inputs = []
         for each in layer["input"]:
             if each not in self.values:
                 raise GraphError(OPERATION, f"nothing computes an operand of layer {name!r}",
                                  got=repr(each)[:100])  # fmt: skip
             inputs.append(self.values[each])
-        if not isinstance(layer[kind] if kind else None, Message):
-            kind, params = f"number {max(layer.others, default=0)}", layer
-        else:
-            params = layer[kind]
-        node = Layer(name, self.types, kind, inputs, params, len(layer["output"]),
-                     span=Span(node=name))  # fmt: skip
+        node = Layer(
+            name, self.types, kind or f"number {max(layer.others, default=0)}", inputs,
+            layer[kind] if kind else layer, len(layer["output"]), span=Span(node=name),
+        )  # fmt: skip
         made = converted(node, LAYERS)
         if len(made) != node.count:
             node.fail("it has another number of results", got=str(node.count),
