@@ -673,12 +673,7 @@ READERS = (
     Reader("link", ("schedule.saved.document",), _link),
     Reader("trace", ("schedule.trace",), _trace),
     Reader("graph", ("graph.text.document",), _graph),
-    Reader("ONNX model", ("graph.frontends.onnx.reading",), model_files.onnx_model),
-    Reader("MXNet symbol", ("graph.frontends.mxnet.reading",), model_files.mxnet_model(0)),
-    Reader("MXNet arrays", ("graph.frontends.mxnet.reading",), model_files.mxnet_model(1)),
-    Reader("TFLite model", ("graph.frontends.tflite.reading",), model_files.tflite_model),
-    Reader("Darknet network", ("graph.frontends.darknet.reading",), model_files.darknet_network),
-    Reader("Darknet weights", ("graph.frontends.darknet.reading",), model_files.darknet_weights),
+    *model_files.READERS,
     Reader("graph as text", ("graph.text.parser",), _graph_text),
     Reader("parameters", ("autotune.templates",), _parameters),
 )

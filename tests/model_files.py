@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from dlcompiler import graph
 from dlcompiler.errors import GraphError
-from tests.file_samples import Inside, Sample
-from tests.graph.frontends import darknet_reference
+from tests.file_samples import Inside, Reader, Sample
+from tests.graph.frontends import coreml_models, darknet_reference
 
+FRONTENDS = "graph.frontends"
 FOLDER = Path(__file__).parent / "graph" / "frontends" / "files"
 
 
@@ -26,7 +28,7 @@ def read_by(data: bytes, read: Callable[[bytes], graph.Module]) -> Sample:
     return Sample(data, check, refuses_with=GraphError)
 
 
-def onnx_model(folder: Path) -> Sample | None:
+def _onnx_model(folder: Path) -> Sample | None:
     del folder
     if importlib.util.find_spec("onnx") is None:
         return None
@@ -34,7 +36,7 @@ def onnx_model(folder: Path) -> Sample | None:
     return read_by(models.a_model().SerializeToString(), graph.from_onnx)
 
 
-def tflite_model(folder: Path) -> Sample | None:
+def _tflite_model(folder: Path) -> Sample | None:
     del folder
     if any(importlib.util.find_spec(name) is None for name in ("tflite", "flatbuffers")):
         return None
@@ -50,19 +52,19 @@ def tflite_model(folder: Path) -> Sample | None:
     return read_by(data, graph.from_tflite)
 
 
-def darknet_network(folder: Path) -> Sample:
+def _darknet_network(folder: Path) -> Sample:
     del folder
     return read_by(darknet_reference.SMALL.encode(), graph.from_darknet)
 
 
-def darknet_weights(folder: Path) -> Sample:
+def _darknet_weights(folder: Path) -> Sample:
     del folder
     text = darknet_reference.SMALL
     data = darknet_reference.weights_of(text, (1, 3, 8, 8))
     return read_by(data, lambda changed: graph.from_darknet(text.encode(), changed))
 
 
-def mxnet_model(place: int) -> Callable[[Path], Sample]:
+def _mxnet_model(place: int) -> Callable[[Path], Sample]:
     """Make the two files of a model, of which the one at a place is damaged."""
 
     def make(folder: Path) -> Sample:
@@ -80,3 +82,44 @@ def mxnet_model(place: int) -> Callable[[Path], Sample]:
         return Sample(files[place], check, inside, refuses_with=GraphError)
 
     return make
+
+
+def _coreml_network(folder: Path) -> Sample:
+    del folder
+    return read_by((FOLDER / "coreml" / "mobile_16.mlmodel").read_bytes(), graph.from_coreml)
+
+
+def _coreml_program(folder: Path) -> Sample:
+    del folder
+    return read_by(coreml_models.a_program(), graph.from_coreml)
+
+
+def _coreml_weights(folder: Path) -> Sample:
+    """Return the blob file of a package, whose heads are damaged, and not only its numbers."""
+    good = FOLDER / "coreml" / "mobile_16.mlpackage"
+    package = shutil.copytree(good, folder / "good.mlpackage")
+    file = package / "Data" / "com.apple.CoreML" / "weights" / "weight.bin"
+
+    def check(changed: bytes, path: Path) -> None:
+        del path
+        file.write_bytes(changed)
+        graph.from_coreml(package)
+
+    return Sample(file.read_bytes(), check, refuses_with=GraphError)
+
+
+READERS = tuple(
+    Reader(name, (f"{FRONTENDS}.{module}.reading",), make)
+    for name, module, make in (
+        ("ONNX model", "onnx", _onnx_model),
+        ("TFLite model", "tflite", _tflite_model),
+        ("MXNet symbol", "mxnet", _mxnet_model(0)),
+        ("MXNet arrays", "mxnet", _mxnet_model(1)),
+        ("Darknet network", "darknet", _darknet_network),
+        ("Darknet weights", "darknet", _darknet_weights),
+        ("CoreML network", "coreml", _coreml_network),
+        ("CoreML program", "coreml", _coreml_program),
+        ("CoreML weights", "coreml", _coreml_weights),
+    )
+)
+"""The readers of models."""

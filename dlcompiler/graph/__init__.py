@@ -43,6 +43,7 @@ from dlcompiler.graph.execution import (
     tasks,
 )
 from dlcompiler.graph.frontends import (
+    from_coreml,
     from_darknet,
     from_mxnet,
     from_onnx,
@@ -143,6 +144,7 @@ __all__ = [
     "decisions_json",
     "evaluate",
     "expr_text",
+    "from_coreml",
     "from_darknet",
     "from_json",
     "from_mxnet",

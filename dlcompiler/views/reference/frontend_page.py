@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from dlcompiler.graph.frontends import darknet, mxnet, onnx, tflite, torch
+from dlcompiler.graph.frontends import coreml, darknet, mxnet, onnx, tflite, torch
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 
 HEAD = """\
@@ -31,6 +31,9 @@ ROUTES = (
     ("TFLite", "`graph.from_tflite(path)`",
      "floats, and models quantized to 8 or 16 bits; operators are compared with TFLite's "
      "interpreter, and the seven models of `pyopen-wakeword` agree with it"),
+    ("CoreML", "`graph.from_coreml(path)` of a `.mlmodel` or `.mlpackage`",
+     "programs (MIL) and networks of layers, floats of 32 and 16 bits, compressed weights; models "
+     "that coremltools 9 made of PyTorch's agree with PyTorch (CoreML itself runs on macOS only)"),
     ("Darknet", "`graph.from_darknet(cfg, weights)`",
      "inference of classifiers and of YOLO 2 to 4; layers are compared with their definitions, "
      "computed by NumPy, and small networks agree with OpenCV's reader; published weights were not "
@@ -43,7 +46,7 @@ ROUTES = (
      "tried with convolutions, recurrent layers (unrolled) and attention of Keras 3.15"),
     ("JAX, TensorFlow, scikit-learn", "their exporters to ONNX or TFLite, then as above",
      "not tried"),
-    ("CoreML, Caffe2, CNTK", "only what they export as ONNX",
+    ("Caffe2, CNTK", "only what they export as ONNX",
      "not tried: there is no reader of their own files"),
 )  # fmt: skip
 """Library, how its models come in, and what is known of it."""
@@ -59,6 +62,8 @@ def frontend_page() -> str:
         HEAD.format(routes="\n".join(routes)), *_section("ONNX", own),
         *_section("ONNX Runtime (com.microsoft)", onnx.DOMAINS["com.microsoft"]),
         *_section("PyTorch (ATen)", torch.OPERATORS), *_section("TFLite", tflite.OPERATORS),
+        *_section("CoreML programs (MIL)", coreml.OPERATORS),
+        *_section("CoreML networks (layers)", coreml.LAYERS),
         *_section("Darknet (layers)", darknet.OPERATORS),
         *_section("MXNet", mxnet.OPERATORS),
     ]  # fmt: skip

@@ -10,6 +10,7 @@ HELPERS = {
     "torch": ["torch_models.py"],
 }
 collect_ignore = [
+    "files",  # written by programs that need more packages
     "torch_report.py", "torch_samples.py",  # PyTorch's own tests take 10 s to import
     *(name for package, names in HELPERS.items() if find_spec(package) is None for name in names),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dlcompiler.graph.frontends.origin import constant_of
+from dlcompiler.graph.frontends.slices import cut
 from dlcompiler.graph.frontends.tflite.node import Converter, TfliteNode
 from dlcompiler.graph.ir import Expr
 
@@ -106,22 +107,13 @@ def _strided_slice(node: TfliteNode) -> Expr:
     for n, (a, b, step) in enumerate(zip(begin, end, steps, strict=True)):
         if shrink >> n & 1:
             first = a % shape[n] if shape[n] else 0
-            bounds.append((first, first + 1, 1))
+            bounds.append(slice(first, first + 1))
             continue
-        cut = slice(
+        bounds.append(slice(
             None if int(node.option("BeginMask")) >> n & 1 else a,
             None if int(node.option("EndMask")) >> n & 1 else b, step,
-        ).indices(shape[n])  # fmt: skip
-        bounds.append(cut)
-    for axis, (first, last, step) in enumerate(bounds):
-        count = len(range(first, last, step))
-        if (first, count, step) == (0, shape[axis], 1):
-            continue
-        places = np.arange(first, first + count * step, step, dtype="int64")[:count]
-        x = node.call("take", x, constant_of(places), axis=axis) if step < 0 else node.call(
-            "strided_slice", x, begin=(first,), end=(max(last, first),), strides=(step,),
-            axes=(axis,),
-        )  # fmt: skip
+        ))  # fmt: skip
+    x = cut(node, x, bounds)
     kept = [extent for n, extent in enumerate(node.shape(x)) if not shrink >> n & 1]
     return node.reshape(x, kept)
 

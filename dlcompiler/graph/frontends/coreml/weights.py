@@ -1,0 +1,71 @@
+"""Weights of networks, and numbers in fewer bits.
+
+Source: ``WeightParams`` and ``QuantizationParams`` of ``NeuralNetwork.proto``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.coreml.messages import OPERATION, Message
+from dlcompiler.graph.frontends.coreml.reading import array_of, checked_shape, unpacked
+from dlcompiler.graph.operators.base import Array
+
+
+def weights_of(given: Message, shape: tuple[int, ...], what: str) -> Array:
+    """Return weights as float32.
+
+    Raises
+    ------
+    GraphError
+        There are too few, or too many.
+    """
+    checked_shape(shape, what)
+    if given["quantization"] is not None:
+        return _unquantized(given, shape, what)
+    if given["float16Value"]:
+        return array_of(given["float16Value"], shape, "float16", what).astype(np.float32)
+    if given["rawValue"] or given["int8RawValue"]:
+        raise GraphError(OPERATION, f"{what} has a format that is not known")
+    return array_of(given["floatValue"].tobytes(), shape, "float32", what)
+
+
+def _unquantized(given: Message, shape: tuple[int, ...], what: str) -> Array:
+    """Return weights of 1 to 8 bits, which have a scale and a bias, or a table of values."""
+    quantization = given["quantization"]
+    count = math.prod(shape)
+    numbers = unpacked(given["rawValue"], quantization["numberOfBits"], count, what)
+    table, linear = quantization["lookupTableQuantization"], quantization["linearQuantization"]
+    if table is not None:
+        values = table["floatValue"]
+        if numbers.size and int(numbers.max()) >= values.size:
+            raise GraphError(OPERATION, f"{what} has indices outside of their table")
+        return np.asarray(values[numbers].reshape(shape))
+    if linear is None:
+        raise GraphError(OPERATION, f"{what} has a format that is not known")
+    channels = shape[0] if shape else 1
+    parts = [
+        _column(part, channels, len(shape), what) for part in (linear["scale"], linear["bias"])
+    ]
+    return numbers.reshape(shape).astype(np.float32) * parts[0] + parts[1]
+
+
+def _column(values: Array, channels: int, rank: int, what: str) -> Array:
+    """Return one number, or one for each output channel, so that it broadcasts."""
+    if values.size == 0:
+        return np.zeros((), np.float32)
+    if values.size not in (1, channels):
+        raise GraphError(OPERATION, f"{what} has another number of scales than of channels",
+                         got=str(values.size), expected=str(channels))  # fmt: skip
+    return values.reshape(-1, *(1,) * (rank - 1)) if values.size > 1 else values.reshape(())
+
+
+def count_of(given: Message) -> int:
+    """Return how many weights there are, where the layer does not say it."""
+    if given["quantization"] is not None:
+        return int(len(given["rawValue"]) * 8 // max(given["quantization"]["numberOfBits"], 1))
+    count: int = len(given["float16Value"]) // 2 or len(given["floatValue"])
+    return count
