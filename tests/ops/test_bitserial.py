@@ -92,7 +92,7 @@ def test_an_inner_loop_counts_bits_in_registers():
     workload = CONV2D.workload(c=128, h=28, w=28, o=64, kernel=3, padding=1, data_bits=2)
     config = CONV2D.default_config(workload, target)
     func = lower(*CONV2D.template(workload, target, config), target=target)
-    text = llvm.assembly(emit(func, target).text, llvm.Options.for_target(target))
+    text = llvm.emit_assembly(emit(func, target).text, llvm.Options.for_target(target))
     loops = inner_loops(func, text, "bitserial_conv2d.counts")
     assert [loop.stack_accesses for loop in loops] == [()] * len(loops)
     most = max(loop.count("vpopcntq") for loop in loops)
