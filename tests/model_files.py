@@ -109,7 +109,7 @@ def _coreml_weights(folder: Path) -> Sample:
 
 
 READERS = tuple(
-    Reader(name, (f"{FRONTENDS}.{module}.reading",), make)
+    Reader(name, (f"{FRONTENDS}.files", f"{FRONTENDS}.{module}.reading"), make)
     for name, module, make in (
         ("ONNX model", "onnx", _onnx_model),
         ("TFLite model", "tflite", _tflite_model),

@@ -344,7 +344,7 @@ CONV = "[convolutional]\n"
         (NET + "[detection]\nside=3\n", "another number of elements"),
         (NET + "[cost]\n[maxpool]\n", "a layer follows the cost"),
         (NET + "[maxpool]\n[route]\nlayers=" + "0," * 2001, "option layers is too long"),
-        (7, "not a file"),
+        (7, "not a model"),
         ("no such file", "cannot be read"),
     ],
 )  # fmt: skip

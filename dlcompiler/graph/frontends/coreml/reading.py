@@ -22,13 +22,11 @@ from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.coreml.fields import TABLES
 from dlcompiler.graph.frontends.coreml.messages import OPERATION, Message, damaged, read_message
+from dlcompiler.graph.frontends.files import MOST_BYTES, bytes_of
 from dlcompiler.graph.ir import TensorType
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.input_files import read_regular
 from dlcompiler.json_text import JsonError, parse
 
-MOST_BYTES = 2**31 - 1
-"""Largest specification, and largest blob file; [byte]."""
 MOST_MANIFEST_BYTES = 1 << 20
 MOST_ELEMENTS = 2**31
 """Most elements of a tensor; [1]."""
@@ -111,12 +109,8 @@ def read_model(source: Any) -> Package:
             place = _specification(path)
             source = _read_inside(path, place, MOST_BYTES)
             folder = (path / place).parent
-        else:
-            source = _read(path, MOST_BYTES)
-    if not isinstance(source, bytes | bytearray | memoryview):
-        raise GraphError(OPERATION, "not a model", got=repr(source)[:200],
-                         expected="the path of a .mlmodel or .mlpackage, or bytes")  # fmt: skip
-    model = read_message(bytes(source), "Model", TABLES)
+    data = bytes_of(source, OPERATION, expected="the path of a .mlmodel or .mlpackage, or bytes")
+    model = read_message(data, "Model", TABLES)
     if not {"specificationVersion", "description"} <= model.keys():
         raise GraphError(OPERATION, "not a CoreML file",
                          got="a message without a description")  # fmt: skip
@@ -146,14 +140,7 @@ def _read_inside(folder: Path | None, name: PurePosixPath, largest: int) -> byte
         is_inside = False
     if not is_inside:
         raise GraphError(OPERATION, "a file lies outside of the package", got=str(name)[:200])
-    return _read(path, largest)
-
-
-def _read(path: Path, largest: int) -> bytes:
-    try:
-        return read_regular(path, largest)
-    except (OSError, ValueError) as error:
-        raise GraphError(OPERATION, "the file cannot be read", got=str(error)) from None
+    return bytes_of(path, OPERATION, largest)
 
 
 def checked_shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:

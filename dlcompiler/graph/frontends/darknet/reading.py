@@ -5,20 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.files import bytes_of
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.input_files import read_regular
 
 OPERATION = "import a Darknet network"
 MOST_TEXT = 1 << 20
 """Longest text of a network; [byte]."""
-MOST_BYTES = 2**31 - 1
-"""Largest file of weights; [byte]."""
 MOST_LAYERS = 2_000
 """Most layers of a network, and most numbers in an option; [1]."""
 
@@ -44,7 +41,7 @@ def read_sections(source: Any) -> list[Section]:
         It cannot be read, or is no such text.
     """
     sections: list[Section] = []
-    text = _bytes_of(source, MOST_TEXT).decode("utf-8", "replace")
+    text = bytes_of(source, OPERATION, MOST_TEXT).decode("utf-8", "replace")
     for number, whole in enumerate(text.split("\n"), 1):
         line = "".join(whole.partition("#")[0].split())
         if not line or line.startswith(";"):
@@ -91,7 +88,7 @@ class Weights:
     """Whether matrices are stored the other way, as by early versions: these are above 1000."""
 
     def __init__(self, source: Any) -> None:
-        data = _bytes_of(source, MOST_BYTES)
+        data = bytes_of(source, OPERATION)
         if len(data) < 16:
             raise GraphError(OPERATION, "the weights have no header", got=f"{len(data)} bytes",
                              expected="at least 16")  # fmt: skip
@@ -127,23 +124,6 @@ class Weights:
                 OPERATION, "weights are left over", got=f"{self.left:,} floats{stray} of "
                 f"{len(self._numbers):,}", hint="they belong to another network",
             )  # fmt: skip
-
-
-def _bytes_of(source: Any, largest: int) -> bytes:
-    """Return what a file holds, or bytes as they are."""
-    if isinstance(source, str | Path):
-        try:
-            return read_regular(source, largest)
-        except OSError as error:
-            raise GraphError(OPERATION, "the file cannot be read", got=str(error)) from None
-    if not isinstance(source, bytes | bytearray | memoryview):
-        raise GraphError(OPERATION, "not a file", got=repr(source)[:200],
-                         expected="a path, or bytes")  # fmt: skip
-    data = bytes(source)
-    if len(data) > largest:
-        raise GraphError(OPERATION, "the file is too large", got=f"{len(data):,} bytes",
-                         expected=f"at most {largest:,}")  # fmt: skip
-    return data
 
 
 _ANY = "clip truth onlyforward stopbackward dontsave learning_rate smooth dont_update " \

@@ -10,21 +10,18 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import dtypes, json_text
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.files import bytes_of
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.input_files import read_regular
 
 OPERATION = "import an MXNet model"
 MOST_SYMBOL_BYTES = 1 << 26
 """Largest file of a symbol; [byte]."""
-MOST_BYTES = 2**31 - 1
-"""Largest file of arrays; [byte]."""
 MOST_PARTS = 100_000
 """Most nodes of a symbol, and most arrays of a file; [1]."""
 MOST_ELEMENTS = 2**31
@@ -62,20 +59,6 @@ class Symbol:
     """The outputs, as a node has its operands."""
 
 
-def _bytes_of(source: Any, what: str, most: int) -> bytes:
-    """Return the bytes of a file, or those that are given."""
-    if isinstance(source, str | Path):
-        try:
-            source = read_regular(source, most)
-        except OSError as error:
-            raise GraphError(OPERATION, f"the file of {what} cannot be read",
-                             got=str(error)) from None  # fmt: skip
-    if not isinstance(source, bytes | bytearray | memoryview):
-        raise GraphError(OPERATION, f"this is not {what}", got=repr(source)[:200],
-                         expected="a path, or bytes")  # fmt: skip
-    return bytes(source)
-
-
 # -- symbols ---------------------------------------------------------------------------------------
 
 
@@ -87,7 +70,7 @@ def read_symbol(source: Any) -> Symbol:
     GraphError
         It is no symbol, is damaged, or is too large.
     """
-    text = _bytes_of(source, "the symbol", MOST_SYMBOL_BYTES)
+    text = bytes_of(source, OPERATION, MOST_SYMBOL_BYTES, what="the symbol")
     try:
         found = json_text.parse(text)
     except json_text.JsonError as error:
@@ -157,7 +140,7 @@ def read_arrays(source: Any) -> dict[str, Array]:
     """
     if isinstance(source, Mapping):
         return {_plain(str(name)): _given(name, value) for name, value in source.items()}
-    reader = _Reader(_bytes_of(source, "the arrays", MOST_BYTES))
+    reader = _Reader(bytes_of(source, OPERATION, what="the arrays"))
     magic, _ = reader.numbers("QQ")
     if magic != _LIST_MAGIC:
         raise GraphError(OPERATION, "not a file of MXNet's arrays", got=f"first number {magic:#x}",

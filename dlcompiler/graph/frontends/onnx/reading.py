@@ -15,8 +15,9 @@ import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.files import MOST_BYTES, bytes_of
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.input_files import open_regular, read_regular
+from dlcompiler.input_files import open_regular
 
 OPERATION = "import an ONNX model"
 LEAST_OPSET = 1
@@ -24,8 +25,6 @@ MOST_NODES = 200_000
 """Most nodes of a model, with those of its functions and branches; [1]."""
 MOST_DEPTH = 32
 """Most branches inside each other; [1]."""
-MOST_BYTES = 2**31 - 1
-"""Largest file, as the format itself allows; [byte]."""
 MOST_ELEMENTS = 2**31
 """Most elements of a tensor; [1]."""
 
@@ -67,18 +66,10 @@ def read_model(source: Any) -> tuple[Any, Path | None]:
     else:
         if isinstance(source, str | Path):
             folder = Path(source).absolute().parent
-            try:
-                source = read_regular(source, MOST_BYTES)
-            except OSError as error:
-                raise GraphError(OPERATION, "the file cannot be read", got=str(error)) from None
-        if not isinstance(source, bytes | bytearray | memoryview):
-            raise GraphError(
-                OPERATION, "not a model", got=repr(source)[:200],
-                expected="a path, bytes, or an onnx.ModelProto",
-            )  # fmt: skip
+        data = bytes_of(source, OPERATION, expected="a path, bytes, or an onnx.ModelProto")
         model = onnx.ModelProto()
         try:
-            model.ParseFromString(bytes(source))
+            model.ParseFromString(data)
         except Exception as error:  # protobuf has several classes of errors
             raise GraphError(OPERATION, "not an ONNX file", got=str(error)[:200]) from None
     if not model.HasField("graph"):

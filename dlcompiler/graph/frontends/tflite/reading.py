@@ -11,19 +11,16 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.files import bytes_of
 from dlcompiler.graph.operators.base import Array
-from dlcompiler.input_files import read_regular
 
 OPERATION = "import a TFLite model"
-MOST_BYTES = 2**31 - 1
-"""Largest file, as the format itself allows; [byte]."""
 MOST_PARTS = 100_000
 """Most tensors, operators and buffers of a model; [1]."""
 MOST_ELEMENTS = 2**31
@@ -82,15 +79,7 @@ def read_model(source: Any) -> Any:
         It cannot be read, or is no model.
     """
     tflite = tflite_package()
-    if isinstance(source, str | Path):
-        try:
-            source = read_regular(source, MOST_BYTES)
-        except OSError as error:
-            raise GraphError(OPERATION, "the file cannot be read", got=str(error)) from None
-    if not isinstance(source, bytes | bytearray | memoryview):
-        raise GraphError(OPERATION, "not a model", got=repr(source)[:200],
-                         expected="a path, or bytes")  # fmt: skip
-    data = bytes(source)
+    data = bytes_of(source, OPERATION)
     if data[4:8] != b"TFL3":
         raise GraphError(OPERATION, "not a TFLite file", got=repr(data[:8]),
                          expected="TFL3 in bytes 4 to 7")  # fmt: skip
