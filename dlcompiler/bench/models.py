@@ -21,11 +21,19 @@ from dlcompiler.bench.graphs import flat
 from dlcompiler.bench.implementations import target_of
 from dlcompiler.bench.intervals import Ratio, paired_ratio
 from dlcompiler.bench.memory import EXPECTED, INPUT
-from dlcompiler.bench.model_inputs import Array, Input, constants_of, inputs_of, known_shapes
+from dlcompiler.bench.model_files import format_of
+from dlcompiler.bench.model_inputs import (
+    OPERATION,
+    Array,
+    Input,
+    constants_of,
+    inputs_of,
+    known_shapes,
+)
 from dlcompiler.bench.model_worker import COMMAND, EVALUATED, decisive
 from dlcompiler.bench.peers import MODEL_PEERS, check_names, missing
 from dlcompiler.bench.results import PeerResult
-from dlcompiler.errors import DLCompilerError
+from dlcompiler.errors import DLCompilerError, UserError
 from dlcompiler.graph.execution.build import Progress
 from dlcompiler.graph.execution.profiles import Profile
 from dlcompiler.graph.execution.remote import RemoteModel
@@ -79,14 +87,15 @@ def imported(
     values: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> ImportedModel:
-    """Import an ONNX model.
+    """Import a model from a file, of a kind that its ending says; ONNX if it says none.
 
     Parameters
     ----------
     path : path
         The file.
     shapes, constants : mapping, optional
-        As of `graph.from_onnx`; where only the first extent of an input is open, it is 1.
+        As of `graph.from_onnx`; where only the first extent of an input is open, it is 1. Models
+        of other kinds have no `constants`.
     values : mapping, optional
         Arrays by the names of inputs; the others are random.
     seed : int
@@ -95,16 +104,24 @@ def imported(
     Raises
     ------
     GraphError
-        As of `graph.from_onnx`.
+        As of `graph.from_onnx` and the other importers.
     UserError
         A shape or a value does not fit, or an extent is open.
     """
     begin = time.perf_counter()
-    declared = onnx_inputs(path)
-    fixed = constants_of(declared, constants or {})
-    open_inputs = {name: kind for name, kind in declared.items() if name not in fixed}
-    known = known_shapes(open_inputs, shapes or {})
-    module = graph.from_onnx(path, shapes=known, constants=fixed)
+    kind = format_of(path)
+    if kind is None:
+        declared = onnx_inputs(path)
+        fixed = constants_of(declared, constants or {})
+        open_inputs = {name: kind for name, kind in declared.items() if name not in fixed}
+        known = known_shapes(open_inputs, shapes or {})
+        module = graph.from_onnx(path, shapes=known, constants=fixed)
+    else:
+        if constants:
+            raise UserError(OPERATION, "only inputs of ONNX models become constants",
+                            got=", ".join(constants))  # fmt: skip
+        fixed = {}
+        module = kind.read(Path(path), shapes or {})
     import_s = time.perf_counter() - begin
     inputs = tuple(inputs_of(module, values or {}, seed))
     return ImportedModel(str(Path(path).absolute()), module, inputs, fixed, import_s)
@@ -235,6 +252,13 @@ class ModelBench:
     def __exit__(self, *_: object) -> None:
         self._worker.close()
 
+    def _peers_of(self, given: ImportedModel) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return the peers that read a model, and why others do not."""
+        kind = format_of(given.path)
+        if kind is None:
+            return self._present, dict(self._absent)
+        return (), self._absent | dict.fromkeys(self._present, f"it reads no {kind.library} files")
+
     def measure(self, given: ImportedModel, made: BuiltModel) -> ModelResult:
         """Compare and time a model.
 
@@ -243,13 +267,13 @@ class ModelBench:
         MeasurementError
             Our model crashed, failed, or did not end in time.
         """
+        present, absent = self._peers_of(given)
         remote = self._load(given, made)
-        expected, why = ([], "") if self._present else _evaluated(given, made)
-        outcome = self._contest(given, self._present, expected)
-        absent = dict(self._absent)
-        if outcome.kind in ("crashed", "timeout") and self._present:
+        expected, why = ([], "") if present else _evaluated(given, made)
+        outcome = self._contest(given, present, expected)
+        if outcome.kind in ("crashed", "timeout") and present:
             # Our model or a peer crashed: try again without peers to find out which.
-            absent |= dict.fromkeys(self._present, f"in a process that was lost: {outcome.message}")
+            absent |= dict.fromkeys(present, f"in a process that was lost: {outcome.message}")
             remote = self._load(given, made)
             expected, why = _evaluated(given, made)
             outcome = self._contest(given, (), expected)

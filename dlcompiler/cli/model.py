@@ -1,4 +1,4 @@
-"""``dlcompiler model``: import an ONNX model, compare its results, and time it beside peers."""
+"""``dlcompiler model``: import a model, compare its results, and time it beside peers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dlcompiler.bench.model_document import (
     summary,
     tuned_line,
 )
+from dlcompiler.bench.model_files import FORMATS
 from dlcompiler.bench.model_tuning import TaskTime, chosen, share_of_first, task_times
 from dlcompiler.bench.models import (
     BuiltModel,
@@ -200,7 +201,11 @@ def _number(text: str) -> int | float | None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="an ONNX model")
+    parser.add_argument(
+        "file", metavar="FILE",
+        help="an ONNX model; or one of another library, by its ending, with its weights beside it: "
+        + ", ".join(FORMATS),
+    )  # fmt: skip
     parser.add_argument(
         "--peers",
         default="onnxruntime",
@@ -244,4 +249,4 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-COMMAND = Command("measure an ONNX model beside other libraries", _add_arguments, run)
+COMMAND = Command("measure a model beside other libraries", _add_arguments, run)

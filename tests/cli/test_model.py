@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from dlcompiler.measurement.ceilings import Ceilings
 from dlcompiler.target import resolve
 
 onnx = pytest.importorskip("onnx")
+from tests.graph.frontends.darknet_reference import SMALL, weights_of  # noqa: E402
 from tests.graph.frontends.onnx_models import a_model, model_of, tensor  # noqa: E402
 
 QUICK = ["--seconds", "0.01"]
+FILES = Path(__file__).parents[1] / "graph" / "frontends" / "files"
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,37 @@ def test_json_has_what_was_measured(path, tmp_path, capsys):
     ]
     assert data["machine"]["cpu"]
     assert printed.err.splitlines() == [f"import {path}", "build kernels", "compare and measure"]
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "library"),
+    [
+        ("coreml/mobile_32.mlmodel", [], "CoreML"),
+        ("coreml/mobile_16.mlpackage", [], "CoreML"),
+        ("mxnet/squeezenet-symbol.json", ["--shape", "data=1x3x20x20"], "MXNet"),
+    ],
+)
+def test_models_of_other_libraries(file, options, library, capsys):
+    options = ["--peers", "onnxruntime", "--json", *options, *QUICK]
+    assert main(["model", str(FILES / file), *options]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["verified"], data["compared_with"]) == (True, ["NumPy"])
+    why = data["absent"]["onnxruntime"]
+    assert why == f"it reads no {library} files" or "not installed" in why
+
+
+def test_a_network_of_darknet_lies_beside_its_weights(tmp_path, capsys):
+    path = tmp_path / "a.cfg"
+    path.write_text(SMALL)
+    assert main(["model", str(path), "--peers", "", "--json", *QUICK]) == 0
+    unknown = json.loads(capsys.readouterr().out)
+    path.with_suffix(".weights").write_bytes(weights_of(SMALL, (1, 3, 8, 8)))
+    assert main(["model", str(path), "--peers", "", "--json", *QUICK]) == 0
+    known = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in known["inputs"]] == ["input"]
+    assert len(unknown["inputs"]) > 1
+    assert main(["model", str(path), "--constant", "input=1"]) == 2
+    assert "only inputs of ONNX models become constants" in capsys.readouterr().err
 
 
 @pytest.mark.campaign
