@@ -94,6 +94,67 @@ def test_a_layer_of_the_first_versions(kind):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def column(values):
+    return np.reshape(values, (4, 1, 1))
+
+
+MOMENTS = {"channels": 4, "gamma": weights([1, 2, 3, 4]), "beta": weights([0, 1, 0, 1]),
+           "mean": weights([0, 0, 1, 1]), "variance": weights([1, 1, 1, 0])}  # fmt: skip
+DEFAULTS = {
+    "batchnorm": (
+        {**MOMENTS, "instanceNormalization": True},
+        (X - column([0, 0, 1, 1])) / np.sqrt(column([1, 1, 1, 0]) + 1e-5)
+        * column([1, 2, 3, 4]) + column([0, 1, 0, 1]),
+    ),
+    "unary": ({"type": 1}, 1 / np.sqrt(X * 0 + 1e-6)),
+    "l2normalize": ({}, X * 0),
+    "mvn": ({"normalizeVariance": True}, X * 0),
+    "lrn": ({"alpha": 0.0, "beta": 2.0, "localSize": 3}, X),
+    "reduce": ({"mode": 3, "axis": 1}, np.log(np.abs(X) + 1e-6).sum((1, 2))),
+}  # fmt: skip
+"""Layer -> its parameters without small numbers, and what it makes of an image."""
+
+
+@pytest.mark.parametrize("kind", DEFAULTS)
+def test_a_number_that_is_left_out_has_its_default(kind):
+    params, expected = DEFAULTS[kind]
+    image = {"unary": X * 0, "l2normalize": X * 0, "mvn": X * 0, "reduce": np.abs(X)}.get(kind, X)
+    found = run(old_network(kind, (4, 6, 5), expected.shape, **params), image)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_a_transposed_convolution_of_the_same_size_has_no_dilation(mode):
+    x = floats(1, 5, 1)
+    params = {"outputChannels": 1, "kernelChannels": 1, "kernelSize": [3, 1], "stride": [2, 1],
+              "dilationFactor": [2, 2], "isDeconvolution": True, "same": {"asymmetryMode": mode},
+              "weights": weights([1, 2, 3])}  # fmt: skip
+    full = np.zeros(11)
+    for h in range(5):
+        full[2 * h : 2 * h + 3] += x[0, h, 0] * np.array([1, 2, 3])
+    found = run(old_network("convolution", x.shape, (1, 10, 1), **params), x)
+    np.testing.assert_allclose(found.reshape(-1), full[mode:][:10], rtol=1e-5, atol=1e-6)
+
+
+def test_quantized_weights_of_a_transposed_convolution_have_a_scale_for_each_output():
+    numbers = NUMBERS.integers(0, 255, (2, 2))
+    linear = {"scale": [1, 2], "bias": [3, 4]}
+    params = {"outputChannels": 2, "kernelChannels": 2, "kernelSize": [1, 1], "valid": {},
+              "isDeconvolution": True, "weights": {
+                  "rawValue": numbers.astype("uint8").tobytes(),
+                  "quantization": {"numberOfBits": 8, "linearQuantization": linear}}}  # fmt: skip
+    x = floats(2, 1, 1)
+    found = run(old_network("convolution", x.shape, x.shape, **params), x)
+    expected = (numbers * [1, 2] + [3, 4]).T @ x.reshape(-1)
+    np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-4)
+
+
+def test_a_reshape_of_a_sequence_keeps_its_steps():
+    x = floats(3, 1, 4, 1, 1)
+    found = run(old_network("reshape", x.shape, (3, 1, 2, 2, 1), targetShape=[2, 2, 1]), x)
+    np.testing.assert_array_equal(found, x.reshape(3, 1, 2, 2, 1))
+
+
 def test_a_transposed_convolution_and_a_pool_that_includes_the_last_pixel():
     weight = floats(4, 2, 3, 3)
     params = {"outputChannels": 2, "kernelChannels": 4, "kernelSize": [3, 3], "stride": [2, 2],
@@ -231,6 +292,10 @@ OPERATIONS = {
     "tile": ({"reps": [1, 2]}, lambda x: np.tile(x, (1, 2))),
     "reverse": ({}, lambda x: x[::-1, ::-1]),
     "gather": ({"indices": [2, 0], "axis": 0}, lambda x: x[[2, 0]]),
+    "gather from the end": ({"indices": [-1, -3], "axis": 0}, lambda x: x[[-1, -3]]),
+    "slice_by_index of one": ({"begin": [-2, 1], "end": [0, 0], "stride": [-1, 2],
+                               "begin_mask": [True, False], "end_mask": [False, False],
+                               "squeeze_mask": [True, True]}, lambda x: x[0, 1]),
     "gather_along_axis": ({"indices": I, "axis": 0}, lambda x: np.take_along_axis(x, I, 0)),
     "gather_nd": ({"indices": np.array([[2, 1], [0, 3]])}, lambda x: x[[2, 0], [1, 3]]),
     "cumsum": ({"axis": 1, "exclusive": True, "reverse": True},
@@ -275,7 +340,7 @@ def test_an_operation(kind):
     x = floats(3, 4)
     expected = np.asarray(compute(x))
     dtype = "int32" if expected.dtype == "int32" else "float32"
-    found = run(one(kind, parameters(inputs), expected.shape, dtype=dtype), x)
+    found = run(one(kind.split()[0], parameters(inputs), expected.shape, dtype=dtype), x)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -321,6 +386,28 @@ def test_a_resize_takes_its_elements_where_the_mode_says(mode):
     data = one("resize_bilinear", inputs, (1, 1, 1, 5), (1, 1, 1, 2))
     expected = {"UNALIGN_CORNERS": [0, 0.1, 0.5, 0.9, 1], "DEFAULT": [0, 0.4, 0.8, 1, 1],
                 "STRICT_ALIGN_CORNERS": [0, 0.25, 0.5, 0.75, 1]}[mode]  # fmt: skip
+    found = run(data, np.array([[[[0, 1]]]]))
+    np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "first"), [("STRICT_ALIGN_CORNERS", 0), ("ALIGN_CORNERS", 1)])
+def test_a_resize_to_one_element_takes_the_corner_or_the_middle(mode, first):
+    inputs = {"target_size_height": 1, "target_size_width": 2, "sampling_mode": mode}
+    x = floats(1, 1, 3, 4)
+    found = run(one("resize_bilinear", inputs, (1, 1, 1, 2), x.shape), x)
+    np.testing.assert_allclose(found.reshape(-1), x[0, 0, first, [0, 3]], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("is_aligned", "has_centers", "expected"),
+    [(False, None, [0, 0.25, 0.75, 1]), (False, False, [0, 0.5, 1, 1]),
+     (True, False, [0, 1 / 3, 2 / 3, 1])],
+)  # fmt: skip
+def test_an_upsampling_puts_pixels_where_its_flags_say(is_aligned, has_centers, expected):
+    inputs = {"scale_factor_width": 2, "align_corners": is_aligned}
+    if has_centers is not None:
+        inputs["half_pixel_centers"] = has_centers
+    data = one("upsample_bilinear", inputs, (1, 1, 1, 4), (1, 1, 1, 2))
     found = run(data, np.array([[[[0, 1]]]]))
     np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-6)
 

@@ -11,6 +11,8 @@ from dlcompiler.graph.frontends.slices import cut
 from dlcompiler.graph.frontends.windows import LAYOUTS, same_pads
 from dlcompiler.graph.ir import Expr
 
+ALIGNED = "align_corners_or_centers"
+"""Corners lie on corners as by ``align_corners``, but a single element lies in the middle."""
 _KERNELS = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -83,9 +85,10 @@ def transposed_convolution(
     rank, sizes = spatial_rank(node, x), node.shape(x)[2:]
     steps = list(zip(sizes, windows.kernel, windows.strides, windows.dilation, strict=True))
     full = [(n - 1) * s + (k - 1) * d + 1 for n, k, s, d in steps]
-    if windows.rule == "same":
+    if windows.rule in ("same", "same_lower"):
         wanted = wanted or [n * s for n, _, s, _ in steps]
-        before = tuple(max(f - w, 0) // 2 for f, w in zip(full, wanted, strict=True))
+        odd = int(windows.rule == "same_lower")
+        before = tuple((max(f - w, 0) + odd) // 2 for f, w in zip(full, wanted, strict=True))
         after: tuple[int, ...] = ()
     else:
         both = pads(node, sizes, windows)
@@ -114,6 +117,11 @@ def joined(node: CoremlOrigin, x: Expr, kept: int) -> Expr:
 
 def resized(node: CoremlOrigin, x: Expr, size: Sequence[int], method: str, mode: str) -> Expr:
     """Return images, whose last two dimensions are spatial, in another size."""
+    if mode == ALIGNED:
+        if 1 in size:
+            small = [1 if n == 1 else own for n, own in zip(size, node.shape(x)[-2:], strict=True)]
+            x = resized(node, x, small, method, "half_pixel")
+        mode = "align_corners"
     shape = node.shape(x)
     flat = node.reshape(joined(node, x, 2), (1, -1, *shape[-2:]) if 0 not in shape else shape)
     attrs = {"rounding_method": "floor"} if method == "nearest_neighbor" else {}

@@ -139,12 +139,13 @@ class Layer(CoremlOrigin):
             self.fail(f"operand {i} is missing")
         return self.inputs[i]
 
-    def weights(self, name: str, shape: Sequence[int]) -> Constant:
-        """Return weights by their name."""
+    def weights(self, name: str, shape: Sequence[int], axis: int = 0) -> Constant:
+        """Return weights by their name; `axis` is that of the output channels."""
         given = self.params[name]
         if given is None:
             self.fail(f"its {name} are missing")
-        return constant_of(weights_of(given, tuple(shape), f"array {name} of {self.name!r}"))
+        what = f"array {name} of {self.name!r}"
+        return constant_of(weights_of(given, tuple(shape), what, axis))
 
     def integers(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """Return a list of integers; the default if it is empty."""

@@ -125,7 +125,7 @@ def sliced(node: CoremlOrigin, x: Expr, given: Bounds) -> Expr:
     bounds = []
     for n, (a, b, step) in enumerate(zip(given.begin, given.end, given.steps, strict=True)):
         if given.squeeze_mask[n]:
-            first = node.axis(a, shape[n])
+            first = 0 if given.begin_mask[n] else node.axis(a, shape[n])
             bounds.append(slice(first, first + 1))
             continue
         start, stop = None if given.begin_mask[n] else a, None if given.end_mask[n] else b
@@ -133,6 +133,17 @@ def sliced(node: CoremlOrigin, x: Expr, given: Bounds) -> Expr:
     made = cut(node, x, bounds)
     kept = [extent for n, extent in enumerate(node.shape(made)) if not given.squeeze_mask[n]]
     return node.reshape(made, kept)
+
+
+def taken(
+    node: CoremlOrigin, x: Expr, indices: Expr, axis: int, batch_dims: int = 0
+) -> Expr:  # fmt: skip
+    """Return slices at indices of an axis; negative indices count from its end."""
+    axis = node.axis(axis, node.rank(x))
+    behind = node.call("add", indices, node.scalar(node.shape(x)[axis], indices))
+    is_negative = node.call("less", indices, node.scalar(0, indices))
+    places = node.call("where", is_negative, behind, indices)
+    return node.call("take", x, places, axis=axis, batch_dims=batch_dims)
 
 
 def padded(node: CoremlOrigin, x: Expr, pad: Sequence[int], mode: str, value: float) -> Expr:

@@ -15,8 +15,19 @@ from dlcompiler.graph.frontends.coreml.reading import array_of, checked_shape, u
 from dlcompiler.graph.operators.base import Array
 
 
-def weights_of(given: Message, shape: tuple[int, ...], what: str) -> Array:
+def weights_of(given: Message, shape: tuple[int, ...], what: str, axis: int = 0) -> Array:
     """Return weights as float32.
+
+    Parameters
+    ----------
+    given : Message
+        The weights.
+    shape : tuple of int
+        Their shape.
+    what : str
+        What they are, for errors.
+    axis : int
+        The dimension of the output channels, each of which may have a scale.
 
     Raises
     ------
@@ -25,7 +36,7 @@ def weights_of(given: Message, shape: tuple[int, ...], what: str) -> Array:
     """
     checked_shape(shape, what)
     if given["quantization"] is not None:
-        return _unquantized(given, shape, what)
+        return _unquantized(given, shape, what, axis)
     if given["float16Value"]:
         return array_of(given["float16Value"], shape, "float16", what).astype(np.float32)
     if given["rawValue"] or given["int8RawValue"]:
@@ -33,7 +44,7 @@ def weights_of(given: Message, shape: tuple[int, ...], what: str) -> Array:
     return array_of(given["floatValue"].tobytes(), shape, "float32", what)
 
 
-def _unquantized(given: Message, shape: tuple[int, ...], what: str) -> Array:
+def _unquantized(given: Message, shape: tuple[int, ...], what: str, axis: int) -> Array:
     """Return weights of 1 to 8 bits, which have a scale and a bias, or a table of values."""
     quantization = given["quantization"]
     count = math.prod(shape)
@@ -46,21 +57,20 @@ def _unquantized(given: Message, shape: tuple[int, ...], what: str) -> Array:
         return np.asarray(values[numbers].reshape(shape))
     if linear is None:
         raise GraphError(OPERATION, f"{what} has a format that is not known")
-    channels = shape[0] if shape else 1
-    parts = [
-        _column(part, channels, len(shape), what) for part in (linear["scale"], linear["bias"])
-    ]
+    parts = [_column(part, shape, axis, what) for part in (linear["scale"], linear["bias"])]
     return numbers.reshape(shape).astype(np.float32) * parts[0] + parts[1]
 
 
-def _column(values: Array, channels: int, rank: int, what: str) -> Array:
+def _column(values: Array, shape: tuple[int, ...], axis: int, what: str) -> Array:
     """Return one number, or one for each output channel, so that it broadcasts."""
     if values.size == 0:
         return np.zeros((), np.float32)
+    channels = shape[axis] if shape else 1
     if values.size not in (1, channels):
         raise GraphError(OPERATION, f"{what} has another number of scales than of channels",
                          got=str(values.size), expected=str(channels))  # fmt: skip
-    return values.reshape(-1, *(1,) * (rank - 1)) if values.size > 1 else values.reshape(())
+    places = (-1, *(1,) * (len(shape) - axis - 1)) if values.size > 1 else ()
+    return values.reshape(places)
 
 
 def count_of(given: Message) -> int:

@@ -70,8 +70,9 @@ def _clip(node: Layer) -> Expr:
 
 
 def _gelu(node: Layer) -> Expr:
-    modes = ("EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION")
-    return functions.gelu(node, node.input(), modes[node.params["mode"] % len(modes)])
+    modes = {0: "EXACT", 1: "TANH_APPROXIMATION", 2: "SIGMOID_APPROXIMATION"}
+    number = node.params["mode"]
+    return functions.gelu(node, node.input(), modes.get(number, f"number {number}"))
 
 
 def _clamped_relu(node: Layer) -> Expr:
@@ -83,9 +84,8 @@ def _clamped_relu(node: Layer) -> Expr:
 def _unary_function(node: Layer) -> Expr:
     """Return a function of scale·x + shift."""
     given = node.params
-    x = functions.linear(node, node.input(), given.get("scale", 1.0),
-                         given["shift"])  # fmt: skip
-    alpha, small = node.scalar(given["alpha"], x), given["epsilon"]
+    x = functions.linear(node, node.input(), given["scale"] or 1.0, given["shift"])
+    alpha, small = node.scalar(given["alpha"], x), given["epsilon"] or 1e-6
     match given["type"]:
         case 0:
             return node.call("sqrt", x)

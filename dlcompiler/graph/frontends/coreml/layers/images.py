@@ -7,6 +7,7 @@ from typing import Any
 
 from dlcompiler.graph.frontends.coreml import norms, tensors
 from dlcompiler.graph.frontends.coreml.images import (
+    ALIGNED,
     Windows,
     convolution,
     cropped,
@@ -21,7 +22,7 @@ from dlcompiler.graph.frontends.coreml.messages import Message
 from dlcompiler.graph.frontends.coreml.node import Layer, LayerConverter
 from dlcompiler.graph.ir import Expr
 
-_SAMPLING = ("align_corners", "align_corners", "asymmetric")
+_SAMPLING = ("align_corners", ALIGNED, "asymmetric")
 """Of `resizeBilinear`; the next one samples regions."""
 _UPSAMPLING = ("asymmetric", "align_corners", "half_pixel")
 
@@ -58,16 +59,16 @@ def _windows(node: Layer) -> Windows:
 def _convolution(node: Layer) -> Expr:
     given, x = node.params, _images(node)
     channels, inner, groups = given["outputChannels"], given["kernelChannels"], given["nGroups"]
-    windows = replace(_windows(node), dilation=_pair(node, "dilationFactor", 1),
-                      groups=max(groups, 1))  # fmt: skip
-    if given["isDeconvolution"]:
+    windows = replace(_windows(node), groups=max(groups, 1))
+    if given["isDeconvolution"]:  # it has no dilation
         shape = (inner, channels // windows.groups, *windows.kernel)
         wanted = node.integers("outputShape")
         made = transposed_convolution(
-            node, x, node.weights("weights", shape), windows,
+            node, x, node.weights("weights", shape, 1), windows,
             positive(node, wanted, 2, "outputShape") if wanted else None,
         )  # fmt: skip
     else:
+        windows = replace(windows, dilation=_pair(node, "dilationFactor", 1))
         is_given = len(node.inputs) > 1
         shape = (channels, inner, *windows.kernel)
         weight = node.input(1) if is_given else node.weights("weights", shape)
@@ -103,11 +104,11 @@ def _batchnorm(node: Layer) -> Expr:
     given, x = node.params, _images(node)
     size = (given["channels"],)
     gamma, beta = node.weights("gamma", size), node.weights("beta", size)
-    epsilon = given.get("epsilon", 1e-5)
-    if given["instanceNormalization"]:
-        return _like_input(node, norms.instance_norm(node, x, (gamma, beta), epsilon))
+    epsilon = given["epsilon"] or 1e-5
     if given["computeMeanVar"]:
-        node.fail("it normalises by the moments of the batch")
+        if not given["instanceNormalization"]:
+            node.fail("it normalises by the moments of the batch")
+        return _like_input(node, norms.instance_norm(node, x, (gamma, beta), epsilon))
     moments = node.weights("mean", size), node.weights("variance", size)
     made = node.call("nn.batch_norm", x, gamma, beta, *moments, axis=1, epsilon=epsilon)
     return _like_input(node, made[0])
@@ -122,14 +123,14 @@ def _mvn(node: Layer) -> Expr:
     if not given["normalizeVariance"]:
         return centred
     square = node.call("mean", node.call("square", centred), axis=axes, keepdims=True)
-    root = node.call("rsqrt", node.call("add", square, node.scalar(given["epsilon"], x)))
+    root = node.call("rsqrt", node.call("add", square, node.scalar(given["epsilon"] or 1e-6, x)))
     return node.call("multiply", centred, root)
 
 
 def _lrn(node: Layer) -> Expr:
     given = node.params
     made = node.call(
-        "nn.lrn", _images(node), size=given["localSize"] or 5, axis=1, bias=given["k"],
+        "nn.lrn", _images(node), size=given["localSize"] or 5, axis=1, bias=given["k"] or 1.0,
         alpha=given["alpha"], beta=given["beta"],
     )  # fmt: skip
     return _like_input(node, made)
@@ -188,7 +189,7 @@ def _reorganize(node: Layer) -> Expr:
 
 
 def _l2_normalize(node: Layer) -> Expr:
-    return norms.l2_norm(node, node.input(), node.params["epsilon"])
+    return norms.l2_norm(node, node.input(), node.params["epsilon"] or 1e-6)
 
 
 TABLE: dict[str, LayerConverter] = {

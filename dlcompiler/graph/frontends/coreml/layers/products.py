@@ -75,7 +75,7 @@ def _softmax(node: Layer) -> Expr:
 
 def _layer_norm(node: Layer) -> Expr:
     given, shape = node.params, node.integers("normalizedShape")
-    epsilon = given.get("eps", 1e-5)
+    epsilon = given["eps"] or 1e-5
     affine = node.weights("gamma", shape), node.weights("beta", shape)
     return norms.layer_norm(node, node.input(), range(-len(shape), 0), affine, epsilon)
 

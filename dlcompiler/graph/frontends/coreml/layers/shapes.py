@@ -39,8 +39,8 @@ def _reduce(node: Layer) -> Expr:
         places = node.axes(axes, node.rank(x))
         return node.cast(node.call(mode, x, axis=places, keepdims=True), "float32")
     if mode == "reduce_log_sum":
-        made = reduced(node, "reduce_sum", x, axes, True)
-        return node.call("log", functions.linear(node, made, 1, given["epsilon"]))
+        x = node.call("log", functions.linear(node, x, 1, given["epsilon"] or 1e-6))
+        mode = "reduce_sum"
     return reduced(node, mode, x, axes, True)
 
 
@@ -65,8 +65,9 @@ def _old_reshape(node: Layer) -> Expr:
     shape = node.integers("targetShape")
     if len(shape) not in (3, 4):
         node.fail("its shape has another number of extents", got=repr(shape)[:100])
-    steps = shape[0] if len(shape) == 4 else 1
-    return tensors.reshaped(node, node.input(), [steps, 1, *shape[-3:]])
+    x = node.input()
+    first = (shape[0], 1) if len(shape) == 4 or node.rank(x) != 5 else node.shape(x)[:2]
+    return tensors.reshaped(node, x, [*first, *shape[-3:]])
 
 
 def _flatten(node: Layer) -> Expr:
@@ -185,8 +186,10 @@ def _broadcast(node: Layer) -> Expr:
 
 def _gather(node: Layer) -> Expr:
     x, indices = node.input(0), node.cast(node.input(1), "int32")
-    axis = node.axis(node.params["axis"], node.rank(x))
-    return node.call("take" if node.op_name == "gather" else "gather", x, indices, axis=axis)
+    axis = node.params["axis"]
+    if node.op_name == "gather":
+        return tensors.taken(node, x, indices, axis)
+    return node.call("gather", x, indices, axis=node.axis(axis, node.rank(x)))
 
 
 TABLE: dict[str, LayerConverter] = {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlcompiler.graph.frontends.coreml.images import (
+    ALIGNED,
     Windows,
     convolution,
     cropped,
@@ -21,7 +22,7 @@ from dlcompiler.graph.frontends.windows import LAYOUTS
 from dlcompiler.graph.ir import Expr
 
 _MODES = {
-    "STRICT_ALIGN_CORNERS": "align_corners", "ALIGN_CORNERS": "align_corners",
+    "STRICT_ALIGN_CORNERS": "align_corners", "ALIGN_CORNERS": ALIGNED,
     "DEFAULT": "asymmetric", "UNALIGN_CORNERS": "half_pixel",
 }  # fmt: skip
 """Sampling mode -> how positions in the result become positions in the image."""
@@ -104,7 +105,11 @@ def _upsample_nearest(node: Operation) -> Expr:
 
 def _upsample_bilinear(node: Operation) -> Expr:
     x = node.input()
-    mode = "align_corners" if node.flag("align_corners", True) else "half_pixel"
+    is_aligned = node.flag("align_corners", True)
+    has_centers = node.flag("half_pixel_centers", not is_aligned)
+    if is_aligned and has_centers:
+        node.fail("it aligns corners and centers of pixels")
+    mode = "align_corners" if is_aligned else "half_pixel" if has_centers else "asymmetric"
     return resized(node, x, scaled_size(node, x, _scales(node)), "linear", mode)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlcompiler.graph.frontends.coreml import tensors
 from dlcompiler.graph.frontends.coreml.node import Operation, OperationConverter
 from dlcompiler.graph.ir import Expr
 
@@ -9,15 +10,14 @@ _MODES = {"update": "update", "add": "add", "mul": "mul", "min": "min", "max": "
 
 
 def _indices(node: Operation) -> Expr:
-    """Return the indices, as signed integers."""
+    """Return the indices, as signed integers that hold the extent of any axis."""
     value = node.input("indices")
-    return node.cast(value, "int32") if node.dtype(value).startswith("uint") else value
+    return value if node.dtype(value) == "int64" else node.cast(value, "int32")
 
 
 def _gather(node: Operation) -> Expr:
-    x, axis = node.input(), node.integer("axis", 0)
-    return node.call("take", x, _indices(node), axis=node.axis(axis, node.rank(x)),
-                     batch_dims=node.integer("batch_dims", 0))  # fmt: skip
+    return tensors.taken(node, node.input(), _indices(node), node.integer("axis", 0),
+                         node.integer("batch_dims", 0))  # fmt: skip
 
 
 def _gather_along_axis(node: Operation) -> Expr:
