@@ -1,7 +1,9 @@
 """Models of MXNet compute what MXNet itself computed, or are refused with a reason."""
 
 import json
+import math
 import struct
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,9 @@ from dlcompiler import graph
 from dlcompiler.errors import GraphError
 
 FOLDER = Path(__file__).parent / "files" / "mxnet"
+F16, F32, F64, I32 = (partial(np.asarray, dtype=kind) for kind in (
+    "float16", "float32", "float64", "int32",
+))  # fmt: skip
 NETWORKS = ["mobilenet", "resnet", "squeezenet", "texts"]
 OPERATORS = ["attention", "deconvolutions", "elementwise", "images", "recurrent", "shapes"]
 
@@ -127,6 +132,48 @@ def test_the_batch_may_be_open(name):
     assert_same(graph.evaluate(module, arrays["data"]), expected, [name])
 
 
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "inputs", "expected"),
+    [
+        ("broadcast_mod", {}, [F32([1, -3, 5]), F32([0, 0, -3])], F32([0, 0, -1])),
+        ("_rmod_scalar", {"scalar": "3"}, [F32([0, 2])], F32([0, 1])),
+        ("_mod_scalar", {"scalar": "0"}, [F32([2, INF])], F32([0, 0])),
+        ("_mul_scalar", {}, [F32([2])], F32([2])),
+        ("_mul_scalar", {"scalar": "2", "is_int": "False"}, [I32([3])], F64([6])),
+        ("clip", {"a_min": "0.5", "a_max": "2.5"}, [I32([-3, 7])], I32([0, 2])),
+        ("amp_cast", {"dtype": "float16"}, [I32([3])], I32([3])),
+        ("round", {}, [F32([0.49999997, 8388609, -2.5])], F32([0, 8388609, -3])),
+        ("rint", {}, [F32([8388609, -0.49999997, 0.5, 1.5])], F32([8388609, 0, 0, 1])),
+        ("sign", {}, [F32([NAN, -2, INF])], F32([0, -1, 1])),
+        ("softmax", {"use_length": "True"}, [F32([1, 1, 5]), I32([2])], F32([0.5, 0.5, 0])),
+        ("softmax", {"dtype": "float32"}, [F16([0, 1])], F32([0.26894143, 0.7310586])),
+        ("argmax", {"axis": "0"}, [F64([1, 3, 2])], F64([1])),
+        ("argmax_channel", {}, [F16([[1, 3, 2]])], F16([1])),
+        ("pick", {}, [F32([1, 3, 2]), F32([1])], F32([3])),
+        ("slice_like", {"axes": "(-1,)"}, [F32([[1, 2, 3]]), F32([[[0, 0]]])], F32([[1]])),
+        ("Pooling", {"pool_type": "lp", "p_value": "1", "kernel": "(2,)"},
+         [F32([[[1, -3, 2]]])], F32([[[-2, -1]]])),
+        ("Pooling", {"pool_type": "avg", "pooling_convention": "full", "kernel": "(1,)",
+                     "stride": "(3,)"}, [F32([[[1, 2, 3, 4, 5]]])], F32([[[1, 4, 0]]])),
+        ("_contrib_BilinearResize2D", {"height": "1", "width": "1", "align_corners": "False"},
+         [F32([[[[1, 2, 3], [4, 5, 6]]]])], F32([[[[1]]]])),
+    ],
+)  # fmt: skip
+def test_what_mxnet_does_at_the_edges(name, attrs, inputs, expected):
+    """The expected values are those of MXNet 1.9.1."""
+    values = {f"x{n}": value for n, value in enumerate(inputs)}
+    module = graph.from_mxnet(
+        symbol_of(name, attrs, len(inputs)),
+        shapes={key: value.shape for key, value in values.items()},
+        dtypes={key: str(value.dtype) for key, value in values.items()},
+    )
+    found = graph.evaluate(module, *(values[param.name] for param in module.main.params))
+    assert_same(found, [expected], [name])
+
+
 def test_tuples_of_python_2():
     module = graph.from_mxnet(
         symbol_of("Reshape", {"shape": "(0L, -1L)"}), shapes={"x0": (2, 3, 4)}
@@ -232,6 +279,7 @@ def test_a_file_that_ends_anywhere_is_refused():
         (symbol_of("Dropout", {"mode": "always"}), "unknown value"),
         (symbol_of("Reshape", {"shape": "(0, 0, 0, 0)"}), "more codes"),
         (symbol_of("Reshape", {"shape": "(-4, 3, 3, -2)"}), "not divided so"),
+        (symbol_of("Reshape", {"shape": "(-4, 1, 2, -1, 1)"}), "-1 follows codes of several"),
         (symbol_of("Reshape", {"shape": "(5, 5)"}), "does not fit the data"),
         (symbol_of("Reshape", {"shape": f"({'9' * 30},)"}), "too large"),
         (symbol_of("Reshape", {"shape": "(x,)"}), "no list of integers"),
@@ -240,6 +288,8 @@ def test_a_file_that_ends_anywhere_is_refused():
         (symbol_of("_zeros", {"shape": "(99999, 99999)"}, 0), "no tensor has such a shape"),
         (symbol_of("_mul_scalar", {"scalar": "nan"}), "no number"),
         (symbol_of("_mul_scalar", {"scalar": "1e300"}), "a number is no float32"),
+        (symbol_of("clip", {"a_min": "1", "a_max": "0"}), "a_min is above a_max"),
+        (symbol_of("amp_cast", {"dtype": "int8"}), "converts floats to integers"),
         (symbol_of("_eye", {"N": "9999", "M": "9999"}, 0), "no tensor has such a shape"),
         (symbol_of("_arange", {"stop": "1e12"}, 0), "no such range"),
         (symbol_of("elemwise_add", inputs=2), "'x1' has no shape, and no weights"),

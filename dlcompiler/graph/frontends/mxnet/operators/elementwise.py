@@ -24,26 +24,34 @@ def _function(node: MxnetNode, name: str, a: Expr, b: Expr) -> Expr:
         a, b = (node.call("not_equal", v, node.scalar(0, v)) for v in (a, b))
     if name in ("divide", "power") and "int" in dtype:
         node.fail("it has no such operator on integers here", got=dtype)
-    return node.cast(node.call(name, a, b), dtype)
+    made = node.call(name, a, b)
+    if name == "floor_mod" and not (isinstance(b, Constant) and b.value.all()):
+        made = node.call("where", node.call("equal", b, node.scalar(0, b)), node.scalar(0, b), made)
+    return node.cast(made, dtype)
 
 
 def _binary(name: str) -> Converter:
     return lambda node: _function(node, name, node.input(0), node.input(1))
 
 
-def _scalar(node: MxnetNode) -> Constant:
-    """Return the attribute ``scalar`` as a number of the dtype of the data."""
-    node.text("is_int")
-    return node.scalar(node.number("scalar"), node.input(0))
+def _and_scalar(node: MxnetNode) -> tuple[Expr, Constant]:
+    """Return the data, and the attribute ``scalar`` as a number of their dtype.
+
+    Integers become float64 if the number is none.
+    """
+    x = node.input(0)
+    if not node.flag("is_int", True) and "float" not in node.dtype(x):
+        x = node.cast(x, "float64")
+    return x, node.scalar(node.number("scalar", 1.0), x)
 
 
 def _with_scalar(name: str) -> Converter:
-    return lambda node: _function(node, name, node.input(0), _scalar(node))
+    return lambda node: _function(node, name, *_and_scalar(node))
 
 
 def _of_scalar(name: str) -> Converter:
     """Return the converter of an operator whose first operand is the number."""
-    return lambda node: _function(node, name, _scalar(node), node.input(0))
+    return lambda node: _function(node, name, *_and_scalar(node)[::-1])
 
 
 def _sum_of_all(node: MxnetNode) -> Expr:
@@ -52,11 +60,29 @@ def _sum_of_all(node: MxnetNode) -> Expr:
 
 
 def _clip(node: MxnetNode) -> Expr:
-    return node.call("clip", node.input(0), a_min=node.number("a_min"), a_max=node.number("a_max"))
+    """Limit numbers; MXNet leaves the fractions of limits out if the data are integers."""
+    x, limits = node.input(0), [node.number("a_min"), node.number("a_max")]
+    if "float" not in node.dtype(x):
+        limits = [math.trunc(n) if math.isfinite(n) else n for n in limits]
+        node.numbers(limits, node.dtype(x))
+    low, high = map(float, limits)
+    if low > high:
+        node.fail("a_min is above a_max", got=f"{low} and {high}")
+    return node.call("clip", x, a_min=low, a_max=high)
 
 
 def _cast(node: MxnetNode) -> Expr:
     return node.cast(node.input(0), node.dtype_attr(""))
+
+
+def _amp_cast(node: MxnetNode) -> Expr:
+    """Convert floats to other floats; integers stay as they are."""
+    x, dtype = node.input(0), node.dtype_attr("")
+    if "float" not in node.dtype(x):
+        return x
+    if "float" not in dtype:
+        node.fail("it converts floats to integers", got=dtype, expected="a dtype of floats")
+    return node.cast(x, dtype)
 
 
 def _amp_multicast(node: MxnetNode) -> list[Expr]:
@@ -73,14 +99,27 @@ def _amp_multicast(node: MxnetNode) -> list[Expr]:
 def _round(node: MxnetNode) -> Expr:
     """Round to the nearest integer, halves away from zero."""
     x = node.input(0)
-    size = node.call("floor", node.call("add", node.call("abs", x), node.scalar(0.5, x)))
-    return node.call("multiply", node.call("sign", x), size)
+    size = node.call("abs", x)
+    low = node.call("floor", size)
+    # Not floor(size + 0.5), whose sum is rounded.
+    is_up = node.call("greater_equal", node.call("subtract", size, low), node.scalar(0.5, x))
+    near = node.call("add", low, node.cast(is_up, node.dtype(x)))
+    return node.call("multiply", node.call("sign", x), near)
 
 
 def _rint(node: MxnetNode) -> Expr:
     """Round to the nearest integer, halves down."""
     x = node.input(0)
-    return node.call("ceil", node.call("subtract", x, node.scalar(0.5, x)))
+    low, high = node.call("floor", x), node.call("ceil", x)
+    is_low = node.call("less_equal", node.call("subtract", x, low), node.call("subtract", high, x))
+    return node.call("where", is_low, low, high)
+
+
+def _sign(node: MxnetNode) -> Expr:
+    """Return -1, 0 or 1; that of NaN is 0."""
+    x = node.input(0)
+    sides = [node.call(name, x, node.scalar(0, x)) for name in ("greater", "less")]
+    return node.call("subtract", *(node.cast(side, node.dtype(x)) for side in sides))
 
 
 def _reciprocal(node: MxnetNode) -> Expr:
@@ -177,7 +216,7 @@ _ACTIVATIONS = {
 _UNARY = {
     "relu": "nn.relu", "sigmoid": "sigmoid", "tanh": "tanh", "exp": "exp", "log": "log",
     "log2": "log2", "log10": "log10", "log1p": "log1p", "sqrt": "sqrt", "rsqrt": "rsqrt",
-    "square": "square", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
+    "square": "square", "abs": "abs", "floor": "floor", "ceil": "ceil",
     "trunc": "trunc", "fix": "trunc", "negative": "negative",
     "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "arcsinh": "asinh", "arccosh": "acosh",
@@ -215,7 +254,7 @@ TABLE: dict[str, Converter] = {
     "_copy": _same, "identity": _same, "BlockGrad": _same, "stop_gradient": _same,
     "MakeLoss": _same, "make_loss": _same, "LinearRegressionOutput": _same,
     "MAERegressionOutput": _same, "SVMOutput": _same, "LogisticRegressionOutput": _unary("sigmoid"),
-    "clip": _clip, "Cast": _cast, "cast": _cast, "amp_cast": _cast,
+    "clip": _clip, "Cast": _cast, "cast": _cast, "amp_cast": _amp_cast, "sign": _sign,
     "amp_multicast": _amp_multicast, "round": _round, "rint": _rint, "reciprocal": _reciprocal,
     "cbrt": _cbrt, "degrees": _times(180 / math.pi), "radians": _times(math.pi / 180),
     "smooth_l1": _smooth_l1, "expm1": _expm1, "logical_not": _logical_not, "softsign": _softsign,

@@ -89,10 +89,14 @@ def _pool(node: MxnetNode) -> Expr:
     kind = node.choice("pool_type", "max", "avg", "sum", "lp")
     rule = node.choice("pooling_convention", "valid", "full")
     counts_pads, order = node.flag("count_include_pad", True), node.integer("p_value", 2)
+    if kind == "lp" and order == 1:
+        kind = "sum"  # odd powers keep their signs
+    elif kind == "lp" and order != 2:
+        node.fail("no such norm of windows", got=f"p_value {order}", expected="1 or 2")
     for name in ("kernel", "stride", "pad"):
         node.text(name)  # they say nothing about a window that is the whole image
     if node.flag("global_pool"):
-        return _global(node, kind, rank, order)
+        return _global(node, kind, rank)
     kernel, strides = _window(node, "kernel", rank, 0), _window(node, "stride", rank, 1)
     pads = _window(node, "pad", rank, 0, 0)
     sizes = _sizes(node) if rule == "full" else ()
@@ -108,7 +112,7 @@ def _pool(node: MxnetNode) -> Expr:
         case "max":
             return node.call(f"nn.max_pool{rank}d", x, **attrs)
         case "lp":
-            return node.call(f"nn.lp_pool{rank}d", x, **attrs, p=float(order))
+            return node.call(f"nn.lp_pool{rank}d", x, **attrs, p=2.0)
         case "avg" if not (counts_pads and is_longer):
             return node.call(f"nn.avg_pool{rank}d", x, **attrs, count_include_pad=counts_pads)
     made = node.call(f"nn.avg_pool{rank}d", x, **attrs, count_include_pad=True)
@@ -134,24 +138,27 @@ def _counts(
     node: MxnetNode, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
     pads: Sequence[int],
 ) -> Array:  # fmt: skip
-    """Return how many elements each window has, with the padding but not with what is beyond it."""
+    """Return how many elements each window has, with the padding but not with what is beyond it.
+
+    A window that is beyond it as a whole has a sum of 0, which is divided by 1.
+    """
     windows = list(zip(sizes, kernel, strides, pads, strict=True))
     out = [1 - (k - size - 2 * pad) // step for size, k, step, pad in windows]
     node.limited(out, MOST_NUMBERS)
     lines = []
     for (size, k, step, pad), count in zip(windows, out, strict=True):
         first = np.arange(count) * step - pad
-        lines.append(np.minimum(first + k, size + pad) - first)
+        lines.append(np.maximum(np.minimum(first + k, size + pad) - first, 1))
     return np.asarray(reduce(np.multiply.outer, lines))
 
 
-def _global(node: MxnetNode, kind: str, rank: int, order: int) -> Expr:
+def _global(node: MxnetNode, kind: str, rank: int) -> Expr:
     x, axes = node.input(0), tuple(range(2, rank + 2))
     match kind:
         case "sum":
             return node.call("sum", x, axis=axes, keepdims=True)
         case "lp":
-            return node.call("norm", x, ord=float(order), axis=axes, keepdims=True)
+            return node.call("norm", x, ord=2.0, axis=axes, keepdims=True)
     return node.call(f"nn.global_{kind}_pool{rank}d", x, layout=LAYOUTS[rank])
 
 
@@ -185,9 +192,12 @@ def _upsampling(node: MxnetNode) -> Expr:
 
 def _resize(node: MxnetNode) -> Expr:
     node.choice("mode", "size")
-    size = (node.integer("height"), node.integer("width"))
+    x, size = node.input(0), (node.integer("height"), node.integer("width"))
     mode = "align_corners" if node.flag("align_corners", True) else "half_pixel"
-    return node.call("image.resize2d", node.input(0), size=size, layout="NCHW", method="linear",
+    for axis, extent in enumerate(size, 2):
+        if extent == 1:  # the first row or column, not the middle
+            x = node.call("strided_slice", x, begin=(0,), end=(1,), axes=(axis,))
+    return node.call("image.resize2d", x, size=size, layout="NCHW", method="linear",
                      coordinate_transformation_mode=mode)  # fmt: skip
 
 

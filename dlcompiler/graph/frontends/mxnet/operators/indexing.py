@@ -41,7 +41,7 @@ def _pick(node: MxnetNode) -> Expr:
     else:
         places = node.call("clip", places, a_min=0.0, a_max=float(shape[axis] - 1))
     made = node.call("gather", x, places, axis=axis)
-    return made if keeps else node.reshape(made, (*shape[:axis], *shape[axis + 1 :]))
+    return made if keeps else node.reshape(made, (*shape[:axis], *shape[axis + 1 :]) or (1,))
 
 
 def _gather_nd(node: MxnetNode) -> Expr:

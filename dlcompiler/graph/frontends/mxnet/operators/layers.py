@@ -55,6 +55,8 @@ def _softmax(name: str, sign: int = 1) -> Converter:
         x = node.input(0)
         axis, heat = node.axis(node.rank(x), -1), node.number("temperature", 1.0)
         dtype = node.dtype_attr(node.dtype(x))
+        if np.finfo(dtype).bits > np.finfo(node.dtype(x)).bits:
+            x = node.cast(x, dtype)
         is_inside = _inside(node, axis) if node.flag("use_length") else None
         if is_inside is not None:
             x = node.call("where", is_inside, x, node.scalar(-sign * math.inf, x))
@@ -70,10 +72,10 @@ def _softmax(name: str, sign: int = 1) -> Converter:
 
 def _inside(node: MxnetNode, axis: int) -> Expr:
     """Return which elements along an axis are before the lengths of the second operand."""
-    rank, length = node.rank(node.input(0)), node.input(1)
-    (extent,) = node.limited((node.shape(node.input(0))[axis],), MOST_NUMBERS)
-    places = np.arange(extent).reshape([-1 if n == axis else 1 for n in range(rank)])
-    ends = node.call("expand_dims", length, axis=axis, num_newaxis=1)
+    shape, length = node.shape(node.input(0)), node.input(1)
+    (extent,) = node.limited((shape[axis],), MOST_NUMBERS)
+    places = np.arange(extent).reshape([-1 if n == axis else 1 for n in range(len(shape))])
+    ends = node.reshape(length, [1 if n == axis else size for n, size in enumerate(shape)])
     return node.call("less", node.numbers(places, node.dtype(length)), ends)
 
 
@@ -156,19 +158,20 @@ def _norm(node: MxnetNode) -> Expr:
 
 
 def _position(name: str) -> Converter:
-    """Return the converter of a position, which is a float32 number in MXNet."""
+    """Return the converter of a position, which has the dtype of the data in MXNet."""
 
     def convert(node: MxnetNode) -> Expr:
         x = node.input(0)
         axes, keeps = _axes(node, node.rank(x)), node.flag("keepdims")
-        made = node.cast(node.call(name, x, axis=axes, keepdims=keeps), "float32")
+        made = node.cast(node.call(name, x, axis=axes, keepdims=keeps), node.dtype(x))
         return made if node.rank(made) else node.reshape(made, (1,))
 
     return convert
 
 
 def _argmax_channel(node: MxnetNode) -> Expr:
-    return node.cast(node.call("argmax", node.input(0), axis=(1,)), "float32")
+    x = node.input(0)
+    return node.cast(node.call("argmax", x, axis=(1,)), node.dtype(x))
 
 
 TABLE: dict[str, Converter] = {

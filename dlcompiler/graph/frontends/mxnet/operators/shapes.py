@@ -39,14 +39,14 @@ def _coded_shape(node: MxnetNode, shape: Sequence[int], codes: Sequence[int]) ->
 
     0 copies an extent, -2 all that are left, -3 joins two, and -4 divides one into the next two.
     """
-    left, made, rest = list(shape), [], iter(codes)
+    left, made, rest = list(shape), [], iter(enumerate(codes))
 
     def next_extent() -> int:
         if not left:
             node.fail("its shape has more codes than the data have dimensions", got=repr(codes))
         return left.pop(0)
 
-    for code in rest:
+    for place, code in rest:
         match code:
             case 0:
                 made.append(next_extent())
@@ -56,7 +56,9 @@ def _coded_shape(node: MxnetNode, shape: Sequence[int], codes: Sequence[int]) ->
             case -3:
                 made.append(next_extent() * next_extent())
             case -4:
-                made += _divided(node, next_extent(), rest)
+                made += _divided(node, next_extent(), (n for _, n in rest))
+            case -1 if len(made) != place:  # MXNet computes another extent then
+                node.fail("-1 follows codes of several extents", got=repr(codes)[:100])
             case _ if code < -4:
                 node.fail("its shape has an unknown code", got=repr(codes)[:100])
             case _:
@@ -181,7 +183,7 @@ def _slice_like(node: MxnetNode) -> Expr:
     rank = node.rank(node.input(0))
     if any(not -rank <= axis < rank for axis in axes):
         node.fail("there is no such axis", got=f"axes {axes} of {rank} dimensions")
-    return _cut(node, {axis % rank: slice(0, wanted[axis]) for axis in axes})
+    return _cut(node, {axis % rank: slice(0, wanted[axis % rank]) for axis in axes})
 
 
 def _cut(node: MxnetNode, parts: dict[int, slice]) -> Expr:
