@@ -2,9 +2,9 @@
 
 MXNet 1.9.1 needs NumPy before 1.24, so that it has an environment of its own:
 
-    python3 -m venv /tmp/mx && /tmp/mx/bin/pip install mxnet==1.9.1 'numpy<1.24'
-    /tmp/mx/bin/python tests/graph/frontends/mxnet_models.py
-    MXNET_MKLDNN_ENABLED=0 /tmp/mx/bin/python tests/graph/frontends/mxnet_models.py deconvolutions
+    python3 -m venv MX && MX/bin/pip install mxnet==1.9.1 'numpy<1.24'
+    MX/bin/python tests/graph/frontends/mxnet_models.py
+    MXNET_MKLDNN_ENABLED=0 MX/bin/python tests/graph/frontends/mxnet_models.py deconvolutions
 
 Each model is three files: the symbol, the weights, and ``NAME.npz`` with the inputs by their names
 and the outputs as ``output_0``, … The same versions write the same files.
