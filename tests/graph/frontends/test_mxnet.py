@@ -6,6 +6,7 @@ import struct
 from functools import partial
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -13,9 +14,10 @@ from dlcompiler import graph
 from dlcompiler.errors import GraphError
 
 FOLDER = Path(__file__).parent / "files" / "mxnet"
-F16, F32, F64, I32 = (partial(np.asarray, dtype=kind) for kind in (
-    "float16", "float32", "float64", "int32",
-))  # fmt: skip
+BF16, F16, F32, F64, I32, U8 = (
+    partial(np.asarray, dtype=kind)
+    for kind in (ml_dtypes.bfloat16, "float16", "float32", "float64", "int32", "uint8")
+)  # fmt: skip
 NETWORKS = ["mobilenet", "resnet", "squeezenet", "texts"]
 OPERATORS = ["attention", "deconvolutions", "elementwise", "images", "recurrent", "shapes"]
 
@@ -151,6 +153,8 @@ NAN, INF = math.nan, math.inf
         ("softmax", {"use_length": "True"}, [F32([1, 1, 5]), I32([2])], F32([0.5, 0.5, 0])),
         ("softmax", {"dtype": "float32"}, [F16([0, 1])], F32([0.26894143, 0.7310586])),
         ("argmax", {"axis": "0"}, [F64([1, 3, 2])], F64([1])),
+        ("softmax", {}, [BF16([3, 3])], BF16([0.5, 0.5])),
+        ("clip", {"a_min": "-1", "a_max": "inf"}, [U8([0, 255])], U8([0, 255])),
         ("argmax_channel", {}, [F16([[1, 3, 2]])], F16([1])),
         ("pick", {}, [F32([1, 3, 2]), F32([1])], F32([3])),
         ("slice_like", {"axes": "(-1,)"}, [F32([[1, 2, 3]]), F32([[[0, 0]]])], F32([[1]])),

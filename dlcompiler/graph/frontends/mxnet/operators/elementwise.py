@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 
+from dlcompiler import dtypes
 from dlcompiler.graph.frontends.mxnet.node import Converter, MxnetNode
 from dlcompiler.graph.ir import Constant, Expr
 
@@ -63,8 +64,8 @@ def _clip(node: MxnetNode) -> Expr:
     """Limit numbers; MXNet leaves the fractions of limits out if the data are integers."""
     x, limits = node.input(0), [node.number("a_min"), node.number("a_max")]
     if "float" not in node.dtype(x):
-        limits = [math.trunc(n) if math.isfinite(n) else n for n in limits]
-        node.numbers(limits, node.dtype(x))
+        ends = dtypes.min_value(node.dtype(x)), dtypes.max_value(node.dtype(x))
+        limits = [math.trunc(min(max(n, ends[0]), ends[1])) for n in limits]
     low, high = map(float, limits)
     if low > high:
         node.fail("a_min is above a_max", got=f"{low} and {high}")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dlcompiler import dtypes
 from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
 from dlcompiler.graph.ir import Expr
 
@@ -55,7 +56,9 @@ def _softmax(name: str, sign: int = 1) -> Converter:
         x = node.input(0)
         axis, heat = node.axis(node.rank(x), -1), node.number("temperature", 1.0)
         dtype = node.dtype_attr(node.dtype(x))
-        if np.finfo(dtype).bits > np.finfo(node.dtype(x)).bits:
+        if not dtypes.is_float(dtype):
+            node.fail("its result is no float", got=dtype)
+        if dtypes.bits(dtype) > dtypes.bits(node.dtype(x)):
             x = node.cast(x, dtype)
         is_inside = _inside(node, axis) if node.flag("use_length") else None
         if is_inside is not None:
