@@ -1,15 +1,23 @@
-"""Read a file of a model, which somebody else wrote."""
+"""Read a file of a model, which somebody else wrote, and the arrays in it."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
+from dlcompiler.graph.operators.base import Array
 from dlcompiler.input_files import read_regular
 
 MOST_BYTES = 2**31 - 1
 """Largest file, as the formats themselves allow; [byte]."""
+MOST_ELEMENTS = 2**31
+"""Most elements of a tensor; [1]."""
+MOST_RANK = 32
 
 
 def bytes_of(
@@ -46,3 +54,33 @@ def bytes_of(
         raise GraphError(operation, "the file is too large", got=f"{len(data):,} bytes",
                          expected=f"at most {largest:,}")  # fmt: skip
     return data
+
+
+def checked_shape(shape: tuple[int, ...], operation: str, what: str) -> tuple[int, ...]:
+    """Return the shape of a tensor in a file.
+
+    Raises
+    ------
+    GraphError
+        No tensor has it.
+    """
+    if len(shape) > MOST_RANK or any(n < 0 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
+        raise GraphError(operation, f"{what} has a shape that no tensor has",
+                         got=repr(shape)[:200])  # fmt: skip
+    return shape
+
+
+def array_of(data: bytes, shape: tuple[int, ...], dtype: str, operation: str, what: str) -> Array:
+    """Return the elements of a constant in a file.
+
+    Raises
+    ------
+    GraphError
+        There are too few, or too many.
+    """
+    own = dtypes.to_numpy(dtype)
+    size = math.prod(checked_shape(shape, operation, what)) * own.itemsize
+    if len(data) != size:
+        raise GraphError(operation, f"{what} has another number of elements",
+                         got=f"{len(data)} bytes", expected=str(size))  # fmt: skip
+    return np.frombuffer(data, own).reshape(shape).copy()

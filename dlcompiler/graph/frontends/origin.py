@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from dlcompiler import dtypes
-from dlcompiler.errors import GraphError
+from dlcompiler.errors import DLCompilerError, GraphError
 from dlcompiler.graph.interpreter import evaluate
 from dlcompiler.graph.ir import Call, Constant, Expr, Module, Span, TensorType, Tuple
 from dlcompiler.graph.operators import REGISTRY
@@ -107,6 +108,22 @@ class Origin:
         return self.call("broadcast_to", value, shape=tuple(shape))
 
     # -- refusals ---------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def refusing(self, operation: str) -> Iterator[None]:
+        """Name the node in what an operator refuses inside, such as operands that do not fit.
+
+        Parameters
+        ----------
+        operation : str
+            How the errors of this importer begin; these already say which node it is.
+        """
+        try:
+            yield
+        except DLCompilerError as error:
+            if error.operation.startswith(operation):
+                raise
+            self.fail(error.problem, got=error.got, expected=error.expected)
 
     def fail(self, problem: str, **details: Any) -> NoReturn:
         """Refuse the node.

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dlcompiler.graph.frontends.origin import Origin
+from dlcompiler.graph.ir import Expr
+
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 """Number of spatial dimensions -> layout of the images."""
+
+
+def spatial_rank(node: Origin, x: Expr) -> int:
+    """Return the number of spatial dimensions of images."""
+    rank = node.rank(x) - 2
+    if rank not in LAYOUTS:
+        node.fail("the images have another number of dimensions", got=str(node.type(x)),
+                  expected="3 to 5 dimensions")  # fmt: skip
+    return rank
 
 
 def same_pads(

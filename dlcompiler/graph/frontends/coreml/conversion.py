@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dlcompiler.errors import DLCompilerError
 from dlcompiler.graph.frontends.coreml.messages import OPERATION
 from dlcompiler.graph.frontends.coreml.node import CoremlOrigin
 from dlcompiler.graph.frontends.origin import folded
@@ -24,14 +23,11 @@ def converted(node: _Node, table: Mapping[str, Callable[[_Node], Any]]) -> list[
     if converter is None:
         node.fail("there is no such operator here", got=node.op_name or "an operator without name")
     try:
-        made = converter(node)
-        found = [made] if isinstance(made, Expr) else list(made)
-        for value in found:
-            node.types[value]  # its operands may not fit
-    except DLCompilerError as error:
-        if error.operation.startswith(OPERATION):
-            raise
-        node.fail(error.problem, got=error.got, expected=error.expected)
+        with node.refusing(OPERATION):
+            made = converter(node)
+            found = [made] if isinstance(made, Expr) else list(made)
+            for value in found:
+                node.types[value]  # its operands may not fit
     except (IndexError, OverflowError, TypeError, ValueError) as error:  # of NumPy
         node.fail("its operands do not fit", got=f"{type(error).__name__}: {error}"[:200])
     return [folded(value, node.types, MOST_FOLDED) for value in found]

@@ -8,21 +8,12 @@ from dataclasses import dataclass
 
 from dlcompiler.graph.frontends.coreml.node import CoremlOrigin
 from dlcompiler.graph.frontends.slices import cut
-from dlcompiler.graph.frontends.windows import LAYOUTS, same_pads
+from dlcompiler.graph.frontends.windows import LAYOUTS, same_pads, spatial_rank
 from dlcompiler.graph.ir import Expr
 
 ALIGNED = "align_corners_or_centers"
 """Corners lie on corners as by ``align_corners``, but a single element lies in the middle."""
 _KERNELS = {1: "W", 2: "HW", 3: "DHW"}
-
-
-def spatial_rank(node: CoremlOrigin, x: Expr) -> int:
-    """Return the number of spatial dimensions of images."""
-    rank = node.rank(x) - 2
-    if rank not in LAYOUTS:
-        node.fail("the images have another number of dimensions", got=str(node.type(x)),
-                  expected="3 to 5")  # fmt: skip
-    return rank
 
 
 def positive(
@@ -36,7 +27,7 @@ def positive(
 
 @dataclass(frozen=True)
 class Windows:
-    """How windows lie on images."""
+    """The kernel size, strides, dilation and padding of a convolution or a pool."""
 
     kernel: Sequence[int]
     strides: Sequence[int]

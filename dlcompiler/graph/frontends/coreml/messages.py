@@ -95,7 +95,7 @@ class _Reader:
 
     tables: Tables
     left: int = field(default=MOST_FIELDS)
-    """How many more fields are read."""
+    """Fields that may still be read; [1]."""
 
     def message(self, data: memoryview, kind: str, depth: int = 0) -> Message:
         """Return a message."""

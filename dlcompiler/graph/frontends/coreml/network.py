@@ -26,7 +26,7 @@ from dlcompiler.graph.passes.tools import KnownTypes
 
 @dataclass
 class NetworkImporter:
-    """What is known about a network while its layers become calls."""
+    """A network whose layers become calls: the values so far, and their types."""
 
     package: Package
     shapes: Mapping[str, Sequence[int]]

@@ -23,7 +23,7 @@ Extents: TypeAlias = "tuple[int | None, ...]"
 
 @dataclass
 class CoremlOrigin(Origin):
-    """What operations and layers share."""
+    """A node of CoreML: the base of operations (MIL) and of layers."""
 
     op_name: str
 

@@ -19,7 +19,7 @@ from dlcompiler.graph.passes.tools import KnownTypes
 
 @dataclass
 class ProgramImporter:
-    """What is known about a program while its operations become calls."""
+    """A program whose operations become calls: the values so far, and their types."""
 
     package: Package
     shapes: Mapping[str, Sequence[int]]

@@ -22,15 +22,12 @@ from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.coreml.fields import TABLES
 from dlcompiler.graph.frontends.coreml.messages import OPERATION, Message, damaged, read_message
-from dlcompiler.graph.frontends.files import MOST_BYTES, bytes_of
+from dlcompiler.graph.frontends.files import MOST_BYTES, array_of, bytes_of, checked_shape
 from dlcompiler.graph.ir import TensorType
 from dlcompiler.graph.operators.base import Array
 from dlcompiler.json_text import JsonError, parse
 
 MOST_MANIFEST_BYTES = 1 << 20
-MOST_ELEMENTS = 2**31
-"""Most elements of a tensor; [1]."""
-MOST_RANK = 32
 
 
 @dataclass(frozen=True)
@@ -143,36 +140,6 @@ def _read_inside(folder: Path | None, name: PurePosixPath, largest: int) -> byte
     return bytes_of(path, OPERATION, largest)
 
 
-def checked_shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:
-    """Return a shape that a tensor can have.
-
-    Raises
-    ------
-    GraphError
-        No tensor has it.
-    """
-    if len(shape) > MOST_RANK or any(n < 0 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
-        raise GraphError(OPERATION, f"{what} has a shape that no tensor has",
-                         got=repr(shape)[:200])  # fmt: skip
-    return shape
-
-
-def array_of(data: bytes, shape: tuple[int, ...], dtype: str, what: str) -> Array:
-    """Return the elements of a constant.
-
-    Raises
-    ------
-    GraphError
-        There are too few, or too many.
-    """
-    own = dtypes.to_numpy(dtype)
-    size = math.prod(checked_shape(shape, what)) * own.itemsize
-    if len(data) != size:
-        raise GraphError(OPERATION, f"{what} has another number of elements",
-                         got=f"{len(data)} bytes", expected=str(size))  # fmt: skip
-    return np.frombuffer(data, own).reshape(shape).copy()
-
-
 def unpacked(data: bytes, bits: int, count: int, what: str, *, is_low_first: bool = False) -> Array:
     """Return numbers of a few bits, which are packed one after the other.
 
@@ -209,7 +176,7 @@ def type_of(value: Message | None, what: str) -> tuple[Stored, tuple[int | None,
         each["constant"]["size"] if each["constant"] is not None else None
         for each in tensor["dimensions"]
     )
-    checked_shape(tuple(n for n in extents if n is not None), what)
+    checked_shape(tuple(n for n in extents if n is not None), OPERATION, what)
     return _TYPES[tensor["dataType"]], extents
 
 
@@ -250,7 +217,7 @@ def _stored(data: bytes, shape: tuple[int, ...], kind: Stored, what: str) -> Arr
     if kind.bits == 0:
         raise GraphError(OPERATION, f"{what} has other elements than its type")
     if kind.bits >= 8:
-        return array_of(data, shape, kind.dtype, what)
+        return array_of(data, shape, kind.dtype, OPERATION, what)
     numbers = unpacked(data, kind.bits, math.prod(shape), what, is_low_first=True)
     if kind.dtype == "int8":
         numbers = (numbers ^ 8).astype(np.int8) - np.int8(8)  # the highest of four bits is a sign
@@ -272,11 +239,11 @@ def feature_type(feature: Message) -> TensorType | None:
     if image:
         channels = 1 if is_gray(image["colorSpace"]) else 3
         size = (1, channels, image["height"], image["width"])
-        return TensorType(checked_shape(size, "an image"), "float32")
+        return TensorType(checked_shape(size, OPERATION, "an image"), "float32")
     if not array or not len(array["shape"]):
         return None
     dtype = _FEATURES.get(array["dataType"])
-    shape = checked_shape(tuple(map(int, array["shape"])), "a feature")
+    shape = checked_shape(tuple(map(int, array["shape"])), OPERATION, "a feature")
     return None if dtype is None else TensorType(shape, dtype)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.coreml.messages import OPERATION, Message
-from dlcompiler.graph.frontends.coreml.reading import array_of, checked_shape, unpacked
+from dlcompiler.graph.frontends.coreml.reading import unpacked
+from dlcompiler.graph.frontends.files import array_of, checked_shape
 from dlcompiler.graph.operators.base import Array
 
 
@@ -34,14 +35,14 @@ def weights_of(given: Message, shape: tuple[int, ...], what: str, axis: int = 0)
     GraphError
         There are too few, or too many.
     """
-    checked_shape(shape, what)
+    checked_shape(shape, OPERATION, what)
     if given["quantization"] is not None:
         return _unquantized(given, shape, what, axis)
     if given["float16Value"]:
-        return array_of(given["float16Value"], shape, "float16", what).astype(np.float32)
+        return array_of(given["float16Value"], shape, "float16", OPERATION, what).astype(np.float32)
     if given["rawValue"] or given["int8RawValue"]:
         raise GraphError(OPERATION, f"{what} has a format that is not known")
-    return array_of(given["floatValue"].tobytes(), shape, "float32", what)
+    return array_of(given["floatValue"].tobytes(), shape, "float32", OPERATION, what)
 
 
 def _unquantized(given: Message, shape: tuple[int, ...], what: str, axis: int) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.darknet.node import MOST_ELEMENTS, DarknetNode
 from dlcompiler.graph.frontends.darknet.operators import ALIASES, OPERATORS, REFUSED, boxes
 from dlcompiler.graph.frontends.darknet.reading import (
@@ -121,13 +121,9 @@ class Importer:
             node.fail("there is no such layer here", got=f"[{node.kind}]"[:100],
                       expected=", ".join(sorted(OPERATORS)))  # fmt: skip
         node.without("dontload", "dontloadscales", "numload")
-        try:
+        with node.refusing(OPERATION):
             found = converter(node)
             self._limited(node, found)
-        except DLCompilerError as error:
-            if error.operation.startswith(OPERATION):
-                raise
-            node.fail(error.problem, got=error.got, expected=error.expected)
         node.refuse_unknown()
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.mxnet.node import MxnetNode
 from dlcompiler.graph.frontends.mxnet.operators import LABELLED, OPERATORS, WITHOUT_EFFECT
 from dlcompiler.graph.frontends.mxnet.reading import (
@@ -161,14 +161,11 @@ class Importer:
                 for name in ("moving_mean", "moving_var")
             )]  # fmt: skip
         try:
-            made = converter(node)
-            found = [made] if isinstance(made, Expr) else list(made)
-            for value in found:
-                self.types[value]  # its operands may not fit
-        except DLCompilerError as error:
-            if error.operation.startswith(OPERATION):
-                raise
-            node.fail(error.problem, got=error.got, expected=error.expected)
+            with node.refusing(OPERATION):
+                made = converter(node)
+                found = [made] if isinstance(made, Expr) else list(made)
+                for value in found:
+                    self.types[value]  # its operands may not fit
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             # Ranks and lengths that MXNet excludes: `n, c, h, w = shape` of a matrix.
             node.fail("its operands or attributes do not fit each other", got=str(error)[:200])

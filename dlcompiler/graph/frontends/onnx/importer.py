@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.onnx import functions, inputs
 from dlcompiler.graph.frontends.onnx.control import CONTROL
 from dlcompiler.graph.frontends.onnx.node import Node
@@ -233,11 +233,8 @@ class Importer:
         converter = DOMAINS.get(domain, {}).get(node.op_type)
         if key not in self.functions and converter is not None:
             try:
-                found = converter(node)
-            except DLCompilerError as error:
-                if error.operation.startswith(OPERATION):
-                    raise
-                node.fail(error.problem, got=error.got, expected=error.expected)
+                with node.refusing(OPERATION):
+                    found = converter(node)
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                 # Ranks and lengths that the standard excludes: `n, c, h, w = shape` of a matrix.
                 node.fail("its operands or attributes do not fit each other", got=str(error)[:200])

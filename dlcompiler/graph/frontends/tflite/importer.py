@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.errors import GraphError
+from dlcompiler.graph.frontends.files import array_of
 from dlcompiler.graph.frontends.origin import Origin, folded
 from dlcompiler.graph.frontends.tflite.node import TfliteNode
 from dlcompiler.graph.frontends.tflite.operators import OPERATORS
@@ -21,7 +22,6 @@ from dlcompiler.graph.frontends.tflite.quantized import (
 )
 from dlcompiler.graph.frontends.tflite.reading import (
     OPERATION,
-    array_of,
     damaged,
     dtype_of,
     limited,
@@ -180,7 +180,7 @@ class Importer:
             if not buffer.DataLength() and 0 not in shape:
                 raise GraphError(OPERATION, f"nothing computes {what}")
             data = buffer.DataAsNumpy() if buffer.DataLength() else b""
-            array = array_of(data, shape, dtype, what)
+            array = array_of(bytes(data), shape, dtype, OPERATION, what)
             values[place] = Constant(array, self.tensor_name(graph, place))
         return values[place]
 
@@ -264,15 +264,11 @@ class Importer:
         converter = OPERATORS.get(node.op_name)
         if converter is None:
             node.fail("there is no such operator here", got=node.op_name)
-        try:
+        with node.refusing(OPERATION):
             made = converter(node)
             found = [made] if isinstance(made, Expr) else list(made)
             for value in found:
                 self.types[value]  # its operands may not fit
-        except DLCompilerError as error:
-            if error.operation.startswith(OPERATION):
-                raise
-            node.fail(error.problem, got=error.got, expected=error.expected)
         return found
 
     def _checked(self, node: TfliteNode, value: Expr, wanted: TensorType) -> Expr:

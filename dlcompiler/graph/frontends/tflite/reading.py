@@ -7,25 +7,17 @@ what it raises for a wrong offset into an error of ours, and all counts are limi
 from __future__ import annotations
 
 import importlib
-import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from dlcompiler import dtypes
 from dlcompiler.errors import GraphError
-from dlcompiler.graph.frontends.files import bytes_of
-from dlcompiler.graph.operators.base import Array
+from dlcompiler.graph.frontends.files import MOST_RANK, bytes_of, checked_shape
 
 OPERATION = "import a TFLite model"
 MOST_PARTS = 100_000
 """Most tensors, operators and buffers of a model; [1]."""
-MOST_ELEMENTS = 2**31
-"""Most elements of a tensor; [1]."""
-MOST_RANK = 32
 
 _DTYPES = {
     "FLOAT32": "float32", "FLOAT16": "float16", "FLOAT64": "float64", "INT8": "int8",
@@ -136,24 +128,4 @@ def shape_of(tensor: Any, what: str) -> tuple[int, ...]:
         raise GraphError(OPERATION, f"{what} has too many dimensions",
                          got=str(tensor.ShapeLength()))  # fmt: skip
     shape = tuple(int(tensor.Shape(n)) for n in range(tensor.ShapeLength()))
-    if any(n < 0 for n in shape) or math.prod(shape) > MOST_ELEMENTS:
-        raise GraphError(OPERATION, f"{what} has a shape that no tensor has", got=repr(shape))
-    return shape
-
-
-def array_of(data: Any, shape: tuple[int, ...], dtype: str, what: str) -> Array:
-    """Return the elements of a constant tensor.
-
-    Raises
-    ------
-    GraphError
-        There are too few, or too many.
-    """
-    numpy_dtype = dtypes.to_numpy(dtype)
-    raw = bytes(data)
-    if len(raw) != math.prod(shape) * numpy_dtype.itemsize:
-        raise GraphError(
-            OPERATION, f"{what} has another number of elements", got=f"{len(raw)} bytes",
-            expected=f"{math.prod(shape) * numpy_dtype.itemsize}",
-        )  # fmt: skip
-    return np.frombuffer(raw, numpy_dtype).reshape(shape).copy()
+    return checked_shape(shape, OPERATION, what)

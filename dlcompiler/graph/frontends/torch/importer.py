@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dlcompiler.errors import DLCompilerError, GraphError
+from dlcompiler.errors import GraphError
 from dlcompiler.graph.frontends.torch.names import name_and_span
 from dlcompiler.graph.frontends.torch.node import AtenNode
 from dlcompiler.graph.frontends.torch.operators import IGNORED, OPERATORS
@@ -192,12 +192,8 @@ class GraphImporter:
         )
         if converter is None:
             made.fail("there is no such operator here", got=target.name())
-        try:
+        with made.refusing(OPERATION):
             found = converter(made)
-        except DLCompilerError as error:
-            if error.operation.startswith(OPERATION):
-                raise
-            made.fail(error.problem, got=error.got, expected=error.expected)
         if isinstance(found, Expr):
             return self._checked(made, found, made.result)
         return [

@@ -113,15 +113,27 @@ def of_floats(
     channel : int
         The dimension of the weights that may have several scales, counted from the end.
     """
-    data, weight = (dequantized(arg, types) for arg in call.args)
-    if data is None or weight is None or not has_result(call, types, "float32"):
+    data = dequantized(call.args[0], types)
+    if data is None or not data.is_byte or not has_result(call, types, "float32"):
         return None
-    if not data.is_byte or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
+    found = _weight(call, types, channel)
+    return found if found is None or isinstance(found, Found) else (data, *found)
+
+
+def _weight(
+    call: Call, types: KnownTypes, channel: int
+) -> tuple[Dequantized, tuple[Array, ...]] | Found | None:
+    """Return known weights that are dequantized, and less their zero points; or why there are none.
+
+    `channel` is as of `of_floats`.
+    """
+    weight = dequantized(call.args[1], types)
+    if weight is None or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
         return None
     if not weight.is_whole and weight.axis != channel:
         return Found("the scales of the weights differ inside the sums", None)
     parts = centred_weight(weight.q.value, weight.zero, weight.axis)
-    return _WEIGHTS if parts is None else (data, weight, parts)
+    return _WEIGHTS if parts is None else (weight, parts)
 
 
 def scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
@@ -223,7 +235,7 @@ def _chosen(
     These are the integers, their scale, their zero point as int32, the scales of the weights, and
     the weights less their zero points.
     """
-    data, weight = call.args[0], dequantized(call.args[1], types)
+    data = call.args[0]
     if operator_of(data) != "qnn.dequantize":
         return None
     assert isinstance(data, Call)
@@ -233,13 +245,12 @@ def _chosen(
     is_one = types.tensor(scale).rank == types.tensor(zero).rank == 0
     if not is_one or types.tensor(q).dtype not in BYTES or types.tensor(scale).dtype != "float32":
         return None
-    if weight is None or weight.dtype not in BYTES or not isinstance(weight.q, Constant):
+    found = _weight(call, types, channel) if has_result(call, types, "float32") else None
+    if found is None or isinstance(found, Found):
         return None
-    if not has_result(call, types, "float32") or not (weight.is_whole or weight.axis == channel):
-        return None
-    parts = centred_weight(weight.q.value, weight.zero, weight.axis)
+    weight, parts = found
     wide = call_like(call, "cast", zero, suffix="zero", dtype=SUMS)
-    return None if parts is None else (q, scale, wide, weight.scale, parts)
+    return q, scale, wide, weight.scale, parts
 
 
 RULES: Rules = {"nn.conv2d": _conv2d, "nn.dense": _dense, "nn.matmul": _matmul}

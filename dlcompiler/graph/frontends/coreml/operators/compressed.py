@@ -7,15 +7,17 @@ import math
 import numpy as np
 
 from dlcompiler import dtypes
+from dlcompiler.graph.frontends.coreml.messages import OPERATION
 from dlcompiler.graph.frontends.coreml.node import Operation, OperationConverter
-from dlcompiler.graph.frontends.coreml.reading import checked_shape, unpacked
+from dlcompiler.graph.frontends.coreml.reading import unpacked
+from dlcompiler.graph.frontends.files import checked_shape
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
 
 def _wanted(node: Operation) -> tuple[int, ...]:
-    return checked_shape(tuple(node.integers("shape")), "a weight")
+    return checked_shape(tuple(node.integers("shape")), OPERATION, "a weight")
 
 
 def _affine(node: Operation) -> Expr:

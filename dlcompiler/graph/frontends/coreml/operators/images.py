@@ -14,11 +14,10 @@ from dlcompiler.graph.frontends.coreml.images import (
     positive,
     resized,
     scaled_size,
-    spatial_rank,
     transposed_convolution,
 )
 from dlcompiler.graph.frontends.coreml.node import Operation, OperationConverter
-from dlcompiler.graph.frontends.windows import LAYOUTS
+from dlcompiler.graph.frontends.windows import LAYOUTS, spatial_rank
 from dlcompiler.graph.ir import Expr
 
 _MODES = {

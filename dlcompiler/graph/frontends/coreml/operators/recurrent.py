@@ -10,7 +10,7 @@ from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.ir import Expr
 
 _ORDER = (0, 1, 3, 2)
-"""Where each of our gates stands among those of MIL."""
+"""The order of the LSTM gates in MIL: for each of our gates, its place there."""
 _FUNCTIONS = {"recurrent_activation": "sigmoid", "cell_activation": "tanh", "activation": "tanh"}
 
 

@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 
 from dlcompiler.graph.frontends.mxnet.node import MOST_NUMBERS, Converter, MxnetNode
-from dlcompiler.graph.frontends.windows import LAYOUTS
+from dlcompiler.graph.frontends.windows import LAYOUTS, spatial_rank
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
 
 def _spatial_rank(node: MxnetNode) -> int:
     """Return the number of spatial dimensions of the images; their layout must be the usual one."""
-    rank = node.rank(node.input(0)) - 2
-    if rank not in LAYOUTS:
-        node.fail("the images have another number of dimensions",
-                  got=str(node.type(node.input(0))), expected="3 to 5 dimensions")  # fmt: skip
+    rank = spatial_rank(node, node.input(0))
     node.choice("layout", LAYOUTS[rank])
     return rank
 

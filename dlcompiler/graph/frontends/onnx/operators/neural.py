@@ -13,10 +13,9 @@ from dlcompiler.graph.frontends.onnx.operators.windows import (
     kernel_of,
     listed,
     pads_of,
-    spatial_rank,
 )
 from dlcompiler.graph.frontends.origin import constant_of
-from dlcompiler.graph.frontends.windows import LAYOUTS
+from dlcompiler.graph.frontends.windows import LAYOUTS, spatial_rank
 from dlcompiler.graph.ir import Constant, Expr
 
 

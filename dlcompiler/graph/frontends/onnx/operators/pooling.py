@@ -14,10 +14,9 @@ from dlcompiler.graph.frontends.onnx.operators.windows import (
     joined,
     listed,
     pads_of,
-    spatial_rank,
 )
 from dlcompiler.graph.frontends.origin import constant_of
-from dlcompiler.graph.frontends.windows import LAYOUTS
+from dlcompiler.graph.frontends.windows import LAYOUTS, spatial_rank
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 

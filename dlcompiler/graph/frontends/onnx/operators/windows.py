@@ -7,21 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from dlcompiler.graph.frontends.onnx.node import Node
-from dlcompiler.graph.frontends.windows import LAYOUTS, same_pads
+from dlcompiler.graph.frontends.windows import same_pads
 from dlcompiler.graph.ir import Expr
 from dlcompiler.graph.operators.base import Array
 
 MOST_PLACES = 1 << 24
 """Most places in images that are listed for a node; [1]."""
-
-
-def spatial_rank(node: Node, x: Expr) -> int:
-    """Return the number of spatial dimensions of images."""
-    rank = node.rank(x) - 2
-    if rank not in LAYOUTS:
-        node.fail("the images have another number of dimensions", got=str(node.type(x)),
-                  expected="3 to 5 dimensions")  # fmt: skip
-    return rank
 
 
 def kernel_of(node: Node, weight: Expr) -> tuple[int, ...]:

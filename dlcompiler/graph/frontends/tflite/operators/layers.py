@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from dlcompiler.graph.frontends.files import MOST_ELEMENTS
 from dlcompiler.graph.frontends.origin import constant_of
 from dlcompiler.graph.frontends.tflite.node import Converter, TfliteNode
-from dlcompiler.graph.frontends.tflite.reading import MOST_ELEMENTS
 from dlcompiler.graph.ir import Expr
 
 
