@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,9 +49,11 @@ def from_darknet(cfg: Any, weights: Any = None, *, batch: int = 1) -> Module:
 
     Notes
     -----
-    Layers compute what Darknet's code for CPUs does in inference; that for GPUs adds 10⁻⁵ to
-    variances, where this adds 10⁻⁶ to standard deviations. Options that matter only in training
-    are ignored. Images are to be resized before, and boxes to be chosen afterwards.
+    Layers compute what Redmon's code for CPUs does in inference, which adds 10⁻⁶ to standard
+    deviations; his code for GPUs and that of Bochkovskiy add 10⁻⁵ to variances. A shortcut from an
+    image with other sides takes one pixel of several, as Redmon's does; Bochkovskiy's adds elements
+    by their places in memory. Options that matter only in training are ignored. Images are to be
+    resized before, and boxes to be chosen afterwards.
 
     **Source:** Darknet by J. Redmon, and for newer layers its continuation by A. Bochkovskiy.
     """
@@ -78,14 +81,18 @@ class Importer:
     def input(self, section: Section, batch: int) -> Var:
         """Return the images, or vectors, that the network takes."""
         given = Var("input", None)
-        node = DarknetNode("net", self.types, "[net]", section.options, given,
+        node = DarknetNode("net", self.types, "net", section.options, given,
                            span=Span(self.file, "net", section.line))  # fmt: skip
         sides = tuple(node.integer(key, 0, low=0) for key in ("channels", "height", "width"))
-        size = node.integer("inputs", 0, low=0)
-        if not all(sides) and not size:
+        pixels = math.prod(sides)
+        size = node.integer("inputs", 0, low=0) or pixels
+        if not size:
             node.fail("the size of its input is missing", expected="height, width and channels")
+        if pixels and size != pixels:
+            node.fail("it has other inputs than its images", got=str(size), expected=str(pixels))
         node.refuse_unknown()
-        kind = TensorType((batch, *sides) if all(sides) else (batch, size))
+        with node.refusing(OPERATION):
+            kind = TensorType((batch, *sides) if pixels else (batch, size))
         found = Var("input", kind)
         self.types[found] = kind
         self._limited(node, found)
@@ -97,7 +104,7 @@ class Importer:
         layers: list[Expr] = []
         outputs = []
         for place, section in enumerate(sections):
-            kind = section.kind.strip("[]")[:100]
+            kind = section.kind[:100]
             kind = ALIASES.get(kind, kind)
             name = f"{kind}_{place}"
             node = DarknetNode(

@@ -23,6 +23,8 @@ from dlcompiler.graph.ir import Constant, Expr, TensorType, Var
 MOST_ELEMENTS = 2**31
 """Most elements of a tensor; [1]."""
 _LARGEST = 2**31 - 1
+_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+_NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 _DEVIATION = 1e-6
 """What Darknet adds to standard deviations."""
 
@@ -57,7 +59,8 @@ class DarknetNode(Origin):
 
     def integers(self, key: str, default: str = "") -> list[int]:
         """Return an option that is a list of whole numbers."""
-        items = [item for item in self.text(key, default).split(",") if item]
+        text = self.text(key, default)
+        items = text.split(",") if text else []
         if len(items) > MOST_LAYERS:
             self.fail(f"option {key} is too long", got=f"{len(items):,} numbers",
                       expected=f"at most {MOST_LAYERS:,}")  # fmt: skip
@@ -66,20 +69,17 @@ class DarknetNode(Origin):
     def _integer(self, key: str, text: str, low: int) -> int:
         found = int(text) if re.fullmatch(r"[+-]?[0-9]{1,10}", text) else None
         if found is None or not low <= found <= _LARGEST:
-            self.fail(f"option {key} is no such number", got=text[:100],
+            self.fail(f"option {key} is no such number", got=text[:100] or "nothing",
                       expected=f"a whole number from {low} to {_LARGEST}")  # fmt: skip
         return found
 
     def number(self, key: str, default: float) -> float:
-        """Return an option that is a number."""
+        """Return an option that is a number, as the float32 that Darknet makes of it."""
         text = self.text(key, str(default))
-        try:
-            found = float(text)
-        except ValueError:
-            found = math.nan
-        if not math.isfinite(found):
-            self.fail(f"option {key} is no number", got=text[:100])
-        return found
+        found = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if not abs(found) <= _LARGEST_FLOAT:
+            self.fail(f"option {key} is no float32", got=text[:100])
+        return float(np.float32(found))
 
     def flag(self, key: str) -> bool:
         """Return an option that is 0 or not."""
@@ -94,7 +94,7 @@ class DarknetNode(Origin):
 
     def refuse_unknown(self) -> None:
         """Refuse options that neither the converter nor the table of training knows."""
-        unused = UNUSED.get(self.kind.strip("[]"), UNUSED[""])
+        unused = UNUSED.get(self.kind, UNUSED[""])
         for key in self.options:
             if key not in self.known and key not in unused:
                 self.fail(
@@ -123,7 +123,8 @@ class DarknetNode(Origin):
         if not places or any(not 0 <= place < here for place in places):
             self.fail(f"option {key} names no layers before this one",
                       got=self.options.get(key, "nothing")[:100],
-                      expected=f"numbers from 0 to {here - 1}, or from {-here} to -1")  # fmt: skip
+                      expected=f"numbers from {-here} to {here - 1}" if here
+                      else "a layer before it")  # fmt: skip
         return [self.layers[place] for place in places]
 
     def weight(self, what: str, shape: tuple[int, ...], *, is_turned: bool = False) -> Expr:

@@ -18,11 +18,13 @@ MOST_TEXT = 1 << 20
 """Longest text of a network; [byte]."""
 MOST_LAYERS = 2_000
 """Most layers of a network, and most numbers in an option; [1]."""
+MOST_COMMAS = 10_000
+"""Most commas in a text, as each layer that a layer names takes time; [1]."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the text, such as ``[convolutional]``, with its options."""
+    """A part of the text, such as ``convolutional``, with its options."""
 
     kind: str
     line: int
@@ -30,7 +32,7 @@ class Section:
 
 
 def read_sections(source: Any) -> list[Section]:
-    """Return the sections of a network, of which the first is ``[net]``.
+    """Return the sections of a network, of which the first is ``net`` or ``network``.
 
     As in Darknet, space is left out, and the first of equal options counts. Text after a ``#`` is
     left out, where Darknet knows comments only as whole lines.
@@ -42,13 +44,16 @@ def read_sections(source: Any) -> list[Section]:
     """
     sections: list[Section] = []
     text = bytes_of(source, OPERATION, MOST_TEXT).decode("utf-8", "replace")
+    if (commas := text.count(",")) > MOST_COMMAS:
+        raise GraphError(OPERATION, "the text has too many numbers", got=f"{commas:,} commas",
+                         expected=f"at most {MOST_COMMAS:,}")  # fmt: skip
     for number, whole in enumerate(text.split("\n"), 1):
         line = "".join(whole.partition("#")[0].split())
         if not line or line.startswith(";"):
             continue
         key, equals, value = line.partition("=")
-        if line.startswith("["):
-            sections.append(Section(line, number))
+        if line.startswith("[") and line.endswith("]"):
+            sections.append(Section(line[1:-1], number))
         elif sections and key and equals and value:
             sections[-1].options.setdefault(key, value)
         else:
@@ -56,10 +61,10 @@ def read_sections(source: Any) -> list[Section]:
                 OPERATION, f"line {number} is no section and no option of one",
                 got=repr(whole.strip()[:100]), expected="[layer], or key=value",
             )  # fmt: skip
-    if not sections or sections[0].kind not in ("[net]", "[network]"):
+    if not sections or sections[0].kind not in ("net", "network"):
         raise GraphError(
             OPERATION, "the text does not begin with the network",
-            got=sections[0].kind[:100] if sections else "no sections", expected="[net]",
+            got=f"[{sections[0].kind[:100]}]" if sections else "no sections", expected="[net]",
         )  # fmt: skip
     if not 1 < len(sections) <= MOST_LAYERS + 1:
         raise GraphError(OPERATION, "another number of layers", got=f"{len(sections) - 1:,}",
@@ -146,7 +151,7 @@ UNUSED: Mapping[str, frozenset[str]] = {
         "loss_scale dynamic_minibatch optimized_memory workspace_size_limit_MB "
         "show_receptive_field",
         "convolutional": "dot angle grad_centr reverse assisted_excitation",
-        "maxpool": "maxpool_zero_nonmax out_channels",
+        "maxpool": "out_channels",
         "dropout": "probability dropblock dropblock_size_rel dropblock_size_abs",
         "softmax": "noloss",
         "cost": "type scale ratio noobj thresh",

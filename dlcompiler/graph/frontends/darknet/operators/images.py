@@ -14,7 +14,7 @@ def _pool(kind: str) -> Converter:
         x, stride = node.image(), node.integer("stride", 1)
         size = node.integer("size", stride)
         padding = node.integer("padding", size - 1, low=0)
-        node.without("maxpool_depth", "antialiasing")
+        node.without("maxpool_depth", "maxpool_zero_nonmax", "antialiasing")
         before, after = padding // 2, padding - padding // 2
         if after >= size:
             node.fail("its padding is as large as its windows", got=str(padding),
@@ -59,6 +59,7 @@ def _reorg(node: DarknetNode) -> Expr:
 
 
 def _reorg3d(node: DarknetNode) -> Expr:
+    node.without("reverse")
     return node.call("nn.space_to_depth", node.image(), block_size=node.integer("stride", 1))
 
 

@@ -18,7 +18,7 @@ def _convolutional(node: DarknetNode) -> Expr:
     dilation = node.integer("dilation", 1)
     dilation = dilation if size > 1 else 1
     node.without("binary", "xnor", "antialiasing", "sway", "rotate", "stretch", "stretch_sway",
-                 "coordconv", "share_index")  # fmt: skip
+                 "coordconv")  # fmt: skip
     if channels % groups or filters % groups:
         node.fail("its channels cannot be divided into groups", expected=f"multiples of {groups}",
                   got=f"{channels} channels, {filters} filters")  # fmt: skip
