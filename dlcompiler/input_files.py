@@ -74,10 +74,12 @@ def read_regular(
         If it cannot be read, is not a regular file, or is too large.
     """
     with open_regular(path, follow_links=follow_links) as file:
+        status = os.fstat(file.fileno())
         if check is not None:
-            check(os.fstat(file.fileno()))
-        data = file.read(largest + 1)
-    if len(data) > largest:
+            check(status)
+        # Nothing is read of a file that is too large already; it may still grow.
+        data = file.read(largest + 1) if status.st_size <= largest else b""
+    if max(status.st_size, len(data)) > largest:
         raise OSError(errno.EFBIG, f"longer than {largest} bytes", str(path))
     return data
 

@@ -75,6 +75,10 @@ def test_a_file_that_is_too_long_is_not_read(file):
     assert read_regular(file, 4) == b"data"
     with pytest.raises(OSError, match="longer than 3 bytes"):
         read_regular(file, 3)
+    with file.open("r+b") as grown:
+        grown.truncate(2**43)
+    with pytest.raises(OSError, match="longer than"):
+        read_regular(file, 2**42)
 
 
 def test_descriptors_are_given_back(file, tmp_path):
