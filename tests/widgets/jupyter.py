@@ -243,20 +243,21 @@ class Notebook:
         self.idle()
 
     def load_again(self, selector):
-        """Load the page again, until a widget is there: JupyterLab may not find its model."""
-        from playwright.sync_api import TimeoutError as NeverCame
+        """Load the page again, until a widget is there: JupyterLab may not find its model.
 
-        for _ in range(LOADS):
+        It then shows the stored picture, and hides what it says instead of the widget.
+        """
+        widget = self.page.locator(selector)
+        missing = self.page.get_by_text("model not found")
+        deadline = time.monotonic() + WAIT_S
+        while True:
             self.errors.clear()
             self.page.reload()
-            widget = self.page.locator(selector)
-            try:
-                widget.or_(self.page.get_by_text("model not found")).first.wait_for()
-            except NeverCame as error:
-                print(f"loading it again: {error}")
+            widget.or_(missing).first.wait_for(state="attached")
             if widget.count():
                 return
-        raise AssertionError("the widget does not come back")
+            assert time.monotonic() < deadline, "the widget does not come back"
+            print("loading it again: its model was not found")
 
     def dialogs(self):
         return self.page.locator(".jp-Dialog").all_inner_texts()

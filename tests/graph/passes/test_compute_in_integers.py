@@ -277,3 +277,21 @@ def test_products_of_two_computed_matrices(dtypes, shapes, turns, zeros):
     expected = np.clip(np.rint((a @ b).astype("float32") * scale) + 9, 0, 255)
     np.testing.assert_array_equal(evaluate(after, *given), expected)
     np.testing.assert_array_equal(build(after, threads=1)(*given), expected)
+
+
+TINY_AND_HUGE = [1e-38, 1e-30, 1e-19, 1e-12, 1.0, 1e12, 1e25, 1e34]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_products_of_scales_neither_overflow_nor_vanish(is_known):
+    q, weight = np.array([[3, -4]], "int8"), np.array([[0, 0], [1, 2]], "int8")
+    x, s = var("x", q.shape, "int8"), var("s", (), "float32")
+    for scale in np.array(TINY_AND_HUGE, "float32"):
+        for other in TINY_AND_HUGE:
+            data = numbers_of(x, scale) if is_known else op.qnn.dequantize(x, s, np.int8(0))
+            module = Module.from_expr(op.nn.dense(data, numbers_of(weight, other)))
+            inputs = (q,) if is_known else (q, scale)
+            with np.errstate(over="ignore", under="ignore"):
+                right = evaluate(module, *inputs)
+                made = evaluate(compute_in_integers(module), *inputs)
+            np.testing.assert_allclose(made, right, rtol=1e-5, atol=1e-37)

@@ -105,8 +105,8 @@ def _joined(scale: Array, zero: Array) -> tuple[Array, Array]:
     return scale, zero
 
 
-_SMALLEST, _LARGEST = 1e-30, 1e30
-"""Products and quotients of scales between these numbers are normal."""
+_SMALLEST, _LARGEST = 1e-18, 1e18
+"""Products and quotients of two scales between these numbers are normal in float32."""
 
 
 def _is_usual(scale: Array) -> bool:

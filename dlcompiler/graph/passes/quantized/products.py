@@ -139,15 +139,13 @@ def _weight(
 def scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis: int) -> Found:
     """Return sums times the scales of both operands."""
     scale = np.asarray(data.scale * weight.scale, np.float32)
-    return _times(call, sums, scale, scale, axis)
+    return Found(_REASON, _times(call, sums, scale, axis))
 
 
-def _times(call: Call, sums: Call, scale: Expr | Array, like: Array, axis: int) -> Found:
-    """Return sums times a scale, or one for each slice: it has the shape of an array."""
-    zero = np.zeros((), np.int32)
-    return Found(
-        _REASON, call_like(call, "qnn.dequantize", sums, scale, zero, **axis_of(like, axis))
-    )
+def _times(call: Call, sums: Call, scale: Array, axis: int, suffix: str = "") -> Call:
+    """Return sums times a scale, or one for each slice."""
+    zero, attrs = np.zeros((), np.int32), axis_of(scale, axis)
+    return call_like(call, "qnn.dequantize", sums, scale, zero, suffix=suffix, **attrs)
 
 
 def _dense(call: Call, types: KnownTypes) -> Found | None:
@@ -196,8 +194,9 @@ def _product(call: Call, data: Expr, types: KnownTypes, *, turn: bool, channel: 
     if chosen is not None:
         q, scale, zero, scales, parts = chosen
         sums = _less_zero_point(call, made(q, parts, 0), zero, parts, 1 - channel)
-        scale = call_like(call, "multiply", scale, scales, suffix="scale")
-        return _times(call, sums, scale, scales, -1)
+        # The product of both scales may be infinite or 0, but sums times known scales are normal.
+        numbers = _times(call, sums, scales, -1, "numbers")
+        return Found(_REASON, call_like(call, "multiply", numbers, scale))
     pair = of_floats(call, types, channel - 2)
     if pair is None or isinstance(pair, Found):
         return pair
