@@ -20,7 +20,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers random-models tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench sweep tuning check check-style check-types check-layers check-pages format golden clean
+.PHONY: help docs durations gpu-bench gpu-check gpu-kernels screenshots figures peers random-models campaigns tour test test-full fuzz fuzz-arith fuzz-files fuzz-math mutants lab latency monkey bench sweep tuning check check-style check-types check-layers check-pages format golden clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s @ 2>/dev/null \
@@ -50,6 +50,10 @@ fuzz-files: $(INSTALLED) ## damage 10,000 files of each kind and read them (COUN
 random-models: $(INSTALLED) ## compile and run 2,000 random graphs, of which the tests try 400; keeps what it prints (ten minutes)
 	@DLCOMPILER_OBJECT_CACHE=off $(RUN)/python -m tests.fuzz_graphs --models --cases 2000 \
 	  | tee tests/graph/execution/random_models.txt
+
+campaigns: $(INSTALLED) ## run all cases of the longest campaigns, of which CI runs an eighth; keeps what it prints (a quarter of an hour)
+	@{ git log -1 --format='revision %h, %cs'; DLCOMPILER_TEST_SHARE=1 $(RUN)/python tests/run_all.py -m 'campaign(longest=True)'; } \
+	  | tee tests/campaigns.txt
 
 fuzz-math: $(INSTALLED) ## measure the errors of exp, log, sin … on all float32, going on where the last run stopped (SECONDS=600)
 	@$(RUN)/python -m tests.fuzz_math --seconds $(or $(SECONDS),600) $(ARGS)

@@ -2,9 +2,10 @@
 
 ``campaign`` marks tests with many cases of one kind, and long tests of what others try with less.
 With ``DLCOMPILER_TEST_SHARE=20``, the default of ``make test``, one case of 20 is run, another one
-for each commit; CI runs all of them (``tests/share.py``, also for counts inside a test). A file
-marked ``campaign(whole_file=True)``, of which one long preparation serves all tests, is one case.
-All cases are counted together, so that each commit has as many.
+for each commit; CI runs all of them (``tests/share.py``, also for counts inside a test), but few of
+those marked ``campaign(longest=True)``. A file marked ``campaign(whole_file=True)``, of which one
+long preparation serves all tests, is one case. All cases are counted together, so that each commit
+has as many.
 """
 
 from __future__ import annotations
@@ -103,19 +104,19 @@ def pytest_collection_modifyitems(config, items):
         others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=others)
-    if share() > 1:
-        first, kept, left_out = commit_number(), [], []
-        numbers: dict[str, int] = {}
-        for item in items:
-            mark = item.get_closest_marker("campaign")
-            if mark is None:
-                kept.append(item)
-                continue
-            case = str(item.path) if mark.kwargs.get("whole_file") else item.nodeid
-            number = numbers.setdefault(case, len(numbers))
-            (kept if (number + first) % share() == 0 else left_out).append(item)
-        items[:] = kept
-        config.hook.pytest_deselected(items=left_out)
+    first, kept, left_out = commit_number(), [], []
+    numbers: dict[str, int] = {}
+    for item in items:
+        mark = item.get_closest_marker("campaign")
+        one_of = share(longest=mark.kwargs.get("longest", False)) if mark else 1
+        if one_of == 1:
+            kept.append(item)
+            continue
+        case = str(item.path) if mark.kwargs.get("whole_file") else item.nodeid
+        number = numbers.setdefault(case, len(numbers))
+        (kept if (number + first) % one_of == 0 else left_out).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish():

@@ -35,6 +35,14 @@ def test_there_is_always_a_case(fourth, monkeypatch):
     assert share.cases_of("ab") == ["a"]
 
 
+def test_ci_runs_few_cases_of_the_longest_campaigns(monkeypatch):
+    monkeypatch.delenv(share.VARIABLE, raising=False)
+    monkeypatch.setenv("CI", "true")
+    assert (share.share(), share.share(longest=True)) == (1, share.LONGEST)
+    monkeypatch.setenv(share.VARIABLE, "1")
+    assert share.share(longest=True) == 1
+
+
 @pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "many"])
 def test_a_setting_that_is_no_number_is_refused(text, monkeypatch):
     monkeypatch.setenv(share.VARIABLE, text)

@@ -185,7 +185,7 @@ def test_only_commands_answer_ctrl_c_in_their_own_way():
 # -- streams ------------------------------------------------------------------------------------
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("name", PRINTING)
 def test_a_closed_pipe_is_quiet(name, places):
     read, write = os.pipe()
@@ -195,7 +195,7 @@ def test_a_closed_pipe_is_quiet(name, places):
     assert (status, err) == (141, "")
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("name", PRINTING)
 def test_a_full_disk_is_one_line(name, places):
     with open("/dev/full", "w") as full:
@@ -242,7 +242,7 @@ def test_output_in_pieces_and_unbuffered(places):
     assert child.wait() == 0
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("name", PRINTING)
 def test_an_ascii_terminal_gets_escapes(name, places):
     status, out, err = finished(PRINTING[name], places, env={**os.environ, **ASCII})

@@ -131,7 +131,7 @@ def test_a_chain_of_tuples_is_not_deep():
     assert types_of(module := Module.from_expr(value))[module.main.body] == X.type
 
 
-LENGTH = 100_000
+LENGTH = 30_000
 
 
 @pytest.fixture(scope="module")

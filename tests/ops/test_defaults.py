@@ -12,11 +12,13 @@ from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.drawn_workloads import CPUS, NAMES, drawn_target, drawn_workload
 from tests.ops.products import check
-from tests.share import cases_of
+from tests.share import LONGEST
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
-DRAWS = cases_of(range(4000 if IS_FULL else 200))
-LOWERED = cases_of(range(200 if IS_FULL else 8))
+DRAWS = range(4000 if IS_FULL else 200)
+LOWERED = range(200 if IS_FULL else LONGEST)
+PARTS = pytest.mark.parametrize("part", range(LONGEST))
+"""So many that CI runs one of each operator."""
 
 
 def _drawn(name, seed, most):
@@ -33,10 +35,11 @@ def _chosen(name, params, target):
     return chosen
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
+@PARTS
 @pytest.mark.parametrize("name", NAMES)
-def test_any_default_is_legal(name):
-    for seed in DRAWS:
+def test_any_default_is_legal(name, part):
+    for seed in DRAWS[part::LONGEST]:
         params, target = _drawn(name, seed, 1 << 20)
         try:
             _chosen(name, params, target)
@@ -45,10 +48,11 @@ def test_any_default_is_legal(name):
                 raise AssertionError(f"{name}, seed {seed}: {params} on {target}") from error
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
+@PARTS
 @pytest.mark.parametrize("name", NAMES)
-def test_any_default_lowers(name):
-    for seed in LOWERED:
+def test_any_default_lowers(name, part):
+    for seed in LOWERED[part::LONGEST]:
         params, target = _drawn(name, f"lowered {seed}", 3000)
         try:
             chosen = _chosen(name, params, target)

@@ -328,7 +328,7 @@ def _copied(nbformat, server, name):
     nbformat.write(book, server.folder / name)
 
 
-@pytest.mark.campaign  # by itself: it needs nothing of the saved notebook
+@pytest.mark.campaign(longest=True)  # by itself: it needs nothing of the saved notebook
 @pytest.mark.parametrize("name", sorted(SMALLER))
 def test_a_notebook_runs_as_its_readers_run_it(libraries, lab, browser, name):
     if name.startswith("07"):

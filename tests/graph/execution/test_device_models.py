@@ -29,6 +29,7 @@ REASON = device_of(resolve("opencl")).why_unavailable()
 OPENCL = pytest.param("opencl", marks=pytest.mark.skipif(REASON is not None, reason=str(REASON)))
 CASES = share_of(60, at_least=3)
 MANY = share_of(300, at_least=10)
+LATER = pytest.mark.campaign(longest=True)
 X = np.random.default_rng(0).standard_normal((4, 64)).astype("f")
 
 
@@ -56,7 +57,7 @@ def same(model, module, inputs, seed=None):
 @pytest.mark.parametrize("target", ["gpu", OPENCL])
 @pytest.mark.parametrize(
     "first",
-    [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in range(3, CASES, 3))],
+    [0, *(pytest.param(n, marks=LATER) for n in range(3, CASES, 3))],
 )
 def test_random_models_compute_what_the_graphs_mean(target, first):
     for seed in range(first, first + 3):
@@ -76,9 +77,7 @@ def annotated(module, random_):
     return Module({name: rewrite(f, rule) for name, f in module.functions.items()})
 
 
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in range(10, MANY, 10))]
-)
+@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=LATER) for n in range(10, MANY, 10))])
 def test_random_parts_on_random_devices(first):
     transfers = 0
     for seed in range(first, min(first + 10, MANY)):

@@ -14,11 +14,12 @@ from tests.share import share_of
 KEPT = Path(__file__).with_name("random_models.txt")
 CASES = share_of(400, at_least=100)
 PER_TEST = 5
+LATER = pytest.mark.campaign(longest=True)
 
 
 @pytest.mark.parametrize(
     "first",
-    [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in range(PER_TEST, CASES, PER_TEST))],
+    [0, *(pytest.param(n, marks=LATER) for n in range(PER_TEST, CASES, PER_TEST))],
 )
 def test_models_of_random_graphs_compute_what_the_graphs_mean(first):
     for seed in range(first, min(first + PER_TEST, CASES)):

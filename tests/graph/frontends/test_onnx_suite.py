@@ -40,7 +40,7 @@ def test_operators():
     assert passed >= LEAST_PASSED * len(found), f"{passed} of {len(found)}"
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("path", LIGHT, ids=lambda path: path.stem)
 def test_networks(path):
     assert light_outcome(path) == "passed"

@@ -14,12 +14,14 @@ from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.drawn_workloads import OF_GPUS, drawn_workload
 from tests.ops.products import check
-from tests.share import cases_of
+from tests.share import LONGEST
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
-DRAWS = cases_of(range(400 if IS_FULL else 24))
-LOWERED = cases_of(range(40 if IS_FULL else 3))
+DRAWS = range(400 if IS_FULL else 24)
+LOWERED = range(40 if IS_FULL else LONGEST)
+PARTS = pytest.mark.parametrize("part", range(LONGEST))
+"""So many that CI runs one of each operator."""
 CONTRACTIONS = ("matmul", "dense", "batch_matmul", "conv2d", "conv2d_gemm", "conv2d_winograd")
 MOST_LOWERED = dict.fromkeys(CONTRACTIONS, 600)
 """Largest extents of operators whose unrolled tiles take seconds to lower."""
@@ -145,10 +147,11 @@ def test_the_operator_of_a_convolution_is_chosen_by_estimates(c, size, o, kernel
     assert ops.select("conv2d", shape, resolve("rtx-3090"), tuned={}).operator.name == expected
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
+@PARTS
 @pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
-def test_any_default_is_legal(name):
-    for seed in DRAWS:
+def test_any_default_is_legal(name, part):
+    for seed in DRAWS[part::LONGEST]:
         choose = random.Random(f"{name} {seed}")
         params, target = drawn_workload(name, choose, 1 << 20), resolve(choose.choice(GPUS))
         chosen = ops.select(name, params, target, tuned={})
@@ -157,10 +160,11 @@ def test_any_default_is_legal(name):
         assert space.at(space.index_of(chosen.config)) == chosen.config
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
+@PARTS
 @pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
-def test_any_default_can_be_lowered(name):
-    for seed in LOWERED:
+def test_any_default_can_be_lowered(name, part):
+    for seed in LOWERED[part::LONGEST]:
         choose = random.Random(f"{name} {seed}")
         most = choose.choice((32, 300, MOST_LOWERED.get(name, 1 << 20)))
         params, target = drawn_workload(name, choose, most), resolve(choose.choice(GPUS))
