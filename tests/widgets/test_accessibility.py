@@ -90,7 +90,7 @@ def test_axe_finds_nothing_serious_in_any_tab(show, scheme, rules):
             assert violations(page.page, pane, rules) == [], name
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize(("scheme", "rules"), SCHEMES)
 def test_axe_finds_nothing_serious_in_a_program_for_a_device(contexts, scheme, rules, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE_S", 60.0)

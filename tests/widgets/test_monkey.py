@@ -6,7 +6,7 @@ pytest.importorskip("dlcompiler_widgets")
 from tests.widgets import monkey
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_random_clicks(contexts, seed):
     place = monkey.Live(contexts, seed)
