@@ -10,15 +10,13 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
-from tests.ops.drawn_workloads import CPUS, NAMES, drawn_target, drawn_workload
+from tests.ops.drawn_workloads import CPUS, NAMES, PARTS, drawn_target, drawn_workload
 from tests.ops.products import check
 from tests.share import LONGEST
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 DRAWS = range(4000 if IS_FULL else 200)
 LOWERED = range(200 if IS_FULL else LONGEST)
-PARTS = pytest.mark.parametrize("part", range(LONGEST))
-"""So many that CI runs one of each operator."""
 
 
 def _drawn(name, seed, most):

@@ -12,7 +12,7 @@ import pytest
 from dlcompiler import ops
 from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
-from tests.ops.drawn_workloads import OF_GPUS, drawn_workload
+from tests.ops.drawn_workloads import OF_GPUS, PARTS, drawn_workload
 from tests.ops.products import check
 from tests.share import LONGEST
 
@@ -20,8 +20,6 @@ IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
 DRAWS = range(400 if IS_FULL else 24)
 LOWERED = range(40 if IS_FULL else LONGEST)
-PARTS = pytest.mark.parametrize("part", range(LONGEST))
-"""So many that CI runs one of each operator."""
 CONTRACTIONS = ("matmul", "dense", "batch_matmul", "conv2d", "conv2d_gemm", "conv2d_winograd")
 MOST_LOWERED = dict.fromkeys(CONTRACTIONS, 600)
 """Largest extents of operators whose unrolled tiles take seconds to lower."""

@@ -19,12 +19,12 @@ MOST_TEXT = 1 << 20
 MOST_LAYERS = 2_000
 """Most layers of a network, and most numbers in an option; [1]."""
 MOST_COMMAS = 10_000
-"""Most commas in a text, as each layer that a layer names takes time; [1]."""
+"""Most commas in a text: each joins numbers of a list, and each layer in a list takes time; [1]."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the text, such as ``convolutional``, with its options."""
+    """A layer in the text, such as ``convolutional``, or the network itself, with its options."""
 
     kind: str
     line: int

@@ -143,7 +143,7 @@ def scaled(call: Call, sums: Call, data: Dequantized, weight: Dequantized, axis:
 
 
 def _times(call: Call, sums: Call, scale: Array, axis: int, suffix: str = "") -> Call:
-    """Return sums times a scale, or one for each slice."""
+    """Return sums times a scale, or each slice times its own."""
     zero, attrs = np.zeros((), np.int32), axis_of(scale, axis)
     return call_like(call, "qnn.dequantize", sums, scale, zero, suffix=suffix, **attrs)
 
