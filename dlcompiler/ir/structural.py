@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from dlcompiler.ir.expr import Axis, Const, Expr, Reduce, Reducer, TensorLoad, Var
 from dlcompiler.ir.intrinsic import Intrinsic, Routine
+from dlcompiler.ir.rewrite import Node, map_children
 from dlcompiler.ir.stmt import Assert, Buffer, Stmt
 
 Key: TypeAlias = tuple[Any, ...]
@@ -37,6 +39,23 @@ def structural_key(node: Expr | Stmt, *, rename: bool = False) -> Key:
 def structural_equal(a: Expr | Stmt, b: Expr | Stmt, *, rename: bool = True) -> bool:
     """Tell whether two programs are equal up to the identity of their variables."""
     return a is b or structural_key(a, rename=rename) == structural_key(b, rename=rename)
+
+
+def sharing() -> Callable[[Expr], Expr]:
+    """Return a function that makes equal parts of expressions the same node.
+
+    The expressions that it is applied to must stay alive as long as it is used.
+    """
+    table = _Table(rename=False)
+    made: dict[int, Node] = {}
+
+    def visit(node: Node) -> Node:
+        number = table.number(node)
+        if number not in made:
+            made[number] = map_children(node, visit)
+        return made[number]
+
+    return cast(Callable[[Expr], Expr], visit)
 
 
 @cache

@@ -9,7 +9,8 @@
 
 Each stage is inlined by a step ``s[P].compute_inline()``, which the history shows. A stage is not
 inlined if this step would be refused: for an output, for a reduction, or if an expression would
-grow too large. In TVM ``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
+grow too large. It is not inlined either if several copies of it make an expression large. In TVM
+``AutoInlineElemWise``, ``AutoInlineBroadcast`` and ``AutoInlineInjective``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from contextlib import suppress
 
 from dlcompiler.errors import ScheduleError
 from dlcompiler.ir import Const, Expr, TensorLoad, Var, walk
+from dlcompiler.schedule.primitives.compute_inline import growth
 from dlcompiler.schedule.schedule import Schedule
-from dlcompiler.schedule.state import AtRoot, StageState, same_axes
+from dlcompiler.schedule.state import AtRoot, StageState, State, same_axes
 from dlcompiler.te import ComputeOp
+
+MOST_NODES = 2000
+"""Largest expression that copies of one stage make; [1]. Chains of stages that read two elements of
+the one before them, such as ``y[i] + y[n - i]``, would else compute each element many times."""
 
 
 def inline_injective(schedule: Schedule) -> None:
@@ -43,9 +49,17 @@ def _inline(schedule: Schedule, is_simple: Callable[[ComputeOp], bool]) -> None:
     for stage in schedule.stages:
         state = stage.state
         is_candidate = is_untouched(state) and not state.is_output
-        if isinstance(stage.op, ComputeOp) and is_candidate and is_simple(stage.op):
+        if not (isinstance(stage.op, ComputeOp) and is_candidate and is_simple(stage.op)):
+            continue
+        if not _is_copied_often(schedule.state, state):
             with suppress(ScheduleError):  # of an expression that would become too large
                 stage.compute_inline()
+
+
+def _is_copied_often(state: State, stage: StageState) -> bool:
+    """Tell whether a reader would become large because it needs several elements of a stage."""
+    readers = growth(state, stage)
+    return any(copies > 1 and nodes > MOST_NODES for _, copies, nodes, _ in readers)
 
 
 def is_untouched(stage: StageState) -> bool:

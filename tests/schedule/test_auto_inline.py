@@ -4,7 +4,14 @@ import pytest
 
 import dlcompiler as dlc
 from dlcompiler import te
-from dlcompiler.schedule.auto_inline import inline_broadcast, inline_elementwise, inline_injective
+from dlcompiler.ir import walk
+from dlcompiler.schedule.auto_inline import (
+    MOST_NODES,
+    inline_broadcast,
+    inline_elementwise,
+    inline_injective,
+)
+from dlcompiler.schedule.inference.inlining import bodies
 
 
 @pytest.fixture
@@ -41,3 +48,57 @@ def test_a_stage_that_was_scheduled_stays(chain):
     stage.split(stage.leaf_iter_vars[0], factor=4)
     inline_injective(s)
     assert not s.state.stage("row").is_inlined
+
+
+def _chain(step, length):
+    """Return the schedule of a chain of stages, its arguments, and its expressions' sizes."""
+    A = te.placeholder((4, 32), name="A")
+    y = A
+    for _ in range(length):
+        y = step(y)
+    s = te.create_schedule(y.op)
+    inline_injective(s)
+    sizes = [sum(1 for _ in walk(body)) for parts in bodies(s.state).values() for body in parts]
+    return s, [A, y], sizes
+
+
+def _squared(y):
+    def element(i, j):
+        value = y[i, j] * 0.5
+        return value * value
+
+    return te.compute((4, 32), element)
+
+
+def _residual(y):
+    relu = te.compute((4, 32), lambda i, j: te.maximum(y[i, j], 0.0))
+    return te.compute((4, 32), lambda i, j: y[i, j] + relu[i, j] * -0.5)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda y: te.compute((4, 32), lambda i, j: y[i, j] + y[i, j]),
+        lambda y: te.compute((4, 32), lambda i, j: y[(i + 1) % 4, j] * y[(i + 1) % 4, j]),
+        lambda y: te.compute((4, 32), lambda i, j: y[i, j] * te.sigmoid(y[i, j])),
+        _squared,
+        _residual,
+    ],
+    ids=["sum", "moved", "swish", "squared", "residual"],
+)
+def test_stages_that_read_an_element_twice_compute_it_once(step):
+    s, args, sizes = _chain(step, 20)
+    assert len(sizes) == 1
+    one, two = (sum(_chain(step, n)[2]) for n in (5, 10))
+    assert sum(sizes) - two == 2 * (two - one)
+    assert dlc.verify(s, args).worst <= 1
+
+
+def test_stages_that_read_several_elements_are_not_copied_without_bound():
+    def turned(y):
+        return te.compute((4, 32), lambda i, j: (y[i, j] + y[3 - i, j]) * 0.5)
+
+    s, args, sizes = _chain(turned, 20)
+    assert max(sizes) <= MOST_NODES
+    assert sum(sizes) <= 20 * MOST_NODES / 4
+    assert dlc.verify(s, args).worst <= 1

@@ -15,6 +15,7 @@ import itertools
 
 from dlcompiler.ir import Axis, Const, Expr, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.schedule.inference.inlining import inline
 from dlcompiler.te import ComputeOp, Tensor
 from dlcompiler.te.bodies import rewrite_bodies
 
@@ -98,14 +99,7 @@ class _Inliner:
                     return None
                 inside[each] = each.op, found
 
-        def rule(node: Node) -> Node:
-            if not (isinstance(node, TensorLoad) and node.tensor in inside):
-                return node
-            producer, expr = inside[node.tensor]  # type: ignore[index]  # a tensor
-            axes = zip(producer.axis, node.indices, strict=True)
-            return substitute(expr, {axis.var: i for axis, i in axes})
-
-        (made,) = rewrite_bodies((body,), rule)
+        (made,) = inline((body,), inside)
         return made if _is_small(made) else None
 
 

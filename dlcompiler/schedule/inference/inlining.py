@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from dlcompiler.ir import Expr, Reduce, TensorLoad, substitute, walk
 from dlcompiler.ir.rewrite import Node
+from dlcompiler.ir.structural import sharing
 from dlcompiler.schedule.state import StageState, State
 from dlcompiler.te import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 from dlcompiler.te.bodies import rewrite_bodies
@@ -37,7 +38,7 @@ def _inline_all(state: State) -> dict[str, Bodies]:
         if not isinstance(stage.op, ComputeOp):
             continue
         op = stage.op
-        done = _inline(op.bodies, inlined) if inlined else op.bodies
+        done = inline(op.bodies, inlined) if inlined else op.bodies
         if stage.is_inlined:
             pairs = zip(stage.tensors, done, strict=True)
             inlined.update((tensor, (op, body)) for tensor, body in pairs)
@@ -46,21 +47,35 @@ def _inline_all(state: State) -> dict[str, Bodies]:
     return result
 
 
-def _inline(parts: Bodies, inlined: dict[Tensor, tuple[ComputeOp, Expr]]) -> Bodies:
-    """Substitute inlined stages into the bodies of a stage."""
+def inline(parts: Bodies, inlined: Mapping[Tensor, tuple[ComputeOp, Expr]]) -> Bodies:
+    """Substitute tensors into the bodies of a stage.
+
+    Equal parts of the result are one node: each of n stages ``y + y`` that were inlined into each
+    other would else double the expression.
+
+    Parameters
+    ----------
+    parts : tuple of Expr
+        The bodies of a stage.
+    inlined : mapping
+        Tensor -> the operation with its axes, and the expression of an element.
+    """
 
     def rule(node: Node) -> Node:
-        if (
-            isinstance(node, TensorLoad)
-            and isinstance(node.tensor, Tensor)
-            and node.tensor in inlined
-        ):
-            op, expr = inlined[node.tensor]
+        if isinstance(node, TensorLoad) and node.tensor in inlined:
+            op, expr = inlined[node.tensor]  # type: ignore[index]  # a tensor
             values = {axis.var: i for axis, i in zip(op.axis, node.indices, strict=True)}
             return substitute(expr, values)
         return node
 
-    return rewrite_bodies(parts, rule)
+    made = rewrite_bodies(parts, rule)
+    if all(new is old for new, old in zip(made, parts, strict=True)):
+        return parts
+    share = sharing()
+    head = share(made[0])
+    if isinstance(head, Reduce):
+        return results_of(head, len(made))
+    return (head, *map(share, made[1:]))
 
 
 def results_of(head: Reduce, count: int) -> Bodies:

@@ -71,16 +71,7 @@ def check(state: State, stage: StageState) -> Verdict:
 
 def require_small(state: State, stage: StageState) -> None:
     """Refuse to inline a stage if a reader's expression would become too large."""
-    if stage.is_inlined:
-        return
-    own = bodies(state)[stage.name]
-    size = sum(1 for body in own for _ in walk(body))
-    levels_below = max(depth(body) for body in own)
-    for reader in consumers(state, stage):
-        outer = bodies(state)[reader.name]
-        copies = sum(load.tensor in stage.tensors for load in loads_of(outer))
-        nodes = sum(1 for body in outer for _ in walk(body)) + copies * size
-        levels = max(depth(body) for body in outer) + levels_below
+    for reader, copies, nodes, levels in growth(state, stage):
         if nodes <= MAX_NODES and levels <= MAX_DEPTH:
             continue
         raise Refused(
@@ -94,6 +85,20 @@ def require_small(state: State, stage: StageState) -> None:
                 conflicts=(reader.body_key,),
             )
         )
+
+
+def growth(state: State, stage: StageState) -> Iterator[tuple[StageState, int, int, int]]:
+    """Yield the readers of a stage: copies, operations and levels if it were inlined."""
+    if stage.is_inlined:
+        return
+    own = bodies(state)[stage.name]
+    size = sum(1 for body in own for _ in walk(body))
+    levels_below = max(depth(body) for body in own)
+    for reader in consumers(state, stage):
+        outer = bodies(state)[reader.name]
+        copies = sum(load.tensor in stage.tensors for load in loads_of(outer))
+        nodes = sum(1 for body in outer for _ in walk(body)) + copies * size
+        yield reader, copies, nodes, max(depth(body) for body in outer) + levels_below
 
 
 def require_checked(state: State, stage: StageState) -> None:

@@ -8,7 +8,9 @@ import pytest
 from dlcompiler.errors import CallError, GraphError, UserError
 from dlcompiler.graph import build, constant, evaluate, op, var
 from dlcompiler.graph.ir import Function, Module, TensorType, TupleType, Var
+from dlcompiler.ir import walk
 from dlcompiler.runtime.libraries import save_library
+from dlcompiler.schedule.inference.inlining import bodies
 
 
 def test_parameters_of_one_name_are_passed_by_position():
@@ -129,3 +131,29 @@ def test_the_entry_of_a_model_is_not_saved_as_a_library(tmp_path):
     with pytest.raises(UserError, match="entry of a model"):
         save_library(model.function, tmp_path / "model.so")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda y: op.add(y, y),
+        lambda y: op.multiply(y, y),
+        lambda y: op.multiply(y, op.sigmoid(y)),
+        lambda y: op.add(y, op.nn.relu(y)),
+        lambda y: op.multiply(op.add(y, op.reverse(y, axis=1)), constant(np.float32(0.5))),
+    ],
+    ids=["add", "multiply", "swish", "residual", "reverse"],
+)
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_a_chain_whose_steps_read_the_last_one_twice_does_not_double(step, target):
+    x = var("x", (2, 16))
+    y = x
+    for _ in range(40):
+        y = step(y)
+    module = Module.from_expr(y)
+    model = build(module, target)
+    for kernel in model.kernels:
+        parts = [body for each in bodies(kernel.schedule.state).values() for body in each]
+        assert sum(1 for body in parts for _ in walk(body)) <= 40 * 200
+    given = np.random.default_rng(0).uniform(-1, 1, (2, 16)).astype("float32")
+    np.testing.assert_allclose(model(given), evaluate(module, given), rtol=1e-4)
