@@ -51,7 +51,7 @@ random-models: $(INSTALLED) ## compile and run 2,000 random graphs, of which the
 	@DLCOMPILER_OBJECT_CACHE=off $(RUN)/python -m tests.fuzz_graphs --models --cases 2000 \
 	  | tee tests/graph/execution/random_models.txt
 
-campaigns: $(INSTALLED) ## run all cases of the longest campaigns, of which CI runs an eighth; keeps what it prints (a quarter of an hour)
+campaigns: $(INSTALLED) ## run all cases of the campaigns of which CI runs an eighth; keeps what it prints (half an hour)
 	@{ git log -1 --format='revision %h, %cs'; DLCOMPILER_TEST_SHARE=1 $(RUN)/python tests/run_all.py -q --disable-warnings \
 	    -m 'campaign(longest=True)'; } | grep -v '$(CURDIR)' | tee tests/campaigns.txt
 

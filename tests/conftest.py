@@ -3,9 +3,9 @@
 ``campaign`` marks tests with many cases of one kind, and long tests of what others try with less.
 With ``DLCOMPILER_TEST_SHARE=20``, the default of ``make test``, one case of 20 is run, another one
 for each commit; CI runs all of them (``tests/share.py``, also for counts inside a test), but few of
-those marked ``campaign(longest=True)``. A file marked ``campaign(whole_file=True)``, of which one
-long preparation serves all tests, is one case. All cases are counted together, so that each commit
-has as many.
+those marked ``campaign(longest=True)`` or elsewhere than in `COMPLETE`. A file marked
+``campaign(whole_file=True)``, of which one long preparation serves all tests, is one case. All
+cases are counted together, so that each commit has as many.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 FIRST = ("faults", "widgets", "cli")
 """Folders with long tests, or with servers that tests share: they do not come last."""
+COMPLETE = (
+    *("analysis", "arith", "autotune/features", "cli", "compat/test_scripts.py", "faults", "fuzz"),
+    *("graph/frontends", "graph/memory", "graph/passes/test_passes_keep_values.py", "graph/text"),
+    *("pipeline", "refusals", "simulate", "test_file_readers.py", "widgets"),
+)
+"""Tests whose campaigns CI runs in full: random programs, damaged files, commands and pages."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # Where the environment forbids byte code beside the sources, it is kept in build/: without any,
@@ -98,6 +104,14 @@ def pytest_collect_file():
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
+def pytest_itemcollected(item):
+    """Count all campaigns elsewhere than in `COMPLETE` as long ones."""
+    mark = item.get_closest_marker("campaign")
+    if mark and not _place(item.path).startswith(COMPLETE):
+        kinds = {**mark.kwargs, "longest": True}
+        item.add_marker(pytest.mark.campaign(**kinds), append=False)
+
+
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _turn(item.path))
     if config.getoption("--update-golden"):
@@ -128,8 +142,13 @@ def pytest_collection_finish():
 @functools.cache
 def _turn(path):
     """Order the folders of tests: those of `FIRST` come first, so that a run ends evenly."""
-    folder = path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
+    folder = _place(path).split("/")[0]
     return FIRST.index(folder) if folder in FIRST else len(FIRST)
+
+
+def _place(path):
+    """Return the path of a test within `TESTS`, or nothing for an example elsewhere."""
+    return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
 
 
 @pytest.fixture(scope="session")

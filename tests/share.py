@@ -1,8 +1,8 @@
 """The share of cases that tests run: one setting for pytest's cases and for counts in tests.
 
 ``DLCOMPILER_TEST_SHARE=20``, the default of ``make test``, means one of twenty; 1, the default of
-pytest, means all. CI, which has 40 minutes, runs all but those of the longest campaigns: of these
-one of `LONGEST`. Which ones follows from the commit, so that each tries other cases.
+pytest, means all. CI, which has 40 minutes, runs one of `CI_SHARE` of the longest campaigns (see
+``tests/conftest.py``). Which ones follows from the commit, so that each tries other cases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 VARIABLE = "DLCOMPILER_TEST_SHARE"
-LONGEST = 8
+CI_SHARE = 8
 """CI runs one of so many cases of the longest campaigns, ``make campaigns`` all of them."""
 _FOLDER = Path(__file__).parent
 _T = TypeVar("_T")
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 def share(*, longest: bool = False) -> int:
     """Return N, where one of N cases is run; `longest` is said of the longest campaigns."""
-    in_ci = str(LONGEST) if longest and os.environ.get("CI") else "1"
+    in_ci = str(CI_SHARE) if longest and os.environ.get("CI") else "1"
     text = os.environ.get(VARIABLE, in_ci)
     if not (text.isascii() and text.isdigit() and int(text) >= 1):
         raise ValueError(f"{VARIABLE}={text!r}: expected a whole number from 1 on (1: all cases)")

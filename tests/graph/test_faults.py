@@ -143,12 +143,12 @@ def chain():
     return Module.from_expr(value)
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 def test_the_text_of_a_chain_of_many_calls(chain):
     assert modules_equal(parse(module_text(chain)), chain)
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 def test_a_chain_of_many_calls(chain):
     module = chain
     assert types_of(module)[module.main.body] == X.type
@@ -157,7 +157,7 @@ def test_a_chain_of_many_calls(chain):
     assert len(fused.decisions()) == LENGTH - 1
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 def test_a_chain_of_many_calls_is_evaluated():
     value = Var("x", TensorType((3,)))
     for _ in range(LENGTH):

@@ -24,7 +24,7 @@ from dlcompiler.ops.resizing import MODES as COORDINATES
 from dlcompiler.ops.selections import INDICES
 from dlcompiler.ops.shapes import FLOATS, INTEGERS
 from dlcompiler.target import resolve
-from tests.share import LONGEST
+from tests.share import CI_SHARE
 
 CPUS = (
     *("cpu", "x86-64-avx512", "x86-64-avx2", "x86-64-sse4", "x86-64-sse2"),
@@ -38,7 +38,7 @@ OF_PROCESSORS = tuple(n for n in ops.REGISTRY if "cpu" in ops.operator(n).schedu
 """Operators that CPUs compute, and most of them GPUs; the others are of accelerators only."""
 OF_GPUS = tuple(n for n in OF_PROCESSORS if "gpu" in ops.operator(n).schedules)
 NAMES = (*OF_PROCESSORS, "conv2d")
-PARTS = pytest.mark.parametrize("part", range(LONGEST))
+PARTS = pytest.mark.parametrize("part", range(CI_SHARE))
 """Parts of the seeds of an operator: so many that CI runs one of each operator."""
 
 

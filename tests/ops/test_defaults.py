@@ -12,11 +12,11 @@ from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.drawn_workloads import CPUS, NAMES, PARTS, drawn_target, drawn_workload
 from tests.ops.products import check
-from tests.share import LONGEST
+from tests.share import CI_SHARE
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 DRAWS = range(4000 if IS_FULL else 200)
-LOWERED = range(200 if IS_FULL else LONGEST)
+LOWERED = range(200 if IS_FULL else CI_SHARE)
 
 
 def _drawn(name, seed, most):
@@ -33,11 +33,11 @@ def _chosen(name, params, target):
     return chosen
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @PARTS
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_is_legal(name, part):
-    for seed in DRAWS[part::LONGEST]:
+    for seed in DRAWS[part::CI_SHARE]:
         params, target = _drawn(name, seed, 1 << 20)
         try:
             _chosen(name, params, target)
@@ -46,11 +46,11 @@ def test_any_default_is_legal(name, part):
                 raise AssertionError(f"{name}, seed {seed}: {params} on {target}") from error
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @PARTS
 @pytest.mark.parametrize("name", NAMES)
 def test_any_default_lowers(name, part):
-    for seed in LOWERED[part::LONGEST]:
+    for seed in LOWERED[part::CI_SHARE]:
         params, target = _drawn(name, f"lowered {seed}", 3000)
         try:
             chosen = _chosen(name, params, target)

@@ -76,7 +76,7 @@ def test_channels_that_fill_no_vector(shape, kernel):
     )
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW16c"])
 def test_choices_of_vectors_of_channels(layout):
     workload = DEPTHWISE.workload(c=48, h=9, w=7, kernel=3, padding=1, stride=2, layout=layout)

@@ -77,7 +77,7 @@ WORKLOADS = [
 ]
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize(("name", "parameters"), WORKLOADS, ids=str)
 def test_random_points_are_right(name, parameters, cores):

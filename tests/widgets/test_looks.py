@@ -33,6 +33,7 @@ STATES = {
     "tuning": Shot("tuning", "", tuning_tab("knobs"), tuned),
     "why": Shot("why", "", two_trials, tuned),
 }
+LATER = pytest.mark.campaign(longest=True)
 FIRST = ("cache", "compare")
 """States that each run of the tests looks at; it looks at the others in turn."""
 POINTED = {"refused", "preview"}
@@ -61,7 +62,7 @@ def show(open_live):
 
 @pytest.mark.parametrize(
     "name",
-    [n if n in FIRST else pytest.param(n, marks=pytest.mark.campaign) for n in STATES],
+    [n if n in FIRST else pytest.param(n, marks=LATER) for n in STATES],
 )
 def test_nothing_is_cut_empty_or_covered(show, name):
     page, found = show(STATES[name]), {}

@@ -57,7 +57,7 @@ def test_the_header_is_one_of_cpp_too(tmp_path):
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(CASES))
 def test_random_models_compute_what_the_graphs_mean(seed):
     module, inputs = case(7 * seed)

@@ -29,7 +29,7 @@ REASON = device_of(resolve("opencl")).why_unavailable()
 OPENCL = pytest.param("opencl", marks=pytest.mark.skipif(REASON is not None, reason=str(REASON)))
 CASES = share_of(60, at_least=3)
 MANY = share_of(300, at_least=10)
-LATER = pytest.mark.campaign(longest=True)
+LATER = pytest.mark.campaign
 X = np.random.default_rng(0).standard_normal((4, 64)).astype("f")
 
 

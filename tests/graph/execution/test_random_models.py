@@ -14,7 +14,7 @@ from tests.share import share_of
 KEPT = Path(__file__).with_name("random_models.txt")
 CASES = share_of(400, at_least=100)
 PER_TEST = 5
-LATER = pytest.mark.campaign(longest=True)
+LATER = pytest.mark.campaign
 
 
 @pytest.mark.parametrize(

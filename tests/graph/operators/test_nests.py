@@ -93,7 +93,7 @@ def test_sorted_rows(dtype):
         agrees([x], [part for out in outputs for part in parts(out)], rows_of(dtype, (3, extent)))
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(60))
 def test_random_rows(seed):
     generator = np.random.default_rng(seed)

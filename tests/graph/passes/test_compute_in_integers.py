@@ -75,7 +75,7 @@ def test_convolutions():
         check_convolution(seed)
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("part", range(10))
 def test_random_convolutions(part):
     for seed in range(4 + part, 4 + share_of(200, at_least=10), 10):

@@ -85,7 +85,7 @@ def test_convolutions(rank, is_transposed):
         check(body, [x], [name], compiled=seed < 3)
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_compiled_convolutions(rank, part):

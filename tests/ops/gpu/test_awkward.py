@@ -14,12 +14,12 @@ from dlcompiler.pipeline import lower
 from dlcompiler.target import resolve
 from tests.ops.drawn_workloads import OF_GPUS, PARTS, drawn_workload
 from tests.ops.products import check
-from tests.share import LONGEST
+from tests.share import CI_SHARE
 
 IS_FULL = bool(os.environ.get("DLCOMPILER_TEST_FULL"))
 GPUS = ("v100", "rtx-3090", "h100", "gtx-1080", "gpu", "mali-t860")
 DRAWS = range(400 if IS_FULL else 24)
-LOWERED = range(40 if IS_FULL else LONGEST)
+LOWERED = range(40 if IS_FULL else CI_SHARE)
 CONTRACTIONS = ("matmul", "dense", "batch_matmul", "conv2d", "conv2d_gemm", "conv2d_winograd")
 MOST_LOWERED = dict.fromkeys(CONTRACTIONS, 600)
 """Largest extents of operators whose unrolled tiles take seconds to lower."""
@@ -145,11 +145,11 @@ def test_the_operator_of_a_convolution_is_chosen_by_estimates(c, size, o, kernel
     assert ops.select("conv2d", shape, resolve("rtx-3090"), tuned={}).operator.name == expected
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @PARTS
 @pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
 def test_any_default_is_legal(name, part):
-    for seed in DRAWS[part::LONGEST]:
+    for seed in DRAWS[part::CI_SHARE]:
         choose = random.Random(f"{name} {seed}")
         params, target = drawn_workload(name, choose, 1 << 20), resolve(choose.choice(GPUS))
         chosen = ops.select(name, params, target, tuned={})
@@ -158,11 +158,11 @@ def test_any_default_is_legal(name, part):
         assert space.at(space.index_of(chosen.config)) == chosen.config
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @PARTS
 @pytest.mark.parametrize("name", [*OF_GPUS, "conv2d"])
 def test_any_default_can_be_lowered(name, part):
-    for seed in LOWERED[part::LONGEST]:
+    for seed in LOWERED[part::CI_SHARE]:
         choose = random.Random(f"{name} {seed}")
         most = choose.choice((32, 300, MOST_LOWERED.get(name, 1 << 20)))
         params, target = drawn_workload(name, choose, most), resolve(choose.choice(GPUS))

@@ -110,7 +110,7 @@ def test_tiles_of_padding_only_are_zeros(padding):
     check(workload, CONV.space(workload, VTA).config(**{**dict(default), **values}))
 
 
-@pytest.mark.campaign(longest=True)
+@pytest.mark.campaign
 @pytest.mark.parametrize("number", range(20))
 def test_random_configs_are_right_in_any_order_of_the_engines(number):
     generator = random.Random(number)
