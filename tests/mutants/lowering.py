@@ -259,7 +259,7 @@ def inlined_with_the_wrong_axis(patch: Patch) -> None:
         }
         return original(parts, turned)
 
-    patch.function("schedule.inference.inlining:_inline", wrong)
+    patch.function("schedule.inference.inlining:inline", wrong)
 
 
 @LOWERING("schedule/primitives/cache_write.py")

@@ -50,6 +50,19 @@ def test_a_stage_that_was_scheduled_stays(chain):
     assert not s.state.stage("row").is_inlined
 
 
+def test_what_a_scan_begins_with_stays():
+    n = 5
+    X = te.placeholder((n, 3), name="X")
+    first = te.compute((1, 3), lambda _, j: X[0, j] * 2.0, name="first")
+    state = te.placeholder((n, 3), name="state")
+    step = te.compute((n, 3), lambda t, j: state[t - 1, j] + X[t, j], name="step")
+    running = te.scan(first, step, state, inputs=[X])
+    s = te.create_schedule(running.op)
+    inline_injective(s)
+    assert not s.state.stage("first").is_inlined
+    assert dlc.verify(s, [X, running]).worst <= 1
+
+
 def _chain(step, length):
     """Return the schedule of a chain of stages, its arguments, and its expressions' sizes."""
     A = te.placeholder((4, 32), name="A")

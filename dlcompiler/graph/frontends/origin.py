@@ -110,13 +110,19 @@ class Origin:
     # -- refusals ---------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def refusing(self, operation: str) -> Iterator[None]:
+    def refusing(
+        self, operation: str, operands: Sequence[Expr | None] | None = None
+    ) -> Iterator[None]:
         """Name the node in what an operator refuses inside, such as operands that do not fit.
 
         Parameters
         ----------
         operation : str
             How the errors of this importer begin; these already say which node it is.
+        operands : sequence of Expr or None
+            Tensors of which the converter expects ranks and lengths that the format promises, as in
+            ``n, c, h, w = shape``: its Python errors are refusals that show their types. Without,
+            they pass.
         """
         try:
             yield
@@ -124,6 +130,12 @@ class Origin:
             if error.operation.startswith(operation):
                 raise
             self.fail(error.problem, got=error.got, expected=error.expected)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            if operands is None:
+                raise
+            types = [str(self.types[each]) for each in operands if each is not None]
+            self.fail("its operands or attributes do not fit each other",
+                      got=", ".join(types)[:200] or "no operands")  # fmt: skip
 
     def fail(self, problem: str, **details: Any) -> NoReturn:
         """Refuse the node.

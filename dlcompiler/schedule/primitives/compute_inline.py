@@ -98,7 +98,8 @@ def growth(state: State, stage: StageState) -> Iterator[tuple[StageState, int, i
         outer = bodies(state)[reader.name]
         copies = sum(load.tensor in stage.tensors for load in loads_of(outer))
         nodes = sum(1 for body in outer for _ in walk(body)) + copies * size
-        yield reader, copies, nodes, max(depth(body) for body in outer) + levels_below
+        levels = max((depth(body) for body in outer), default=0)  # a scan has no expressions
+        yield reader, copies, nodes, levels + levels_below
 
 
 def require_checked(state: State, stage: StageState) -> None:

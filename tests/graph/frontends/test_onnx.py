@@ -92,8 +92,9 @@ def test_names_that_are_no_text():
 def test_ranks_that_no_converter_expects():
     node = helper.make_node("LSTM", ["x", "w", "w"], ["y"], "l", hidden_size=1)
     model = model_of([node], [tensor("x", 2, 3), tensor("w", 1, 1)], [tensor("y", 1)])
-    with pytest.raises(GraphError, match="LSTM l: its operands or attributes do not fit"):
+    with pytest.raises(GraphError, match="LSTM l: its operands or attributes do not fit") as caught:
         from_onnx(model)
+    assert "(2, 3)" in caught.value.got, "it shows what the operands are, not where Python failed"
 
 
 def test_what_is_no_model(tmp_path):

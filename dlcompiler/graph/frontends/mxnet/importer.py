@@ -160,15 +160,11 @@ class Importer:
                 self.variable(SymbolNode("null", f"{item.name}_{name}", (), {}))
                 for name in ("moving_mean", "moving_var")
             )]  # fmt: skip
-        try:
-            with node.refusing(OPERATION):
-                made = converter(node)
-                found = [made] if isinstance(made, Expr) else list(made)
-                for value in found:
-                    self.types[value]  # its operands may not fit
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # Ranks and lengths that MXNet excludes: `n, c, h, w = shape` of a matrix.
-            node.fail("its operands or attributes do not fit each other", got=str(error)[:200])
+        with node.refusing(OPERATION, node.inputs):
+            made = converter(node)
+            found = [made] if isinstance(made, Expr) else list(made)
+            for value in found:
+                self.types[value]  # its operands may not fit
         unknown = attrs.keys() - node.asked - WITHOUT_EFFECT
         if unknown:
             node.fail("an attribute is not known here", got=", ".join(sorted(unknown))[:200])

@@ -232,12 +232,8 @@ class Importer:
             return dict(zip(node.outputs, made, strict=False))
         converter = DOMAINS.get(domain, {}).get(node.op_type)
         if key not in self.functions and converter is not None:
-            try:
-                with node.refusing(OPERATION):
-                    found = converter(node)
-            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-                # Ranks and lengths that the standard excludes: `n, c, h, w = shape` of a matrix.
-                node.fail("its operands or attributes do not fit each other", got=str(error)[:200])
+            with node.refusing(OPERATION, node.inputs):
+                found = converter(node)
             values = found if isinstance(found, list | tuple) else [found]
             return dict(zip(node.outputs, values, strict=False))
         body = self.functions.get(key) or functions.of_standard(node, proto, domain)
