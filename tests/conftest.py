@@ -32,9 +32,9 @@ GOLDEN = TESTS / "golden"
 FIRST = ("faults", "widgets", "cli")
 """Folders with long tests, or with servers that tests share: they do not come last."""
 COMPLETE = (
-    *("analysis", "arith", "autotune/features", "cli", "compat/test_scripts.py", "faults", "fuzz"),
-    *("graph/frontends", "graph/memory", "graph/passes/test_passes_keep_values.py", "graph/text"),
-    *("pipeline", "refusals", "simulate", "test_file_readers.py", "widgets"),
+    *("analysis", "arith", "autotune/features", "cli", "faults", "fuzz", "graph/frontends"),
+    *("graph/memory", "graph/passes/test_passes_keep_values.py", "graph/text", "pipeline"),
+    *("refusals", "simulate", "test_file_readers.py", "widgets"),
 )
 """Tests whose campaigns CI runs in full: random programs, damaged files, commands and pages."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -28,8 +28,9 @@ def main(arguments: list[str]) -> int:
     environment = {**ONE_BLAS_THREAD, **os.environ}
     if is_whole and not os.environ.get("CI"):
         environment.setdefault("DLCOMPILER_TEST_SHARE", str(SHARE))
-    # One process more than cores: tests of browsers, workers and kernels wait for other processes.
-    workers = min(_core_count() + 1, MOST_WORKERS)
+    # No more than cores: tests wait for other processes, but these need the cores, too. With one
+    # process more, a run on two cores takes a twelfth longer.
+    workers = min(_core_count(), MOST_WORKERS)
     command = [sys.executable, "-m", "pytest", "-n", str(workers)]
     # A process whose tests are done takes over half of those that another one has left, from the
     # end of its queue: neighbours stay together, with what they share (a server, a notebook).

@@ -293,7 +293,7 @@ WRITING = {
 }
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("name", WRITING)
 def test_a_limit_on_the_size_of_files_is_an_error_of_a_few_lines(name, places, tmp_path):
     def limit():
@@ -324,7 +324,7 @@ def full_disk(tmp_path):
     subprocess.run(["umount", str(disk)], check=True)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("name", WRITING)
 def test_a_full_disk_leaves_nothing_half_written(name, places, full_disk):
     words = [word.replace("{disk}", str(full_disk)) for word in WRITING[name]]

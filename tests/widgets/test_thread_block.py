@@ -212,7 +212,7 @@ def test_a_replay_page_has_the_block_and_the_code(tmp_path, monkeypatch):
     widget.close()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(longest=True)
 @pytest.mark.parametrize("target", ["cpu", "v100"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_pane_survives_loops_of_threads(explore, program, target):
