@@ -104,7 +104,7 @@ def test_instructions_are_linked_with_the_loop_nest(explore, patient):
     assert "acc/ko.outer" in linked["within"]
 
 
-def test_a_click_on_a_bar_chooses_its_stage(open_live):
+def test_a_click_on_a_bar_chooses_its_stage(open_live, patient):
     live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
     live.click("tabs Accelerator")
     assert live.widget.picture["tab"] == "timeline"
@@ -147,7 +147,7 @@ def test_some_cycles_are_shown_in_both_pictures_until_the_schedule_changes(explo
     assert widget.picture["model"]["window"]["last"] == 100
 
 
-def test_cycles_are_chosen_by_dragging_and_by_buttons(open_live):
+def test_cycles_are_chosen_by_dragging_and_by_buttons(open_live, patient):
     live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
     live.click("tabs Accelerator")
     live.wait(lambda: "is_pending" not in live.widget.picture["model"])
@@ -195,7 +195,7 @@ def test_marks_know_their_line_and_the_loops_around(explore, patient):
 
 
 @pytest.mark.campaign
-def test_an_instruction_is_chosen_in_the_timeline_the_text_and_the_memories(open_live):
+def test_an_instruction_is_chosen_in_the_timeline_the_text_and_the_memories(open_live, patient):
     live = open_live(Explorer(*scheduled_product(), target="vta-pynq", name="gemv"), 1400)
     live.click("tabs Accelerator")
     live.click("tab source")
