@@ -21,8 +21,6 @@ CRASH = kernel("  store volatile i32 1, ptr inttoptr (i64 16 to ptr)\n  ret void
 ROUNDS = share_of(1000, at_least=200)
 EACH = ROUNDS // 10
 """Rounds from one look at this process to the next."""
-CRASHES_EACH = 40
-"""Of so many rounds one crashes; its worker is started again, which takes ten times a round."""
 LEAST_LEAK_MB = 0.016
 """What a round may keep."""
 ONE_CALL = Effort(least=1, most=1)
@@ -52,7 +50,7 @@ def test_many_rounds_leave_nothing_behind():
     with open_bench(effort=ONE_CALL) as bench:
         seen = []
         for number in range(ROUNDS + 2 * EACH):
-            jobs = [job(CRASH)] if number % CRASHES_EACH == 0 else [job()]
+            jobs = [job(CRASH)] if number % 10 == 9 else [job()]
             (result,) = measured(bench, jobs)
             assert result.outcome in ("ok", "crashed")
             if number % EACH == EACH - 1:
