@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dlcompiler import te
@@ -45,10 +45,48 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
 
 def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
     """Convert the indices of an element in `shape` to those of the same element in `old`."""
-    flat: Any = 0
-    for index, extent in zip(indices, shape, strict=True):
-        flat = flat * extent + index
-    return unravelled(flat, old)
+    places: list[Any] = []
+    for own, other in _groups(shape, old):
+        flat: Any = 0
+        for index, extent in zip(indices[own], shape[own], strict=True):
+            if not _is_one(extent):
+                flat = flat * extent + index
+        found = iter(unravelled(flat, [extent for extent in old[other] if not _is_one(extent)]))
+        places += [0 if _is_one(extent) else next(found) for extent in old[other]]
+    return tuple(places)
+
+
+def _is_one(extent: Any) -> bool:
+    return isinstance(extent, int) and extent == 1
+
+
+def _groups(shape: Sequence[Any], old: Sequence[Any]) -> Iterator[tuple[slice, slice]]:
+    """Yield the smallest groups of neighbouring dimensions that hold equally many elements.
+
+    The indices of a group follow from those of the other one alone: from (2, 3, 28) to (6, 4, 7)
+    those of 2 and 3 give that of 6, whatever the third is.
+
+    Examples
+    --------
+    >>> [(shape[a], old[b]) for shape, old in [((2, 3, 28, 1), (6, 4, 7))]
+    ...  for a, b in _groups(shape, old)]
+    [((2, 3), (6,)), ((28,), (4, 7)), ((1,), ())]
+    """
+    if not all(isinstance(extent, int) and extent > 0 for extent in (*shape, *old)):
+        yield slice(None), slice(None)
+        return
+    m = n = 0
+    while m < len(shape) and n < len(old):
+        first, other, own_size, old_size = m, n, shape[m], old[n]
+        m, n = m + 1, n + 1
+        while own_size != old_size:
+            if own_size < old_size:
+                own_size, m = own_size * shape[m], m + 1
+            else:
+                old_size, n = old_size * old[n], n + 1
+        yield slice(first, m), slice(other, n)
+    if m < len(shape) or n < len(old):  # extents of 1
+        yield slice(m, None), slice(n, None)
 
 
 def unravelled(flat: Any, shape: Sequence[Any]) -> tuple[Any, ...]:

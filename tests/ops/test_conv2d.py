@@ -74,6 +74,36 @@ def test_images_that_are_their_own_columns(size):
     check(GEMM, GEMM.workload(c=24, h=h, w=w, o=20, kernel=1, n=2, epilogue="bias+relu"))
 
 
+@pytest.mark.parametrize("target", [CPU, replace(CPU, cores=2)], ids=["one core", "two cores"])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"w": 500, "dilation": (1, 64), "padding": (0, 64)},
+        {"w": 501, "stride": (1, 2), "padding": (0, 5, 0, 0), "groups": 2, "n": 2},
+        {"w": 333, "h": 3, "kernel": (3, 8), "epilogue": "bias+gelu", "block": 6},
+        {"w": 100, "h": 4, "kernel": (2, 1), "stride": (3, 1), "dtype": "float64"},
+    ],
+    ids=str,
+)
+def test_signals_as_matrix_products_in_parts(params, target):
+    work = GEMM.workload(**{"c": 8, "h": 1, "o": 12, "kernel": (1, 3), **params})
+    space = GEMM.space(work, target)
+    every = [space.at(index) for index in space.allowed()]
+    parted = [cfg for cfg in every if cfg["block_tiles"]]
+    assert 0 < len(parted) < len(every)
+    for cfg in random.Random(work["w"]).sample(parted, 4):
+        check(GEMM, work, cfg)
+
+
+def test_columns_of_a_long_signal_fit_the_caches():
+    params = {"c": 128, "h": 1, "w": 7500, "o": 128, "kernel": (1, 3), "padding": (0, 1)}
+    for target in (AVX2, TWO_CORES):
+        found = ops.select("conv2d", params, target, tuned={})
+        assert found.operator is GEMM
+        pixels = found.config["block_tiles"] * found.config["tile_pixels"]
+        assert 0 < pixels * 128 * 3 * 4 <= target.cache_bytes(1) // 2
+
+
 @pytest.mark.parametrize("groups", [3, 6])
 def test_groups_as_matrix_products(groups):
     for kernel in (1, 3):

@@ -24,6 +24,7 @@ from dlcompiler.ops.conv2d.tiles import (
     PAGE_LINE_CYCLES,
     TILE_CYCLES,
     Machine,
+    far_cycles,
     pieces,
     shares_evenly,
 )
@@ -246,6 +247,11 @@ def estimate(workload: Workload, target: Target) -> float:
     tiles = -(-rows // tile[0]) * -(-shape.columns.out // tile[1])
     image = math.prod(shape.image) if shape.is_copied else 0
     copies: float = COPY_CYCLES * (image + 2 * math.prod(shape.result))
+    # All that a block of channels reads and sums up, where it does not stay in the own caches.
+    item, height = dtypes.bytes_of(shape.sums_dtype), (rows - 1) * shape.rows.stride
+    read = shape.weight[1] * (height + shape.rows.reach) * shape.columns.span * item
+    summed = block * rows * shape.columns.out * item
+    copies += blocks * (far_cycles(read, target) / 2 + far_cycles(summed, target))
     terms = _steps(shape, block) * shape.rows.kernel * shape.columns.kernel
     if shape.dtype == "int8" and not goes_by_fours(shape, block):
         terms *= _INTEGER_STEP

@@ -20,9 +20,9 @@ from dlcompiler.ops.base import DeviceSchedule, Operator, Reference, by_device, 
 from dlcompiler.ops.conv2d import shapes
 from dlcompiler.ops.conv2d.direct import packed_shape, packed_weight
 from dlcompiler.ops.conv2d.gemm_schedule import (
-    EXTRA_PIXELS,
     default_config,
     estimate,
+    extra_pixels,
     schedule,
     space,
 )
@@ -104,16 +104,21 @@ def _sums(shape: Shape, data: Tensor, weight: Tensor) -> Tensor:
 def _columns(shape: Shape, data: Tensor) -> Tensor:
     rows, columns = shape.rows, shape.columns
     width = max(columns.out, 1)
-    pixels = rows.out * columns.out + EXTRA_PIXELS if rows.out * columns.out else 0
+    pixels = rows.out * columns.out + extra_pixels(shape) if rows.out * columns.out else 0
     # Beyond the last pixel rows of the image follow, and then zeros.
     tall = (pixels // width) * rows.stride + rows.reach - rows.before
 
+    # Beyond the last pixel of a single row its columns go on.
+    is_row = rows.out == 1
+    wide = (pixels - 1) * columns.stride + columns.reach - columns.before if is_row else None
+
     def element(n: Any, c: Any, p: Any, q: Any, f: Any) -> Any:
-        y = f // width * rows.stride + p * rows.dilation - rows.before
-        x = f % width * columns.stride + q * columns.dilation - columns.before
+        row, column = (0, f) if is_row else (f // width, f % width)
+        y = row * rows.stride + p * rows.dilation - rows.before
+        x = column * columns.stride + q * columns.dilation - columns.before
         conditions = [
             condition
-            for window, index, end in ((rows, y, tall), (columns, x, None))
+            for window, index, end in ((rows, y, None if is_row else tall), (columns, x, wide))
             for condition in shapes.inside(window, index, end)
         ]
         read = data[n, c, y, x]

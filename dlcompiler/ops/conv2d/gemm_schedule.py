@@ -36,7 +36,9 @@ _MOST_ACCUMULATORS = 28
 _NEARLY = 1.03
 _PAGE_BYTES = 4096
 """Size of a page of memory; each channel of a larger image lies on pages of its own [byte]."""
-EXTRA_PIXELS = 63
+_MOST_TILES = 32
+"""Most tiles of a part of a row whose columns are copied together."""
+_EXTRA_PIXELS = 63
 """Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
 
@@ -48,6 +50,8 @@ def space(workload: Workload, target: Target) -> Space:
                       the packed weights
     ``unroll_c``      input channels in one iteration of the reduction, where the kernel is 1x1
     ``block_rows``    rows of the result whose columns are copied together
+    ``block_tiles``   tiles whose columns are copied together, where the result is a single row; 0:
+                      all
     ``order``         outermost loop: blocks of ``rows`` (tiles of pixels, where no columns are
                       copied) or of ``channels``
     ``parallel``      run the outermost loop on several cores
@@ -63,6 +67,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("tile_pixels", tuple(lanes * vectors for vectors in _TILE_VECTORS)),
         Knob("unroll_c", tuple(u for u in (1, 2, 4) if is_point and channels % u == 0) or (1,)),
         Knob("block_rows", divisors(height)),
+        *([Knob("block_tiles", tuple(range(_MOST_TILES + 1)))] if _is_signal(shape) else []),
         Knob("order", ("rows", "channels"), is_by_cores=True),
         parallel_knob(target.cores),
     ]
@@ -75,7 +80,32 @@ def space(workload: Workload, target: Target) -> Space:
             "blocks are whole tiles, or all rows",
             lambda v: v["block_rows"] == height or v["block_rows"] * width % v["tile_pixels"] == 0,
         ),
+        Filter(
+            "parts of a row do not go beyond the stages",
+            lambda v: width + extra_pixels(shape)
+            >= _whole_parts(width, v.get("block_tiles", 0) * v["tile_pixels"]),
+        ),
     ])  # fmt: skip
+
+
+def extra_pixels(shape: Shape) -> int:
+    """Return how many pixels the stages have beyond the last one, so that all tiles are whole."""
+    return max(_EXTRA_PIXELS, shape.columns.out // 8 if _is_signal(shape) else 0)
+
+
+def _is_signal(shape: Shape) -> bool:
+    """Tell whether the result is a single row, as along time, and whether columns are copied."""
+    return shape.rows.out == 1 and not shape.reads_in_place
+
+
+def _tiles_of(cfg: Config) -> int:
+    """Return the tiles of a part of a row; 0 where rows are not parted."""
+    return int(cfg["block_tiles"]) if "block_tiles" in cfg.values else 0
+
+
+def _whole_parts(width: int, part: int) -> int:
+    """Return the pixels of as many parts as a row needs; 0 where it is not parted."""
+    return -(-width // part) * part if part else 0
 
 
 # -- the default --------------------------------------------------------------------------------
@@ -86,8 +116,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As in `direct_schedule.default_config`. The columns of a block of rows fit half of the L2 cache,
-    or the block is the smallest one. If no columns are copied, all rows are one block.
+    As in `direct_schedule.default_config`. The columns of a block of rows, or of a part of a single
+    row, fit half of the L2 cache, or the block is the smallest one. If no columns are copied, all
+    rows are one block.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -98,16 +129,43 @@ def default_config(workload: Workload, target: Target) -> Config:
     tiles = tiles or values["tile_pixels"][:1]
     tile, rows = _best_tile(shape, block, tiles, values["block_rows"], target)
     is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.dtype, target), target)
-    height, width = shape.rows.out, shape.columns.out
-    pieces = -(-height * width // tile) if shape.reads_in_place else -(-height // rows)
-    by_channels = is_parallel and not shares_evenly(shape.n * pieces, target.cores)
+    part = _block_tiles(shape, tile, target) if _is_signal(shape) else 0
+    by_channels = is_parallel and not shares_evenly(
+        shape.n * _pieces(shape, tile, rows, part), target.cores
+    )
     return choices.config(
         tile_pixels=tile,
         unroll_c=_unrolled(shape, values["unroll_c"]),
         block_rows=rows,
+        **({"block_tiles": part} if _is_signal(shape) else {}),
         order="channels" if by_channels else "rows",
         parallel=is_parallel,
     )
+
+
+def _pieces(shape: Shape, tile: int, rows: int, part: int) -> int:
+    """Return how many blocks of an image are computed one after the other, or on several cores."""
+    if shape.reads_in_place:
+        return -(-shape.rows.out * shape.columns.out // tile)
+    return -(-shape.columns.out // (part * tile)) if part else -(-shape.rows.out // rows)
+
+
+def _block_tiles(shape: Shape, tile: int, target: Target) -> int:
+    """Return the tiles of a part of a row whose columns fit half of the L2 cache; 0: all do."""
+    width = shape.columns.out
+    of_tile = shape.c * shape.rows.kernel * shape.columns.kernel * tile * _item(shape)
+    fitting = max(target.cache_bytes(1) // 2 // max(of_tile, 1), 1)
+    if fitting * tile >= width:
+        return 0
+    most = min(fitting, _MOST_TILES)
+    counts = range(most, most // 2, -1)
+    allowed = [n for n in counts if _whole_parts(width, n * tile) <= width + extra_pixels(shape)]
+    return min(allowed, key=lambda n: _whole_parts(width, n * tile), default=0)
+
+
+def _item(shape: Shape) -> int:
+    """Return the size of an element of the columns [byte]."""
+    return 8 if shape.dtype == "float64" else 4
 
 
 def _unrolled(shape: Shape, choices: Sequence[int]) -> int:
@@ -164,20 +222,19 @@ def estimate(workload: Workload, target: Target) -> float:
         return steps
     by_element = COPY_CYCLES * (2 if shape.columns.stride == 1 else 4)
     elements = shape.n * shape.groups * shape.terms * pixels
-    copied = elements * rows / max(shape.rows.out, 1)
-    far = far_cycles(copied * dtypes.bytes_of(shape.dtype), target)
-    return steps + by_element * elements + far * -(-shape.rows.out // rows)
+    pieces = max(_pieces(shape, tile, rows, _tiles_of(cfg)), 1)
+    far = far_cycles(elements / pieces * dtypes.bytes_of(shape.dtype), target)
+    return steps + by_element * elements + far * pieces
 
 
 def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) -> tuple[int, bool]:
     """Return the rows whose columns are copied together, and whether these fit half of L2."""
     width = max(shape.columns.out, 1)
-    item = 8 if shape.dtype == "float64" else 4
     height = max(values)
     if shape.reads_in_place:
         return height, True
     room = target.cache_bytes(1) // 2
-    size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * item, 1)
+    size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * _item(shape), 1)
     whole = [rows for rows in values if rows == height or rows * width % tile == 0]
     fitting = [rows for rows in whole if rows * size <= room]
     return (max(fitting), True) if fitting else (min(whole), False)
@@ -234,6 +291,10 @@ def _schedule_result(
     groups = int(result.op.tag.partition(":")[2])
     channels, channel = split_channels(stage, o, result.static_shape[1], groups, block)
     rows, y = stage.split(y, cfg["block_rows"])
+    if part := _tiles_of(cfg):
+        parts, x = stage.split(x, part * cfg["tile_pixels"])
+        stage.reorder(rows, parts, y, x)
+        rows = stage.fuse(rows, parts)
     tiles, pixels = stage.split(stage.fuse(y, x), cfg["tile_pixels"])
     vectors, vector = stage.split(pixels, lanes)
     is_by_rows = cfg["order"] == "rows"
