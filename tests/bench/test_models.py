@@ -4,6 +4,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from dlcompiler.bench.model_inputs import constants_of, inputs_of, known_shapes
 from dlcompiler.bench.model_tuning import TaskTime, chosen, share_of_first, task_times
 from dlcompiler.bench.model_worker import COMMAND, agreement
 from dlcompiler.bench.models import ModelBench, Settings, built, imported
+from dlcompiler.bench.peers import onnxruntime_model
+from dlcompiler.bench.peers.job import ModelJob
 from dlcompiler.errors import MeasurementError, UserError
 from dlcompiler.graph import ANY, KernelTime, Module, Profile, TensorType, op, var
 from dlcompiler.graph.execution.profiles import StepWork
@@ -75,6 +78,28 @@ def test_a_model_is_compared_and_timed_beside_its_peer(model, worker):
     result = bench.measure(other, made)  # the peer misses its input
     assert "KeyError" in result.absent["onnxruntime"]
     assert (result.verified, result.references) == (True, ("NumPy",))
+
+
+def test_results_of_another_rank_than_declared_are_not_bound(monkeypatch, tmp_path):
+    class Session:
+        """Of a file that declares two extents, where results have three."""
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="x")]
+
+        def get_outputs(self):
+            return [SimpleNamespace(name="y", shape=[1, "length"])]
+
+        def run(self, names, feeds):
+            assert names == ["y"]
+            return [feeds["x"][None]]
+
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr(onnxruntime_model, "session_of", lambda *_: Session())
+    x = np.ones((2, 3), np.float32)
+    offer = onnxruntime_model.offer(ModelJob(str(tmp_path), {"x": x}, 1))
+    assert offer.way == "session"
+    assert offer.call()[0].shape == offer.result()[0].shape == (1, 2, 3)
 
 
 def test_a_wrong_result_is_no_measurement(model, worker, monkeypatch):

@@ -10,7 +10,7 @@ from dlcompiler.measurement.aligned import aligned
 
 
 def offer(job: ModelJob) -> Offer:
-    """Return a session with inputs and outputs bound to arrays.
+    """Return a session with inputs and outputs bound to arrays, where it can be bound.
 
     Raises
     ------
@@ -23,9 +23,13 @@ def offer(job: ModelJob) -> Offer:
         raise Absent(f"onnxruntime cannot be imported: {error}") from error
     session = session_of(runtime, job.path, job.threads)
     feeds = {node.name: job.inputs[node.name] for node in session.get_inputs()}
-    names = [node.name for node in session.get_outputs()]
+    outputs = session.get_outputs()
+    names = [node.name for node in outputs]
     # The shapes of results are known after a run only.
     found: list[Array] = session.run(names, feeds)
+    if any(len(node.shape) != array.ndim for node, array in zip(outputs, found, strict=True)):
+        # Results of another rank than the file declares: only a session that is not bound has them.
+        return Offer("session", lambda: session.run(names, feeds), lambda: found)
     results = [aligned(array.shape, array.dtype) for array in found]
     binding = session.io_binding()
     for name, array in feeds.items():
