@@ -41,9 +41,6 @@ _WIDEST_SQUARE = 16
 """Most rows of a square that is transposed in registers; its loops are unrolled."""
 _MOST_COPIES = 64
 """Most vectors of a block, unless it has two by two."""
-_MANY_CASES = 4
-"""Cases of a chain of conditions, such as the parts of a concatenation, that get loops of their
-own; all of them would be computed for each vector (measured: 12 parts, 3.4 times as fast)."""
 _VECTORS = 4
 """Vectors of a mathematical function that are computed together. One at a time is up to 1.8 times
 as fast for functions that wait for memory (measured: relu and add of 100,000)."""
@@ -288,7 +285,7 @@ def injective_space(workload: Workload, out: Tensor, target: Target) -> Space:
     ``steps``           such groups in one iteration
     ``past_caches``     use non-temporal stores for a result that no cache can hold
     ``parallel``        run the outermost loop on several cores
-    ``by_case``         run a loop for each case of a chain of conditions, where there are many
+    ``by_case``         run a loop for each case of a chain of conditions, where there is one
     ==================  ========================================================================
 
     If one is transposed:
@@ -367,15 +364,15 @@ def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> 
 
 
 def _has_case_loops(s: Schedule, out: Tensor, loops: _Loops, lanes: int) -> bool:
-    """Tell whether loops for the cases of a chain of conditions may be worth their code.
+    """Tell whether loops for the cases of a condition may be worth their code.
 
-    They are if there are many cases, or if some read neighbours and others scattered elements. At
-    an edge of an image, which clamps indices, elements are scattered: inside it they are near.
+    The parts of a concatenation are such cases, or an image and its border: together they are
+    computed with masks, which takes 2 to 10 times as long. At an edge of an image, which clamps
+    indices, elements are scattered: inside it they are near.
     """
     if any(_is_near_inside(load, loops.axes, lanes) for load in loops.loads if loops.axes):
         return True
-    cases = _cases(s, out)
-    return cases >= _MANY_CASES or (cases > 1 and 0 < loops.gathers < len(loops.loads))
+    return isinstance(bodies(s.state)[s[out].name][0], IfThenElse)
 
 
 def _is_near_inside(load: TensorLoad, axes: Sequence[Axis], lanes: int) -> bool:
@@ -397,14 +394,6 @@ def _moves_on(quotient: Binary, axes: Sequence[Axis], lanes: int) -> bool:
     if step is None or not isinstance(quotient.b, Const):
         return False
     return quotient.op == "floordiv" and step * lanes % int(quotient.b.value) == 0
-
-
-def _cases(s: Schedule, out: Tensor) -> int:
-    """Return the number of expressions that a chain of conditions chooses from."""
-    expr, count = bodies(s.state)[s[out].name][0], 1
-    while isinstance(expr, IfThenElse):
-        expr, count = expr.b, count + 1
-    return count
 
 
 def _is_across(s: Schedule, out: Tensor) -> bool:

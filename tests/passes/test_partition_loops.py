@@ -101,6 +101,35 @@ def test_a_vector_that_two_cases_share_keeps_their_choice():
     assert "C[lane + 8] = if_then_else(lane + 8 < 12, A[lane + 8], 1.0)" in text
 
 
+def test_two_long_cases_get_loops_beside_a_tail():
+    text = after(partition_loops, """\
+def main(A: float32[43, 500], C: float32[43, 1000]):
+    for i in range(43):
+        for j in range(32):  # loop_partition_hint = 1
+            for lane in vectorized(32):
+                if j*32 + lane < 1000:
+                    C[i, j*32 + lane] = if_then_else(j*32 + lane < 500, A[i, j*32 + lane], 0.0)
+""")  # fmt: skip
+    assert "C[i, j*32 + lane] = A[i, j*32 + lane]" in text
+    assert "C[i, j*32 + lane + 512] = 0.0" in text
+    assert text.count("for j in range(15):") == 2
+    assert (text.count("if_then_else"), text.count("if ")) == (1, 0)
+
+
+def test_a_border_is_split_from_all_rows_of_an_image():
+    text = after(partition_loops, """\
+def main(A: float32[56, 56], C: float32[59, 59]):
+    for i in range(59):  # loop_partition_hint = 1
+        for j in range(8):  # loop_partition_hint = 1
+            for lane in vectorized(8):
+                if j*8 + lane < 59:
+                    C[i, j*8 + lane] = if_then_else(i >= 1 and i < 57 and j*8 + lane >= 1 and j*8 + lane < 57, A[i - 1, j*8 + lane - 1], 0.0)
+""")  # noqa: E501  # fmt: skip
+    assert "for i in range(56):" in text
+    assert "C[i + 1, j*8 + lane + 8] = A[i, j*8 + lane + 7]" in text
+    assert "if " not in text
+
+
 def test_a_guard_at_both_ends_leaves_two_rims():
     text = after(partition_loops, """\
 def main(A: float32[64], C: float32[66]):

@@ -37,6 +37,13 @@ _PANEL, _WIDE_PANEL = 128, 512
 """Columns in a panel of B that blocks of A run along; if A is copied, once for each panel."""
 _PANEL_BYTES = 1 << 18
 """Most bytes of a panel of B that all rows of A run along: its copy overlaps with the products."""
+_ROW_BYTES = 256
+"""Least bytes of a row of B that are copied to a panel together, even if the panel does not fit:
+each row lies in another page (measured on Zen 3, 16 and 32 rows of A: 384 bytes instead of 192 are
+1.1 to 1.4 times as fast)."""
+_BEYOND = 1.03
+"""Most tiles of all panels, in those of the matrix (measured on Zen 3: 12 tiles for 9 take twice as
+long as 9 do)."""
 _BLOCK_TILES = 16
 """Most tiles in a block that one core takes: small enough to be shared out evenly."""
 _EVEN = 0.9
@@ -238,19 +245,26 @@ def _pieces(
     if fitting and (chosen["pack_a"] or not is_in_l2):
         widest = (_WIDE_PANEL if chosen["pack_a"] else _PANEL) // chosen["tile_n"]
         block = max((tiles for tiles in even if tiles <= NEAR * in_l2), default=max(fitting))
-        panel = _largest(_whole(product, _PANELS), min(widest, column_tiles))
+        panel = _largest(_whole(product, _PANELS, column_tiles), min(widest, column_tiles))
         return {"block": block, "panel": panel}
     if chosen["pack_a"]:
         return {"block": min(usual, default=0), "panel": 0}
     widest = min(min(l2 // 2, _PANEL_BYTES) // (along_k * chosen["tile_n"]), column_tiles)
     if widest >= column_tiles:
         return {"block": 0, "panel": 0}
-    return {"block": 0, "panel": _largest(_whole(product, (1, 2, 4)), widest)}
+    least = -(-_ROW_BYTES // (chosen["tile_n"] * dtypes.bytes_of(product.dtype)))
+    allowed = _whole(product, (1, 2, 4), column_tiles)
+    wide = [size for size in allowed if size >= least] or [max(allowed)]
+    return {"block": 0, "panel": _largest(wide, widest)}
 
 
-def _whole(product: Product, panels: Sequence[int]) -> list[int]:
-    """Return the sizes of panels [tile] that the space allows."""
-    return [size for size in panels if not product.goes_by_fours or is_whole(product, size)]
+def _whole(product: Product, panels: Sequence[int], tiles: int) -> list[int]:
+    """Return the sizes of panels [tile] that end, nearly, where the matrix of `tiles` ends.
+
+    All tiles of the last panel are computed, and those beyond the matrix only lane by lane.
+    """
+    allowed = [size for size in panels if not product.goes_by_fours or is_whole(product, size)]
+    return [size for size in allowed if -(-tiles // size) * size <= _BEYOND * tiles]
 
 
 def _shared(
@@ -262,7 +276,7 @@ def _shared(
     column_tiles, row_tiles = -(-product.n // chosen["tile_n"]), -(-product.m // chosen["tile_m"])
     widest = chosen["panel"] or column_tiles
     narrower = [] if chosen["pack_a"] else [p for p in (4, 2, 1) if p < widest]
-    narrower = _whole(product, narrower)
+    narrower = _whole(product, narrower, column_tiles)
     candidates = (chosen["panel"], *narrower)
     panels = [(p, stack * (-(-column_tiles // p) if p else 1)) for p in candidates]
     for panel, pieces in panels:

@@ -83,6 +83,22 @@ def test_where_no_block_divides_one_of_a_usual_size_is_chosen():
     assert (cfg.tile_m, cfg.block) == (6, 16)
 
 
+@pytest.mark.parametrize("target", [AVX2, AVX2_TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("n", [211, 275, 300, 500, 513, 900, 1100])
+def test_panels_end_nearly_where_the_matrix_ends(n, target):
+    target = replace(target, caches=ZEN_CACHES)
+    for m in (40, 200, 768):
+        cfg = chosen(target, m=m, n=n, k=768)
+        assert cfg.form == "tiles"
+        tiles = -(-n // cfg.tile_n)
+        assert -(-tiles // max(cfg.panel, 1)) * max(cfg.panel, 1) <= 1.03 * tiles
+
+
+def test_rows_of_panels_are_long_enough_to_be_copied():
+    cfg = chosen(replace(AVX2, caches=ZEN_CACHES), m=32, n=4096, k=1024)
+    assert cfg.panel * cfg.tile_n * 4 >= 256
+
+
 @pytest.mark.parametrize(
     ("m", "n", "shared"),
     [
