@@ -130,10 +130,11 @@ def test_the_page_has_the_means_and_the_slow_works(small, tmp_path, capsys):
     assert "not a document of a sweep" in capsys.readouterr().err
 
 
-def test_the_page_is_up_to_date(capsys):
+@pytest.mark.parametrize(("page", "name"), [("SWEEP", "sweep"), ("SWEEP_AVX2", "sweep-avx2")])
+def test_the_pages_are_up_to_date(page, name, capsys):
     docs = Path(__file__).parents[2] / "docs"
-    paths = sorted((docs / "benchmarks").glob("sweep-*.json"))
+    paths = sorted((docs / "benchmarks").glob(f"{name}-[12].json"))
     assert main(["bench", "--page", *map(str, paths)]) == 0
-    assert capsys.readouterr().out == (docs / "SWEEP.md").read_text(encoding="utf-8"), (
-        "dlcompiler bench --page docs/benchmarks/sweep-*.json > docs/SWEEP.md"
+    assert capsys.readouterr().out == (docs / f"{page}.md").read_text(encoding="utf-8"), (
+        f"dlcompiler bench --page docs/benchmarks/{name}-[12].json > docs/{page}.md"
     )
