@@ -27,6 +27,7 @@ from dlcompiler.ir import (
     extent_binary,
     extent_expr,
     index_const,
+    is_one,
     structural_key,
     substitute,
 )
@@ -282,9 +283,7 @@ class _System:
         factor = numbers[0] * numbers[1]
         size = abs(factor)
         extent = extent_binary("floordiv", extent_binary("add", self.free[near], size - 1), size)
-        new = (
-            None if isinstance(extent, int) and extent == 1 else (Var(f"{near.name}.outer"), extent)
-        )
+        new = None if is_one(extent) else (Var(f"{near.name}.outer"), extent)
         count = Affine.of_constant(0) if new is None else Affine.of_atom(new[0])
         first = self.divided("floormod", total, size)
         last = self.divided("floordiv", total, size)

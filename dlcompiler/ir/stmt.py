@@ -277,6 +277,11 @@ def static(extents: tuple[Extent, ...], name: str) -> tuple[int, ...]:
     return numbers
 
 
+def is_one(extent: Extent) -> bool:
+    """Tell whether an extent is the number 1; one with symbols is not known to be."""
+    return isinstance(extent, int) and extent == 1
+
+
 def extent_product(extents: Iterable[Extent]) -> Extent:
     """Return the product of extents: a number if all are numbers, else an expression."""
     size: Extent = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir.stmt import extent_product
+from dlcompiler.ir.stmt import extent_product, is_one
 from dlcompiler.ops.helpers import INJECTIVE, dimensions, tensor
 
 
@@ -49,22 +49,18 @@ def _places(indices: Sequence[Any], shape: Sequence[Any], old: Sequence[Any]) ->
     for own, other in _groups(shape, old):
         flat: Any = 0
         for index, extent in zip(indices[own], shape[own], strict=True):
-            if not _is_one(extent):
+            if not is_one(extent):
                 flat = flat * extent + index
-        found = iter(unravelled(flat, [extent for extent in old[other] if not _is_one(extent)]))
-        places += [0 if _is_one(extent) else next(found) for extent in old[other]]
+        found = iter(unravelled(flat, [extent for extent in old[other] if not is_one(extent)]))
+        places += [0 if is_one(extent) else next(found) for extent in old[other]]
     return tuple(places)
 
 
-def _is_one(extent: Any) -> bool:
-    return isinstance(extent, int) and extent == 1
-
-
 def _groups(shape: Sequence[Any], old: Sequence[Any]) -> Iterator[tuple[slice, slice]]:
-    """Yield the smallest groups of neighbouring dimensions that hold equally many elements.
+    """Yield the smallest runs of neighbouring dimensions of both shapes with equal products.
 
-    The indices of a group follow from those of the other one alone: from (2, 3, 28) to (6, 4, 7)
-    those of 2 and 3 give that of 6, whatever the third is.
+    The indices within a run follow from those within the other one alone: from (2, 3, 28) to
+    (6, 4, 7) those of 2 and 3 give that of 6, whatever the third is.
 
     Examples
     --------
@@ -94,7 +90,7 @@ def unravelled(flat: Any, shape: Sequence[Any]) -> tuple[Any, ...]:
     places: list[Any] = []
     for position, extent in enumerate(shape):
         inner = extent_product(shape[position + 1 :])
-        outer = flat if isinstance(inner, int) and inner == 1 else te.floordiv(flat, inner)
+        outer = flat if is_one(inner) else te.floordiv(flat, inner)
         places.append(te.floormod(outer, extent) if position else outer)
     return tuple(places)
 
@@ -114,7 +110,7 @@ def expand_dims(a: te.Tensor, axis: int, num_newaxis: int = 1) -> te.Tensor:
 
 def squeeze(a: te.Tensor, axis: Any = None) -> te.Tensor:
     """Remove dimensions of extent 1: those given, or all."""
-    ones = [n for n, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1]
+    ones = [n for n, extent in enumerate(a.shape) if is_one(extent)]
     gone = ones if axis is None else list(dimensions(axis, len(a.shape), "squeeze"))
     if any(n not in ones for n in gone):
         raise ExpressionError("squeeze", "an extent is not 1", got=a.shape)

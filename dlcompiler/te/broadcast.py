@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis, Expr, Extent, index_const, structural_equal
+from dlcompiler.ir import Axis, Expr, Extent, index_const, is_one, structural_equal
 
 Shape = tuple[Extent, ...]
 
@@ -74,11 +74,6 @@ def element_indices(shape: Shape, axes: Sequence[Axis]) -> tuple[Axis | Expr, ..
         index_const(0) if is_one(extent) else axis
         for extent, axis in zip(shape, aligned, strict=True)
     )
-
-
-def is_one(extent: Extent) -> bool:
-    """Tell whether an extent is the number 1, so that the dimension is repeated."""
-    return isinstance(extent, int) and extent == 1
 
 
 def same_extent(a: Extent, b: Extent) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
-from dlcompiler.ir import Axis
+from dlcompiler.ir import Axis, is_one
 from dlcompiler.schedule.schedule import Schedule
 
 Tensors = tuple[Any, ...]
@@ -28,7 +28,7 @@ def broadcast_add(shape1: Sequence[Any], shape2: Sequence[Any]) -> Tensors:
         )
     A = te.placeholder(shape1, name="A")
     B = te.placeholder(shape2, name="B")
-    ones_a, ones_b = ([isinstance(x, int) and x == 1 for x in shape] for shape in (shape1, shape2))
+    ones_a, ones_b = ([is_one(x) for x in shape] for shape in (shape1, shape2))
     shape = [b if is_one else a for a, b, is_one in zip(shape1, shape2, ones_a, strict=True)]
 
     def element(i: Any, j: Any) -> Any:

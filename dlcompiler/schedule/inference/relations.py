@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dlcompiler.arith import Analyzer, Interval
 from dlcompiler.ir import Axis, Expr, Extent, Var, binary, compare, index_const
-from dlcompiler.ir.stmt import extent_binary, extent_expr
+from dlcompiler.ir.stmt import extent_binary, extent_expr, is_one
 from dlcompiler.schedule.state import Fuse, Launched, Relation, Singleton, Split
 
 
@@ -31,7 +31,7 @@ def outward(
                 divisor = extent_expr(_at_least_one(count))
                 result[outer] = binary("floordiv", result[fused], divisor)
                 result[inner] = binary("floormod", result[fused], divisor)
-                if extents is not None and _is_one(extents[outer]):
+                if extents is not None and is_one(extents[outer]):
                     # Iterations beyond the end, whose quotient is 1 or more, are guarded.
                     result[outer], result[inner] = index_const(0), result[fused]
     return result
@@ -105,10 +105,6 @@ def ranged(extents: Mapping[Var, Extent], others: Mapping[Var, Interval] | None 
 
 def _product(relation: Split) -> Extent:
     return extent_binary("mul", relation.outer.extent, relation.inner.extent)
-
-
-def _is_one(extent: Extent) -> bool:
-    return isinstance(extent, int) and extent == 1
 
 
 def _at_least_one(extent: Extent) -> Extent:

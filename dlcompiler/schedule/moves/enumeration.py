@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlcompiler.display import render
-from dlcompiler.ir import Axis, Extent, ThreadTag
+from dlcompiler.ir import Axis, Extent, ThreadTag, is_one
 from dlcompiler.schedule.groups import is_member
 from dlcompiler.schedule.index_maps import variable_names
 from dlcompiler.schedule.inference.inlining import bodies, consumers, loads_of
@@ -289,14 +289,10 @@ def _loop_candidates(
             )
             yield "tile", {"x": outer, "y": inner}, (label(outer), label(inner)), domains
     # Past a loop of one iteration a step changes nothing: these go past it to the next one.
-    moving = [leaf for leaf in stage.leaves if not _is_one(extents[leaf])]
+    moving = [leaf for leaf in stage.leaves if not is_one(extents[leaf])]
     for outer, inner in itertools.pairwise(moving):
         if stage.position(inner) > stage.position(outer) + 1:
             yield "reorder", {"axes": (inner, outer)}, (label(inner), label(outer)), ()
-
-
-def _is_one(extent: Extent) -> bool:
-    return isinstance(extent, int) and extent == 1
 
 
 def _tile_factors(extent: Extent) -> tuple[int, ...]:

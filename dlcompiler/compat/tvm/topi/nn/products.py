@@ -7,6 +7,7 @@ from typing import Any
 
 from dlcompiler import te
 from dlcompiler.errors import ExpressionError
+from dlcompiler.ir import is_one
 from dlcompiler.ops import gemm
 from dlcompiler.ops.conv2d import plain
 from dlcompiler.ops.helpers import over, tensor
@@ -80,21 +81,17 @@ def batch_matmul(
     depth, columns = reversed(b[1:]) if transpose_b else b[1:]
     if not (_fits(inner, depth) and (_fits(a[0], b[0]) or 1 in (a[0], b[0]))):
         raise ExpressionError("topi.nn.batch_matmul", "the shapes differ", got=f"{a} and {b}")
-    batch = b[0] if _is_one(a[0]) else a[0]
+    batch = b[0] if is_one(a[0]) else a[0]
     k = over(inner, name="k")
 
     def element(n: Any, i: Any, j: Any) -> Any:
-        left, right = ((0 if _is_one(shape[0]) else n) for shape in (a, b))
+        left, right = ((0 if is_one(shape[0]) else n) for shape in (a, b))
         one = tensor_a[(left, k, i) if transpose_a else (left, i, k)]
         other = tensor_b[(right, j, k) if transpose_b else (right, k, j)]
         return te.sum(one.astype(kind) * other.astype(kind), axis=k)
 
     shape = (batch, rows, columns) if oshape is None else tuple(oshape)
     return tensor(shape, element, name="T_batch_matmul", tag="batch_matmul")
-
-
-def _is_one(extent: Any) -> bool:
-    return isinstance(extent, int) and extent == 1
 
 
 def _fits(one: Any, other: Any) -> bool:
