@@ -364,7 +364,7 @@ def _default_values(s: Schedule, out: Tensor, target: Target, loops: _Loops) -> 
 
 
 def _has_case_loops(s: Schedule, out: Tensor, loops: _Loops, lanes: int) -> bool:
-    """Tell whether loops for the cases of a condition may be worth their code.
+    """Tell whether to consider a loop of its own for each case of a condition (``by_case``).
 
     The parts of a concatenation are such cases, or an image and its border: together they are
     computed with masks, which takes 2 to 10 times as long. At an edge of an image, which clamps

@@ -114,11 +114,12 @@ def partition_loops(func: PrimFunc, *, max_growth: float = MAX_GROWTH) -> PrimFu
 
 def _conditions(stmt: Stmt) -> bool:
     """Tell whether a statement may contain guards."""
-    return isinstance(stmt, If) or (isinstance(stmt, For) and _has_hint(stmt))
+    return isinstance(stmt, If) or _has_hint(stmt)
 
 
-def _has_hint(loop: For) -> bool:
-    return any(name == HINT and value for name, value in loop.annotations)
+def _has_hint(stmt: Stmt) -> bool:
+    """Tell whether a statement is a loop with the pragma."""
+    return isinstance(stmt, For) and any(name == HINT and on for name, on in stmt.annotations)
 
 
 class _Partitioner:
@@ -364,7 +365,7 @@ class _Partitioner:
         """Tell whether the program may grow by some nodes; if so, count them."""
         if self.room is None:
             self.room = (self.max_growth - 1) * tree_size(self.body)
-            if any(isinstance(item, For) and _has_hint(item) for item in statements(self.body)):
+            if any(map(_has_hint, statements(self.body))):
                 self.room = max(self.room, LEAST_ROOM)
         if growth > self.room:
             return False

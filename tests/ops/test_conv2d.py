@@ -95,6 +95,17 @@ def test_signals_as_matrix_products_in_parts(params, target):
         check(GEMM, work, cfg)
 
 
+def test_the_space_of_an_image_has_no_rule_for_signals():
+    """Its fingerprint would be another one, and records that are stored would not fit it."""
+    spaces = [
+        GEMM.space(GEMM.workload(c=8, h=height, w=100, o=8, kernel=(1, 3)), AVX2)
+        for height in (1, 5)
+    ]
+    signal, image = ({each.rule for each in space.filters} for space in spaces)
+    assert signal - image == {"blocks of a row do not go beyond the stages"}
+    assert image < signal
+
+
 def test_columns_of_a_long_signal_fit_the_caches():
     params = {"c": 128, "h": 1, "w": 7500, "o": 128, "kernel": (1, 3), "padding": (0, 1)}
     for target in (AVX2, TWO_CORES):

@@ -10,7 +10,7 @@ from dlcompiler.measurement.aligned import aligned
 
 
 def offer(job: ModelJob) -> Offer:
-    """Return a session with inputs and outputs bound to arrays, where it can be bound.
+    """Return a session, bound to arrays if its results have the ranks that the file declares.
 
     Raises
     ------

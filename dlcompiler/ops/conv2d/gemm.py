@@ -105,12 +105,12 @@ def _columns(shape: Shape, data: Tensor) -> Tensor:
     rows, columns = shape.rows, shape.columns
     width = max(columns.out, 1)
     pixels = rows.out * columns.out + extra_pixels(shape) if rows.out * columns.out else 0
-    # Beyond the last pixel rows of the image follow, and then zeros.
-    tall = (pixels // width) * rows.stride + rows.reach - rows.before
-
-    # Beyond the last pixel of a single row its columns go on.
     is_row = rows.out == 1
-    wide = (pixels - 1) * columns.stride + columns.reach - columns.before if is_row else None
+    ends: tuple[int | None, int | None]
+    if is_row:  # its columns go on beyond the last pixel
+        ends = None, (pixels - 1) * columns.stride + columns.reach - columns.before
+    else:  # rows of the image follow, and then zeros
+        ends = (pixels // width) * rows.stride + rows.reach - rows.before, None
 
     def element(n: Any, c: Any, p: Any, q: Any, f: Any) -> Any:
         row, column = (0, f) if is_row else (f // width, f % width)
@@ -118,7 +118,7 @@ def _columns(shape: Shape, data: Tensor) -> Tensor:
         x = column * columns.stride + q * columns.dilation - columns.before
         conditions = [
             condition
-            for window, index, end in ((rows, y, None if is_row else tall), (columns, x, wide))
+            for window, index, end in zip((rows, columns), (y, x), ends, strict=True)
             for condition in shapes.inside(window, index, end)
         ]
         read = data[n, c, y, x]

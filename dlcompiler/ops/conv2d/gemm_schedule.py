@@ -37,7 +37,7 @@ _NEARLY = 1.03
 _PAGE_BYTES = 4096
 """Size of a page of memory; each channel of a larger image lies on pages of its own [byte]."""
 _MOST_TILES = 32
-"""Most tiles of a part of a row whose columns are copied together."""
+"""Most tiles in a block of a result that is a single row."""
 _EXTRA_PIXELS = 63
 """Additional pixels of the stages beyond the last one: the widest tile has four vectors of 16."""
 
@@ -71,7 +71,7 @@ def space(workload: Workload, target: Target) -> Space:
         Knob("order", ("rows", "channels"), is_by_cores=True),
         parallel_knob(target.cores),
     ]
-    return Space(workload, knobs, [
+    filters = [
         Filter(
             f"at most {_MOST_ACCUMULATORS} accumulators",
             lambda v: v["tile_pixels"] // lanes * block <= _MOST_ACCUMULATORS,
@@ -80,12 +80,14 @@ def space(workload: Workload, target: Target) -> Space:
             "blocks are whole tiles, or all rows",
             lambda v: v["block_rows"] == height or v["block_rows"] * width % v["tile_pixels"] == 0,
         ),
-        Filter(
-            "parts of a row do not go beyond the stages",
-            lambda v: width + extra_pixels(shape)
-            >= _whole_parts(width, v.get("block_tiles", 0) * v["tile_pixels"]),
-        ),
-    ])  # fmt: skip
+    ]
+    if _is_signal(shape):
+        widest = width + extra_pixels(shape)
+        filters.append(Filter(
+            "blocks of a row do not go beyond the stages",
+            lambda v: _in_blocks(width, v["block_tiles"] * v["tile_pixels"]) <= widest,
+        ))  # fmt: skip
+    return Space(workload, knobs, filters)
 
 
 def extra_pixels(shape: Shape) -> int:
@@ -94,18 +96,18 @@ def extra_pixels(shape: Shape) -> int:
 
 
 def _is_signal(shape: Shape) -> bool:
-    """Tell whether the result is a single row, as along time, and whether columns are copied."""
+    """Tell whether the result is a single row, as along time, whose im2col columns are copied."""
     return shape.rows.out == 1 and not shape.reads_in_place
 
 
 def _tiles_of(cfg: Config) -> int:
-    """Return the tiles of a part of a row; 0 where rows are not parted."""
+    """Return the knob ``block_tiles``; 0, which is one block, where the space has none."""
     return int(cfg["block_tiles"]) if "block_tiles" in cfg.values else 0
 
 
-def _whole_parts(width: int, part: int) -> int:
-    """Return the pixels of as many parts as a row needs; 0 where it is not parted."""
-    return -(-width // part) * part if part else 0
+def _in_blocks(width: int, block: int) -> int:
+    """Round a width up to whole blocks [pixel]; with 0 the whole row is one block."""
+    return -(-width // block) * block if block else width
 
 
 # -- the default --------------------------------------------------------------------------------
@@ -116,9 +118,9 @@ def default_config(workload: Workload, target: Target) -> Config:
 
     Notes
     -----
-    As in `direct_schedule.default_config`. The columns of a block of rows, or of a part of a single
-    row, fit half of the L2 cache, or the block is the smallest one. If no columns are copied, all
-    rows are one block.
+    As in `direct_schedule.default_config`. The columns of a block of rows, or of a block of tiles
+    of a single row, fit half of the L2 cache, or the block is the smallest one. If no columns are
+    copied, all rows are one block.
     """
     shape = shape_of(workload)
     choices = space(workload, target)
@@ -129,43 +131,45 @@ def default_config(workload: Workload, target: Target) -> Config:
     tiles = tiles or values["tile_pixels"][:1]
     tile, rows = _best_tile(shape, block, tiles, values["block_rows"], target)
     is_parallel = is_worth_sharing(product_cycles(shape.flops, shape.dtype, target), target)
-    part = _block_tiles(shape, tile, target) if _is_signal(shape) else 0
-    by_channels = is_parallel and not shares_evenly(
-        shape.n * _pieces(shape, tile, rows, part), target.cores
-    )
+    of_row = {"block_tiles": _block_tiles(shape, tile, target)} if _is_signal(shape) else {}
+    pieces = _pieces(shape, tile, rows, of_row.get("block_tiles", 0))
+    by_channels = is_parallel and not shares_evenly(shape.n * pieces, target.cores)
     return choices.config(
         tile_pixels=tile,
         unroll_c=_unrolled(shape, values["unroll_c"]),
         block_rows=rows,
-        **({"block_tiles": part} if _is_signal(shape) else {}),
+        **of_row,
         order="channels" if by_channels else "rows",
         parallel=is_parallel,
     )
 
 
-def _pieces(shape: Shape, tile: int, rows: int, part: int) -> int:
-    """Return how many blocks of an image are computed one after the other, or on several cores."""
+def _pieces(shape: Shape, tile: int, rows: int, tiles: int) -> int:
+    """Return how many blocks an image has, which the cores may share; see `space`."""
     if shape.reads_in_place:
         return -(-shape.rows.out * shape.columns.out // tile)
-    return -(-shape.columns.out // (part * tile)) if part else -(-shape.rows.out // rows)
+    return -(-shape.columns.out // (tiles * tile)) if tiles else -(-shape.rows.out // rows)
 
 
 def _block_tiles(shape: Shape, tile: int, target: Target) -> int:
-    """Return the tiles of a part of a row whose columns fit half of the L2 cache; 0: all do."""
+    """Return the tiles whose columns together fit half of the L2 cache; 0 if those of a row do.
+
+    Of the numbers above half of the most, it is the one that wastes the fewest pixels.
+    """
     width = shape.columns.out
-    of_tile = shape.c * shape.rows.kernel * shape.columns.kernel * tile * _item(shape)
-    fitting = max(target.cache_bytes(1) // 2 // max(of_tile, 1), 1)
+    fitting = max(target.cache_bytes(1) // 2 // _column_bytes(shape, tile), 1)
     if fitting * tile >= width:
         return 0
     most = min(fitting, _MOST_TILES)
     counts = range(most, most // 2, -1)
-    allowed = [n for n in counts if _whole_parts(width, n * tile) <= width + extra_pixels(shape)]
-    return min(allowed, key=lambda n: _whole_parts(width, n * tile), default=0)
+    allowed = [n for n in counts if _in_blocks(width, n * tile) <= width + extra_pixels(shape)]
+    return min(allowed, key=lambda n: _in_blocks(width, n * tile), default=0)
 
 
-def _item(shape: Shape) -> int:
-    """Return the size of an element of the columns [byte]."""
-    return 8 if shape.dtype == "float64" else 4
+def _column_bytes(shape: Shape, pixels: int) -> int:
+    """Return the size of the im2col columns of some pixels, at least 1 [byte]."""
+    terms = shape.c * shape.rows.kernel * shape.columns.kernel
+    return max(terms * pixels * dtypes.bytes_of(shape.dtype), 1)
 
 
 def _unrolled(shape: Shape, choices: Sequence[int]) -> int:
@@ -234,7 +238,7 @@ def _block_rows(shape: Shape, tile: int, target: Target, values: Sequence[int]) 
     if shape.reads_in_place:
         return height, True
     room = target.cache_bytes(1) // 2
-    size = max(shape.c * shape.rows.kernel * shape.columns.kernel * width * _item(shape), 1)
+    size = _column_bytes(shape, width)
     whole = [rows for rows in values if rows == height or rows * width % tile == 0]
     fitting = [rows for rows in whole if rows * size <= room]
     return (max(fitting), True) if fitting else (min(whole), False)
@@ -291,10 +295,10 @@ def _schedule_result(
     groups = int(result.op.tag.partition(":")[2])
     channels, channel = split_channels(stage, o, result.static_shape[1], groups, block)
     rows, y = stage.split(y, cfg["block_rows"])
-    if part := _tiles_of(cfg):
-        parts, x = stage.split(x, part * cfg["tile_pixels"])
-        stage.reorder(rows, parts, y, x)
-        rows = stage.fuse(rows, parts)
+    if block_tiles := _tiles_of(cfg):
+        blocks, x = stage.split(x, block_tiles * cfg["tile_pixels"])
+        stage.reorder(rows, blocks, y, x)
+        rows = stage.fuse(rows, blocks)
     tiles, pixels = stage.split(stage.fuse(y, x), cfg["tile_pixels"])
     vectors, vector = stage.split(pixels, lanes)
     is_by_rows = cfg["order"] == "rows"

@@ -38,12 +38,12 @@ _PANEL, _WIDE_PANEL = 128, 512
 _PANEL_BYTES = 1 << 18
 """Most bytes of a panel of B that all rows of A run along: its copy overlaps with the products."""
 _ROW_BYTES = 256
-"""Least bytes of a row of B that are copied to a panel together, even if the panel does not fit:
-each row lies in another page (measured on Zen 3, 16 and 32 rows of A: 384 bytes instead of 192 are
-1.1 to 1.4 times as fast)."""
+"""Least width of a packed panel of B, even if the panel then exceeds the cache [byte]: each row of
+B lies in another page (measured on Zen 3, 16 and 32 rows of A: 384 bytes instead of 192 are 1.1 to
+1.4 times as fast)."""
 _BEYOND = 1.03
-"""Most tiles of all panels, in those of the matrix (measured on Zen 3: 12 tiles for 9 take twice as
-long as 9 do)."""
+"""Most tiles of all panels for each tile of the matrix; [1] (measured on Zen 3: 12 tiles for 9
+take twice as long as 9 do)."""
 _BLOCK_TILES = 16
 """Most tiles in a block that one core takes: small enough to be shared out evenly."""
 _EVEN = 0.9
@@ -259,9 +259,10 @@ def _pieces(
 
 
 def _whole(product: Product, panels: Sequence[int], tiles: int) -> list[int]:
-    """Return the sizes of panels [tile] that end, nearly, where the matrix of `tiles` ends.
+    """Return the panel widths [tile] with which few tiles of the last panel lie beyond the matrix.
 
-    All tiles of the last panel are computed, and those beyond the matrix only lane by lane.
+    `tiles` is the matrix's own width. All tiles of the last panel are computed, and those beyond
+    the matrix only lane by lane.
     """
     allowed = [size for size in panels if not product.goes_by_fours or is_whole(product, size)]
     return [size for size in allowed if -(-tiles // size) * size <= _BEYOND * tiles]
